@@ -1,0 +1,186 @@
+use serde::{Deserialize, Serialize};
+
+use crate::LoadError;
+
+/// A block size and its weight in a mix.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BlockShare {
+    pub bytes: u32,
+    pub weight: f64,
+}
+
+/// Which part of a volume random accesses prefer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Skew {
+    Uniform,
+    /// Zipf with the given exponent; the ranks are scattered over the region.
+    Zipf {
+        theta: f64,
+    },
+    /// `access_share` of the accesses go to the first `space_share` of the region.
+    Hot {
+        access_share: f64,
+        space_share: f64,
+    },
+}
+
+/// The bytes of a volume an activity may touch: `[start_bytes, end_bytes)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region {
+    pub start_bytes: u64,
+    pub end_bytes: u64,
+}
+
+/// Which I/Os are asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Access {
+    pub blocks: Vec<BlockShare>,
+    pub read_share: f64,
+    /// Share of I/Os at a random place; the others continue where the stream's last I/O ended.
+    pub random_share: f64,
+    pub skew: Skew,
+    pub region: Region,
+    /// Offsets are multiples of this; must divide every block size unless blocks are mixed.
+    pub align_bytes: u64,
+    /// Independent sequential streams, each in its own part of the region, taken in turn.
+    pub streams: u32,
+    /// Sequential I/Os start this far apart instead of back to back.
+    pub stride_bytes: Option<u64>,
+    /// Share of writes that repeat one and the same block.
+    pub duplicate_share: f64,
+}
+
+/// Durability asked of writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sync {
+    None,
+    /// The file is opened with `O_DSYNC`.
+    Dsync,
+    Fdatasync,
+    Fsync,
+}
+
+/// How hard an activity asks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Load {
+    /// Always `queue_depth` I/Os outstanding per worker.
+    Closed { queue_depth: u32 },
+    /// I/Os arrive at `rate` per second over all workers of the activity, whatever the device does;
+    /// at most `queue_depth` are outstanding per worker, later ones wait with their clock running.
+    Open { rate: f64, poisson: bool, queue_depth: u32 },
+    /// Every `interval_ns`, `bytes` are written, spread evenly over `spread_share` of the interval, as a checkpoint does.
+    Bursts { interval_ns: u64, bytes: u64, spread_share: f64, queue_depth: u32 },
+}
+
+impl Load {
+    /// Most I/Os one worker has outstanding.
+    pub fn queue_depth(&self) -> u32 {
+        match *self {
+            Load::Closed { queue_depth } | Load::Open { queue_depth, .. } | Load::Bursts { queue_depth, .. } => {
+                queue_depth
+            }
+        }
+    }
+
+    /// Whether arrivals have intended times of their own.
+    pub fn is_open(&self) -> bool {
+        !matches!(self, Load::Closed { .. })
+    }
+}
+
+/// One role's access under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Activity {
+    pub name: String,
+    pub role: String,
+    /// Indexes of the session's volumes.
+    pub volumes: Vec<usize>,
+    /// Workers per volume.
+    pub workers: u32,
+    pub access: Access,
+    pub load: Load,
+    /// Past the page cache.
+    pub direct: bool,
+    pub sync: Sync,
+    /// With `Fdatasync` or `Fsync`: a flush follows every this many writes of a worker.
+    pub sync_every: u32,
+    /// Share of written bytes that are zeros.
+    pub compressible_share: f64,
+    /// Stop after this many bytes per worker (laying out a file); a flush ends it.
+    pub limit_bytes: Option<u64>,
+}
+
+impl Access {
+    /// The largest block of the mix.
+    pub fn largest_block_bytes(&self) -> u32 {
+        self.blocks.iter().map(|block| block.bytes).max().unwrap_or(0)
+    }
+
+    /// Mean block size of the mix.
+    pub fn mean_block_bytes(&self) -> f64 {
+        let weight: f64 = self.blocks.iter().map(|block| block.weight).sum();
+        self.blocks.iter().map(|block| f64::from(block.bytes) * block.weight).sum::<f64>() / weight
+    }
+
+    /// Checks every field against the others.
+    ///
+    /// # Errors
+    /// [`LoadError::InvalidValue`] names the first field that cannot be carried out.
+    pub fn validate(&self, sector_bytes: u32) -> Result<(), LoadError> {
+        let share = |field, value: f64| {
+            if (0.0..=1.0).contains(&value) {
+                Ok(())
+            } else {
+                Err(LoadError::value(field, format!("{value} is outside 0 to 1")))
+            }
+        };
+        share("read_share", self.read_share)?;
+        share("random_share", self.random_share)?;
+        share("duplicate_share", self.duplicate_share)?;
+        if self.blocks.is_empty() {
+            return Err(LoadError::value("block_bytes", "no block size given"));
+        }
+        for block in &self.blocks {
+            if block.bytes == 0 || !block.bytes.is_multiple_of(sector_bytes) {
+                let message = format!("{} is not a multiple of the sector of {sector_bytes} bytes", block.bytes);
+                return Err(LoadError::value("block_bytes", message));
+            }
+            if block.weight.is_nan() || block.weight <= 0.0 {
+                return Err(LoadError::value("block_bytes", format!("weight {} is not above 0", block.weight)));
+            }
+        }
+        if self.align_bytes == 0 || !self.align_bytes.is_multiple_of(u64::from(sector_bytes)) {
+            let message = format!("{} is not a multiple of the sector of {sector_bytes} bytes", self.align_bytes);
+            return Err(LoadError::value("align_bytes", message));
+        }
+        if self.streams == 0 {
+            return Err(LoadError::value("streams", "must be at least 1"));
+        }
+        match self.skew {
+            Skew::Uniform => {}
+            Skew::Zipf { theta } if theta > 0.0 && theta.is_finite() => {}
+            Skew::Zipf { theta } => {
+                return Err(LoadError::value("skew", format!("zipf exponent {theta} is not above 0")));
+            }
+            Skew::Hot { access_share, space_share } => {
+                share("skew", access_share)?;
+                share("skew", space_share)?;
+                if space_share == 0.0 {
+                    return Err(LoadError::value("skew", "the hot part has no space"));
+                }
+            }
+        }
+        let region_bytes = self.region.end_bytes.saturating_sub(self.region.start_bytes);
+        if region_bytes < u64::from(self.largest_block_bytes()) {
+            let message =
+                format!("{region_bytes} bytes are smaller than one block of {} bytes", self.largest_block_bytes());
+            return Err(LoadError::value("region", message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+use crate::{Completion, Outcome, Queue, QueueError, Step, Worker};
+
+/// Drives one worker on its queue until it is done. The hot path reads the clock twice an I/O at most: before
+/// submitting, and (inside the queue) when completions are seen.
+///
+/// # Errors
+/// The queue broke; what the worker had counted is handed over before.
+pub fn run_worker<Q: Queue>(queue: &mut Q, worker: &mut Worker) -> Result<Outcome, QueueError> {
+    let outcome = drive(queue, worker);
+    let now_ns = queue.now_ns();
+    worker.finish(now_ns, queue.cpu_ns());
+    outcome
+}
+
+fn drive<Q: Queue>(queue: &mut Q, worker: &mut Worker) -> Result<Outcome, QueueError> {
+    let mut completions: Vec<Completion> = Vec::with_capacity(4096);
+    loop {
+        let now_ns = queue.now_ns();
+        if worker.tick_due(now_ns) {
+            worker.tick(now_ns, queue.cpu_ns());
+            if let Some(outcome) = worker.not_answering(now_ns) {
+                return Ok(outcome);
+            }
+        }
+        match worker.step(now_ns) {
+            Step::Done(outcome) => return Ok(outcome),
+            Step::Go { submit, min, until_ns } => {
+                if !submit.is_empty() {
+                    queue.submit(submit)?;
+                }
+                queue.wait(min, until_ns, &mut completions)?;
+            }
+        }
+        completions.drain(..).for_each(|completion| worker.complete(completion));
+    }
+}

@@ -1,0 +1,29 @@
+//! What to ask of storage and when.
+//!
+//! An [`Activity`] is one role's [`Access`] under one [`Load`]. A [`Worker`] turns it into [`Request`]s for a [`Queue`]:
+//! a state machine without threads or clocks of its own, so that the same code drives real devices on the wall clock
+//! and modelled arrays on a virtual one. Workers count into [`Interval`]s that a [`Collector`] merges.
+//! This crate makes no operating-system call.
+
+mod access;
+mod arrivals;
+mod collector;
+pub mod content;
+mod driver;
+mod error;
+mod histogram;
+mod interval;
+mod pattern;
+mod queue;
+mod worker;
+
+pub use access::{Access, Activity, BlockShare, Load, Region, Skew, Sync};
+pub use arrivals::{Arrivals, BurstGate};
+pub use collector::{Collector, DirectionTick, GroupKey, GroupTick, Totals};
+pub use driver::run_worker;
+pub use error::LoadError;
+pub use histogram::LatencyHistogram;
+pub use interval::{Counted, Errors, Exchange, Interval};
+pub use pattern::{NextAccess, Pattern};
+pub use queue::{Completion, Op, Queue, QueueError, Request};
+pub use worker::{Outcome, Step, Worker, WorkerPlan};

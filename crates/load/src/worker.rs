@@ -1,0 +1,432 @@
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{Activity, Arrivals, BurstGate, Completion, Exchange, Interval, Load, Op, Pattern, Request, Sync};
+
+/// An arrival this near is waited for by polling: a sleep would come back too late.
+const POLL_NS: u64 = 20_000;
+
+/// Everything one worker needs to know.
+#[derive(Clone)]
+pub struct WorkerPlan {
+    pub activity: Activity,
+    /// Position of the volume the worker is on, as its queue counts volumes.
+    pub volume: u16,
+    /// This worker among those of the activity on the same volume, and how many those are.
+    pub worker_on_volume: u32,
+    pub workers_on_volume: u32,
+    /// This worker among all of the activity, and how many those are; they share a rate.
+    pub worker: u32,
+    pub workers: u32,
+    pub seed: u64,
+    pub interval_ns: u64,
+    /// An I/O outstanding longer than this means the device stopped answering.
+    pub io_timeout_ns: u64,
+    pub gate: BurstGate,
+    pub stop: Arc<AtomicBool>,
+    pub exchange: Exchange,
+}
+
+impl WorkerPlan {
+    /// How many buffers the worker's requests refer to: for reads, for writes, and one for duplicate writes.
+    pub fn buffers_count(&self) -> u32 {
+        let depth = self.activity.load.queue_depth();
+        self.write_buffers_start() + if self.writes() { depth + 1 } else { 0 }
+    }
+
+    /// The first buffer of writes. Reads have buffers of their own, so that they never change what is written.
+    pub fn write_buffers_start(&self) -> u32 {
+        if self.activity.access.read_share > 0.0 { self.activity.load.queue_depth() } else { 0 }
+    }
+
+    fn writes(&self) -> bool {
+        self.activity.access.read_share < 1.0
+    }
+}
+
+/// What the driver does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Submit these, then wait for `min` completions until `until_ns`.
+    Go {
+        submit: &'a [Request],
+        min: usize,
+        until_ns: u64,
+    },
+    Done(Outcome),
+}
+
+/// How a worker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Stopped as asked, with nothing outstanding.
+    Stopped { unfinished_count: u64, oldest_unfinished_ns: u64 },
+    /// Wrote its `limit_bytes`.
+    Finished,
+    /// The oldest I/O has been outstanding longer than the time-out.
+    NotAnswering { outstanding: u32, oldest_ns: u64 },
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    op: Op,
+    busy: bool,
+    flushing: bool,
+    length_bytes: u32,
+    intended_ns: u64,
+    submitted_ns: u64,
+    flush_submitted_ns: u64,
+}
+
+/// The state machine that asks: patterns and arrivals in, requests out, completions counted into intervals.
+///
+/// It has no thread and no clock: a driver tells it the time. See [`crate::run_worker`] for the loop around it.
+pub struct Worker {
+    plan: WorkerPlan,
+    pattern: Pattern,
+    arrivals: Option<Arrivals>,
+    interval: Box<Interval>,
+    next_tick_ns: u64,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    flushes_wanted: Vec<u32>,
+    requests: Vec<Request>,
+    writes_since_flush: u32,
+    issued_bytes: u64,
+    stopping_since_ns: Option<u64>,
+    unfinished_count: u64,
+    oldest_unfinished_ns: u64,
+    final_flush: Option<FinalFlush>,
+    cpu_before_ns: u64,
+    burst: Burst,
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum FinalFlush {
+    Outstanding,
+    Over,
+}
+
+/// A burst is on from its first submission until its last write ended.
+#[derive(Default)]
+struct Burst {
+    on: bool,
+    all_submitted: bool,
+    since_ns: u64,
+}
+
+impl Worker {
+    pub fn new(plan: WorkerPlan) -> Self {
+        let activity = &plan.activity;
+        let depth = activity.load.queue_depth();
+        let slot = Slot {
+            op: Op::Read,
+            busy: false,
+            flushing: false,
+            length_bytes: 0,
+            intended_ns: 0,
+            submitted_ns: 0,
+            flush_submitted_ns: 0,
+        };
+        let arrivals_seed = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
+        Self {
+            pattern: Pattern::new(&activity.access, plan.seed, plan.worker_on_volume, plan.workers_on_volume),
+            arrivals: Arrivals::new(
+                &activity.load,
+                activity.access.mean_block_bytes(),
+                arrivals_seed,
+                plan.worker,
+                plan.workers,
+            ),
+            interval: Box::default(),
+            next_tick_ns: plan.interval_ns,
+            slots: vec![slot; depth as usize],
+            free: (0..depth).rev().collect(),
+            flushes_wanted: Vec::with_capacity(depth as usize),
+            requests: Vec::with_capacity(depth as usize + 1),
+            writes_since_flush: 0,
+            issued_bytes: 0,
+            stopping_since_ns: None,
+            unfinished_count: 0,
+            oldest_unfinished_ns: 0,
+            final_flush: None,
+            cpu_before_ns: 0,
+            burst: Burst::default(),
+            plan,
+        }
+    }
+
+    /// I/Os submitted and not ended.
+    pub fn outstanding(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    /// Whether the interval being filled is over.
+    #[inline]
+    pub fn tick_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_tick_ns
+    }
+
+    /// Hands the interval over and begins the one `now_ns` lies in. `cpu_ns` is the thread's CPU time so far.
+    pub fn tick(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
+        self.account(now_ns, cpu_ns);
+        let tick = now_ns / self.plan.interval_ns;
+        self.next_tick_ns = (tick + 1) * self.plan.interval_ns;
+        self.interval.next_tick = tick;
+        if self.plan.exchange.swap(&mut self.interval) {
+            self.interval.tick = tick;
+        }
+    }
+
+    /// Hands over what the worker counted since the last tick, at its end: no whole tick any more.
+    pub fn finish(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
+        self.account(now_ns, cpu_ns);
+        let mut last = mem::take(&mut self.interval);
+        last.next_tick = u64::MAX;
+        self.plan.exchange.deliver(last);
+    }
+
+    /// Adds what is measured by time, not by I/O, up to now.
+    fn account(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
+        if let Some(cpu_ns) = cpu_ns {
+            self.interval.cpu_ns += cpu_ns - self.cpu_before_ns;
+            self.cpu_before_ns = cpu_ns;
+        }
+        if self.burst.on {
+            self.interval.burst_ns += now_ns - self.burst.since_ns;
+            self.burst.since_ns = now_ns;
+        }
+    }
+
+    /// What to do at `now_ns`.
+    pub fn step(&mut self, now_ns: u64) -> Step<'_> {
+        self.requests.clear();
+        if self.stopping_since_ns.is_none() && self.plan.stop.load(Ordering::Relaxed) {
+            self.stop(now_ns);
+        }
+        self.want_flushes(now_ns);
+        let written = self.plan.activity.limit_bytes.is_some_and(|limit_bytes| self.issued_bytes >= limit_bytes);
+        if self.stopping_since_ns.is_none() && !written {
+            self.want_accesses(now_ns);
+        } else if self.outstanding() == 0 {
+            if self.stopping_since_ns.is_some() {
+                return Step::Done(Outcome::Stopped {
+                    unfinished_count: self.unfinished_count,
+                    oldest_unfinished_ns: self.oldest_unfinished_ns,
+                });
+            }
+            match self.final_flush {
+                Some(FinalFlush::Over) => return Step::Done(Outcome::Finished),
+                _ => self.want_final_flush(now_ns),
+            }
+        }
+        let (min, until_ns) = self.wait_for(now_ns);
+        Step::Go { submit: &self.requests, min, until_ns }
+    }
+
+    /// The oldest outstanding I/O's age when it is beyond the time-out; to be asked once a tick.
+    pub fn not_answering(&self, now_ns: u64) -> Option<Outcome> {
+        let oldest_ns = self.oldest_outstanding_ns(now_ns);
+        (oldest_ns > self.plan.io_timeout_ns)
+            .then(|| Outcome::NotAnswering { outstanding: self.outstanding(), oldest_ns })
+    }
+
+    fn oldest_outstanding_ns(&self, now_ns: u64) -> u64 {
+        let since = |slot: &Slot| if slot.flushing { slot.flush_submitted_ns } else { slot.submitted_ns };
+        self.slots.iter().filter(|slot| slot.busy).map(|slot| now_ns.saturating_sub(since(slot))).max().unwrap_or(0)
+    }
+
+    fn stop(&mut self, now_ns: u64) {
+        self.stopping_since_ns = Some(now_ns);
+        if let Some(arrivals) = &mut self.arrivals {
+            self.oldest_unfinished_ns = now_ns.saturating_sub(arrivals.next_ns());
+            self.unfinished_count = arrivals.count_due(now_ns);
+        }
+        self.end_burst(now_ns);
+    }
+
+    /// Queues every access that is due and has a free slot.
+    #[inline]
+    fn want_accesses(&mut self, now_ns: u64) {
+        while let Some(&tag) = self.free.last() {
+            let intended_ns = match &mut self.arrivals {
+                None => now_ns,
+                Some(arrivals) if arrivals.next_ns() <= now_ns => {
+                    let starts_burst = arrivals.starts_burst();
+                    let intended_ns = arrivals.advance();
+                    let ends_burst = arrivals.starts_burst();
+                    self.note_burst(now_ns, starts_burst, ends_burst);
+                    intended_ns
+                }
+                Some(_) => break,
+            };
+            self.free.pop();
+            let next = self.pattern.draw();
+            let buffer = self.buffer_for(next.op, tag, next.duplicate);
+            self.slots[tag as usize] = Slot {
+                op: next.op,
+                busy: true,
+                flushing: false,
+                length_bytes: next.length_bytes,
+                intended_ns,
+                submitted_ns: now_ns,
+                flush_submitted_ns: 0,
+            };
+            self.requests.push(Request {
+                op: next.op,
+                volume: self.plan.volume,
+                offset_bytes: next.offset_bytes,
+                length_bytes: next.length_bytes,
+                buffer,
+                tag,
+            });
+            self.issued_bytes += u64::from(next.length_bytes);
+            if self.plan.activity.limit_bytes.is_some_and(|limit_bytes| self.issued_bytes >= limit_bytes) {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn buffer_for(&self, op: Op, tag: u32, duplicate: bool) -> u32 {
+        match op {
+            Op::Read | Op::Flush => tag,
+            Op::Write if duplicate => self.plan.write_buffers_start() + self.slots.len() as u32,
+            Op::Write => self.plan.write_buffers_start() + tag,
+        }
+    }
+
+    fn want_flushes(&mut self, now_ns: u64) {
+        while let Some(tag) = self.flushes_wanted.pop() {
+            self.slots[tag as usize].flush_submitted_ns = now_ns;
+            self.requests.push(self.flush_request(tag));
+        }
+    }
+
+    /// A file that was laid out is flushed before anything is measured on it.
+    fn want_final_flush(&mut self, now_ns: u64) {
+        let Some(tag) = self.free.pop() else { return };
+        self.final_flush = Some(FinalFlush::Outstanding);
+        self.slots[tag as usize] = Slot {
+            op: Op::Flush,
+            busy: true,
+            flushing: true,
+            length_bytes: 0,
+            intended_ns: now_ns,
+            submitted_ns: now_ns,
+            flush_submitted_ns: now_ns,
+        };
+        self.requests.push(self.flush_request(tag));
+    }
+
+    fn flush_request(&self, tag: u32) -> Request {
+        Request { op: Op::Flush, volume: self.plan.volume, offset_bytes: 0, length_bytes: 0, buffer: 0, tag }
+    }
+
+    #[inline]
+    fn wait_for(&self, now_ns: u64) -> (usize, u64) {
+        let Some(arrivals) = &self.arrivals else { return (1, self.next_tick_ns) };
+        if self.free.is_empty() || self.stopping_since_ns.is_some() {
+            return (1, self.next_tick_ns);
+        }
+        let next_ns = arrivals.next_ns();
+        if next_ns <= now_ns + POLL_NS { (0, now_ns) } else { (1, self.next_tick_ns.min(next_ns - POLL_NS / 2)) }
+    }
+
+    /// Counts the end of an I/O.
+    #[inline]
+    pub fn complete(&mut self, completion: Completion) {
+        let tag = completion.tag;
+        let slot = self.slots[tag as usize];
+        debug_assert!(slot.busy, "request {tag} completed twice");
+        if slot.flushing {
+            self.complete_flush(slot, completion);
+        } else if completion.result < 0 || completion.result as u32 != slot.length_bytes {
+            self.interval.errors.record(completion.result);
+        } else if slot.op == Op::Write && self.flush_follows() {
+            let slot = &mut self.slots[tag as usize];
+            slot.flushing = true;
+            self.flushes_wanted.push(tag);
+            return;
+        } else {
+            self.count(slot, completion.at_ns);
+        }
+        self.slots[tag as usize].busy = false;
+        self.free.push(tag);
+        if self.burst.on && self.burst.all_submitted && self.outstanding() == 0 {
+            self.end_burst(completion.at_ns);
+        }
+    }
+
+    #[inline]
+    fn flush_follows(&mut self) -> bool {
+        if matches!(self.plan.activity.sync, Sync::None | Sync::Dsync) {
+            return false;
+        }
+        self.writes_since_flush += 1;
+        if self.writes_since_flush < self.plan.activity.sync_every {
+            return false;
+        }
+        self.writes_since_flush = 0;
+        true
+    }
+
+    /// A write that asked for a flush ends with it.
+    fn complete_flush(&mut self, slot: Slot, completion: Completion) {
+        if completion.result < 0 {
+            self.interval.errors.record(completion.result);
+        } else {
+            self.interval.flush.record(completion.at_ns.saturating_sub(slot.flush_submitted_ns), 0);
+            if slot.op == Op::Write {
+                self.count(slot, completion.at_ns);
+            }
+        }
+        if slot.op == Op::Flush {
+            self.final_flush = Some(FinalFlush::Over);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, slot: Slot, at_ns: u64) {
+        let latency_ns = at_ns.saturating_sub(slot.intended_ns);
+        let counted = match slot.op {
+            Op::Read if self.plan.gate.is_open() => &mut self.interval.read_in_burst,
+            Op::Read => &mut self.interval.read,
+            _ => &mut self.interval.write,
+        };
+        counted.record(latency_ns, slot.length_bytes);
+        if self.arrivals.is_some() {
+            self.interval.service.record(at_ns.saturating_sub(slot.submitted_ns));
+            // With no free slot the device is late, not the generator.
+            if !self.free.is_empty() {
+                self.interval.lag.record(slot.submitted_ns - slot.intended_ns);
+            }
+        }
+    }
+
+    #[inline]
+    fn note_burst(&mut self, now_ns: u64, starts: bool, ends: bool) {
+        if !matches!(self.plan.activity.load, Load::Bursts { .. }) {
+            return;
+        }
+        if starts && !self.burst.on {
+            self.burst = Burst { on: true, all_submitted: false, since_ns: now_ns };
+            self.interval.bursts_count += 1;
+            self.plan.gate.enter();
+        }
+        self.burst.all_submitted = ends;
+    }
+
+    fn end_burst(&mut self, now_ns: u64) {
+        if self.burst.on {
+            self.interval.burst_ns += now_ns.saturating_sub(self.burst.since_ns);
+            self.burst.on = false;
+            self.plan.gate.leave();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The Python module `assay._core`: the only crate that knows Python.
+
+use pyo3::prelude::*;
+
+mod errors;
+mod histogram;
+mod session;
+mod summary;
+
+/// Assay's load generator.
+#[pymodule(gil_used = false)]
+mod _core {
+    use std::{collections::BTreeMap, path::PathBuf};
+
+    use assay_device::UringQueue;
+    use pyo3::prelude::*;
+
+    use crate::errors::to_python;
+    #[pymodule_export]
+    use crate::{histogram::Histogram, session::Session};
+
+    /// How the module was built.
+    #[pyfunction]
+    fn build_info() -> BTreeMap<&'static str, &'static str> {
+        BTreeMap::from([
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("profile", env!("ASSAY_PROFILE")),
+            ("rustc", env!("ASSAY_RUSTC")),
+            ("target", env!("ASSAY_TARGET")),
+            ("commit", env!("ASSAY_COMMIT")),
+        ])
+    }
+
+    /// Gives a file its size and reserves the space.
+    #[pyfunction]
+    fn allocate(py: Python<'_>, path: PathBuf, size_bytes: u64) -> PyResult<()> {
+        py.detach(|| assay_device::allocate(&path, size_bytes)).map_err(|error| to_python(&error))
+    }
+
+    /// Why io_uring cannot be used here, or None when it can.
+    #[pyfunction]
+    fn uring_refusal() -> Option<String> {
+        UringQueue::available().err().map(|error| error.to_string())
+    }
+}

@@ -1,0 +1,114 @@
+use std::{sync::Mutex, sync::PoisonError, time::Duration};
+
+use assay_device::{Session as DeviceSession, SessionPlan, Status};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    errors::{raise, to_python},
+    summary::{self, Names},
+};
+
+/// Workers at work on real volumes. Plans come in and figures go out as JSON text.
+#[pyclass(module = "assay._core", frozen)]
+pub(crate) struct Session {
+    inner: Mutex<DeviceSession>,
+    names: Names,
+    interval_s: f64,
+}
+
+#[pymethods]
+impl Session {
+    /// Starts the plan's activities.
+    #[new]
+    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
+        let plan: SessionPlan =
+            serde_json::from_str(plan_json).map_err(|error| raise("UsageError", format!("session plan: {error}")))?;
+        let names = Names {
+            activities: plan.activities.iter().map(|activity| (activity.name.clone(), activity.role.clone())).collect(),
+            volumes: plan.volumes.iter().map(|volume| volume.name.clone()).collect(),
+        };
+        let session = py.detach(|| DeviceSession::start(&plan)).map_err(|error| to_python(&error))?;
+        Ok(Self { inner: Mutex::new(session), names, interval_s: plan.interval_ns as f64 / 1e9 })
+    }
+
+    /// How the session stands and the ticks that became complete since the last poll.
+    fn poll(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            self.with(|session| {
+                let status = session.poll();
+                self.report(session, &status)
+            })
+        })
+    }
+
+    /// Forgets the ticks before this one.
+    fn measure_from(&self, tick: u64) {
+        self.with(|session| session.collector().measure_from(tick));
+    }
+
+    /// The measured part of a point over the complete ticks `from_tick..to_tick`.
+    fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64, fullest_worker: f64) -> String {
+        py.detach(|| {
+            self.with(|session| {
+                let totals = session.collector().totals(from_tick, to_tick);
+                let seconds = (to_tick - from_tick) as f64 * self.interval_s;
+                summary::point(&totals, &self.names, seconds, session.workers_count(), fullest_worker).to_string()
+            })
+        })
+    }
+
+    /// Stops issuing.
+    fn stop(&self) {
+        self.with(|session| session.stop());
+    }
+
+    /// Stops and waits for what is outstanding, `timeout_s` at most; returns what `poll` does.
+    fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
+        py.detach(|| {
+            self.with(|session| {
+                let status = session.finish(Duration::from_secs_f64(timeout_s));
+                self.report(session, &status)
+            })
+        })
+    }
+
+    /// What ended after the stop.
+    fn drained(&self) -> String {
+        self.with(|session| summary::drained(session.collector()).to_string())
+    }
+
+    /// Backend and features in force.
+    fn engine(&self) -> String {
+        self.with(|session| {
+            let engine = session.engine();
+            json!({"backend": engine.backend, "features": engine.features, "degraded": engine.degraded}).to_string()
+        })
+    }
+
+    /// What one reading of the clock costs.
+    fn clock_cost_ns(&self) -> f64 {
+        self.with(|session| session.clock_cost_ns())
+    }
+}
+
+impl Session {
+    fn with<T>(&self, action: impl FnOnce(&mut DeviceSession) -> T) -> T {
+        action(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn report(&self, session: &mut DeviceSession, status: &Status) -> String {
+        let ticks = session.collector().fresh_ticks();
+        let (state, detail): (&str, Value) = match status {
+            Status::Running => ("running", Value::Null),
+            Status::Ended { unfinished_count, oldest_unfinished_ns } => {
+                ("ended", json!({"unfinished": unfinished_count, "oldest_unfinished_ns": oldest_unfinished_ns}))
+            }
+            Status::NotAnswering(message) => ("not-answering", json!(message)),
+            Status::Failed(message) => ("failed", json!(message)),
+        };
+        json!({"state": state, "detail": detail, "complete_ticks": session.collector().complete_ticks(),
+               "now_ns": session.now_ns(), "ticks": summary::ticks(&ticks)})
+        .to_string()
+    }
+}

@@ -1,0 +1,1 @@
+"""Assay examines storage the way a database will use it."""

@@ -1,0 +1,68 @@
+"""The load generator, compiled from the Rust crates. Plans go in and figures come out as JSON text."""
+
+from os import PathLike
+from typing import final
+
+__all__ = ["Histogram", "Session", "allocate", "build_info", "uring_refusal"]
+
+@final
+class Histogram:
+    """Latencies, 1 ns to 1 h within 0.1 %."""
+
+    def __new__(cls) -> Histogram: ...
+    def record(self, value_ns: int, count: int = 1) -> None:
+        """Count a latency."""
+    def merge(self, other: Histogram) -> None:
+        """Add everything another histogram counted."""
+    @property
+    def count(self) -> int:
+        """How many latencies were recorded."""
+    @property
+    def min(self) -> int:
+        """Smallest latency, ns."""
+    @property
+    def max(self) -> int:
+        """Largest latency, ns."""
+    @property
+    def mean(self) -> float:
+        """Mean latency, ns; not a number when empty."""
+    def percentile(self, percentile: float) -> int:
+        """Latency in ns at or below which this percentage (0..100) lies."""
+    def bins(self) -> list[tuple[int, int]]:
+        """Every bin that holds something: middle value in ns and count."""
+    def to_base64(self) -> str:
+        """HDR V2, deflated, as base64."""
+    @staticmethod
+    def from_base64(text: str) -> Histogram:
+        """Read what `to_base64` wrote. Raises UsageError for anything else."""
+
+@final
+class Session:
+    """Workers at work on real volumes."""
+
+    def __new__(cls, plan_json: str) -> Session: ...
+    def poll(self) -> str:
+        """How the session stands, and the ticks completed since the last poll."""
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+    def point(self, from_tick: int, to_tick: int, fullest_worker: float) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+    def stop(self) -> None:
+        """Stop issuing."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait for what is outstanding, and report as `poll` does."""
+    def drained(self) -> str:
+        """What ended after the stop."""
+    def engine(self) -> str:
+        """Backend and features in force."""
+    def clock_cost_ns(self) -> float:
+        """Cost of one reading of the clock."""
+
+def allocate(path: str | PathLike[str], size_bytes: int) -> None:
+    """Give a file its size and reserve the space."""
+
+def build_info() -> dict[str, str]:
+    """How the module was built."""
+
+def uring_refusal() -> str | None:
+    """Why io_uring cannot be used here, or None."""

@@ -1,0 +1,1 @@
+"""What measurements mean: limits, knees, comparisons, verdicts."""

@@ -1,0 +1,78 @@
+"""Where a cache ends: latency of single random reads against the span they are spread over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from assay.study.plan import Plan, load_plan
+from assay.units import format_bytes, format_latency
+
+PART = "cache-span"
+STEP_SHARE = 1.5
+"""Latency this many times that of the smaller spans, and staying so, is taken for the end of a cache."""
+SMALLEST_SPAN_BYTES = 16 << 20
+SPAN_FACTOR = 4
+
+
+def cache_span_plan(size_bytes: int, *, seconds: float = 1.0) -> Plan:
+    """One point a span: 8 KiB random reads, one outstanding, on ever larger parts of the volume."""
+    spans = []
+    span_bytes = min(SMALLEST_SPAN_BYTES, size_bytes)
+    while span_bytes < size_bytes:
+        spans.append(span_bytes)
+        span_bytes *= SPAN_FACTOR
+    spans.append(size_bytes)
+    return load_plan(
+        {
+            "name": PART,
+            "title": "Latency against span",
+            "timing": {"warmup_s": seconds / 4, "duration_s": seconds},
+            "activity": [{"block_bytes": "8K", "read_share": 1.0, "queue_depth": 1}],
+            "case": [{"region": [0.0, span / size_bytes]} for span in spans],
+        },
+        source="latency against span",
+    )
+
+
+def cache_span(points: Iterable[Mapping[str, Any]], size_bytes: int) -> dict[str, Any] | None:
+    """The manifest's `cache_span` from the points of its part; None without them."""
+    steps = [
+        {
+            "span_bytes": round(point["workload"]["region"][1] * size_bytes),
+            "latency_mean_ns": point["read"]["latency_ns"]["mean"],
+            "latency_p50_ns": point["read"]["latency_ns"]["p50"],
+            "iops": point["read"]["iops"],
+            "point_id": point["id"],
+        }
+        for point in points
+        if point["part"] == PART and point["read"]
+    ]
+    if not steps:
+        return None
+    steps.sort(key=lambda step: step["span_bytes"])
+    ends_at = cache_end_bytes([(step["span_bytes"], step["latency_p50_ns"]) for step in steps])
+    largest = format_bytes(steps[-1]["span_bytes"])
+    if ends_at is None:
+        note = f"no step up to {largest}: either no cache, or one that holds all of it"
+    else:
+        note = f"median read latency rises beyond {format_bytes(ends_at)}: a cache seems to end there"
+    note += f" (median {format_latency(steps[0]['latency_p50_ns'])} to {format_latency(steps[-1]['latency_p50_ns'])})"
+    return {"steps": steps, "ends_at_bytes": ends_at, "note": note}
+
+
+def cache_end_bytes(steps: Sequence[tuple[int, float]]) -> int | None:
+    """The last span before latency rises for good, from (span in bytes, median latency) ascending by span.
+
+    Examples
+    --------
+    >>> cache_end_bytes([(16, 80.0), (64, 82.0), (256, 150.0), (1024, 210.0)])
+    64
+    >>> cache_end_bytes([(16, 80.0), (64, 140.0), (256, 81.0)]) is None
+    True
+    """
+    for index in range(1, len(steps)):
+        before = min(latency for _, latency in steps[:index])
+        if all(latency >= before * STEP_SHARE for _, latency in steps[index:]):
+            return steps[index - 1][0]
+    return None

@@ -1,0 +1,204 @@
+"""`assay assess`: the whole examination of the storage under a folder, report included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from assay.cli import options as opt
+from assay.cli.running import OutputOptions, Request, resume, start
+from assay.errors import RefusedTarget, UsageError
+from assay.study.execute import Part
+from assay.study.plan import load_plan, read_preset
+from assay.targets.host import memory_bytes
+from assay.units import format_bytes, parse_duration
+
+EXAMPLES = """
+Examples:
+
+`assay assess /var/lib/data --quick`
+
+`assay assess /data --budget 1h --limit "read.p99<=5ms"`
+
+`assay assess /data --only oltp,log`
+"""
+
+PART_SHARES = {"cache-span": 0.06, "oltp": 0.46, "dss": 0.14, "log": 0.14, "database": 0.20}
+"""How the budget is divided; later parts join this table."""
+
+BUDGET_DEFAULT_S = 30 * 60
+BUDGET_QUICK_S = 90
+FULL_GRID_FROM_S = 15 * 60
+"""Smaller budgets measure the levels that matter most instead of all of them too briefly."""
+
+REDUCED = {
+    "oltp": {"block_bytes": ["8K", "64K"], "read_share": [0.7]},
+    "dss": {"block_bytes": ["256K"]},
+    "log": {"block_bytes": ["512", "8K", "60K"]},
+}
+POINTS_PER_SEARCH = 13
+"""Points a search takes as a rule: doublings, halvings, repeats."""
+
+
+def assess(
+    directory: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="A folder on the storage to examine.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="In about two minutes.")] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=opt.TIME)
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Only these parts: cache-span,oltp,dss,log,database.", rich_help_panel=opt.TIME)
+    ] = None,
+    skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=opt.TIME)] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=opt.TIME)
+    ] = None,
+    size: opt.Size = None,
+    cache_size: opt.CacheSize = None,
+    io_timeout: opt.IoTimeout = None,
+    backend: opt.Backend = None,
+    seed: opt.Seed = None,
+    overwrite: opt.Overwrite = None,
+    output: opt.Output = opt.OUTPUT_DEFAULT,
+    json: opt.Json = False,
+    dry_run: opt.DryRun = False,
+    report: opt.Report = True,
+    export: opt.Export = None,
+    resume_run: opt.Resume = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Examine the storage under a folder: transactions, scans, log and a whole database mix, and write the report."""
+    del debug
+    shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
+    if resume_run is not None:
+        resume("assess", resume_run, shown)
+        return
+    if directory is None:
+        raise UsageError("assess: give the folder to examine")
+    if not os.path.isdir(directory):
+        raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
+    budget_s = (
+        parse_duration(budget, what="--budget") / 1e9 if budget else (BUDGET_QUICK_S if quick else BUDGET_DEFAULT_S)
+    )
+    if budget_s < 20:
+        raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
+    direct = takes_direct(directory)
+    other: dict[str, Any] = {"seed": seed, "backend": backend}
+    parts = plan_parts(
+        chosen_parts(only, skip),
+        budget_s,
+        limits=limit,
+        timeout_s=parse_duration(io_timeout, what="--io-timeout") / 1e9 if io_timeout else None,
+        direct=direct,
+        other={key: value for key, value in other.items() if value is not None},
+    )
+    request = Request(paths=[directory], size=size, cache_size=cache_size, overwrite=overwrite or [])
+    if budget_s < FULL_GRID_FROM_S:
+        request.size_most_bytes = 1 << 30
+    if not direct and size is None:
+        # Through the page cache only a file twice its size is read from the device.
+        request.size = str(2 * memory_bytes())
+        shown.notices.append(
+            f"{directory} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
+        )
+    start("assess", request, parts, shown)
+
+
+def chosen_parts(only: str | None, skip: str | None) -> list[str]:
+    """Names of the parts to run.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown, or nothing is left.
+    """
+    known = list(PART_SHARES)
+    for option, text in (("--only", only), ("--skip", skip)):
+        unknown = [name for name in (text or "").split(",") if name and name not in known]
+        if unknown:
+            raise UsageError(f"{option}: unknown part {unknown[0]!r}; known: {', '.join(known)}")
+    wanted = only.split(",") if only else known
+    left = [name for name in known if name in wanted and name not in (skip or "").split(",")]
+    if not left:
+        raise UsageError("--only and --skip leave no part")
+    return left
+
+
+def plan_parts(
+    names: Sequence[str],
+    budget_s: float,
+    *,
+    limits: list[str] | None,
+    timeout_s: float | None,
+    direct: bool,
+    other: dict[str, Any],
+) -> list[Part]:
+    """The parts with their plans, each fitted to its share of the budget."""
+    shares = sum(PART_SHARES[name] for name in names)
+    parts = []
+    for name in names:
+        seconds = budget_s * PART_SHARES[name] / shares
+        parts.append(_plan_part(name, seconds, budget_s >= FULL_GRID_FROM_S, limits, timeout_s, direct, other))
+    return parts
+
+
+def _plan_part(
+    name: str,
+    seconds: float,
+    full: bool,
+    limits: list[str] | None,
+    timeout_s: float | None,
+    direct: bool,
+    other: dict[str, Any],
+) -> Part:
+    from assay.analysis.cache_span import PART, cache_span_plan
+
+    if name == PART:
+        # The spans depend on the size of the file, which is chosen later; see `assay.cli.running.start`.
+        return Part(name=name, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=seconds)
+    preset = read_preset(name)
+    data = preset.model_dump(mode="json", exclude_unset=True) | other
+    first, *rest = data["activity"]
+    if not full:
+        first = {**first, **REDUCED.get(name, {})}
+    if not direct:
+        first, *rest = ({**activity, "io_mode": "buffered"} for activity in [first, *rest])
+    data["activity"] = [first, *rest]
+    if limits:
+        data |= {"limits": limits, "user_limits": True}
+    data["timing"] = _timing(data, seconds, full)
+    if timeout_s is not None:
+        data["timing"]["io_timeout_s"] = timeout_s
+    if not full:
+        data["search"] = {**data.get("search", {}), "resolution_share": 0.12}
+    plan = load_plan(data, source=f"part {name}")
+    return Part(name=name, title=plan.title, plan=plan, planned_s=seconds)
+
+
+def _timing(data: dict[str, Any], seconds: float, full: bool) -> dict[str, Any]:
+    """Warm-up, least and most time of a point, so that the part takes about its share."""
+    draft = load_plan(data, source="part")
+    per_workload = 1 if draft.search.axis == "none" else POINTS_PER_SEARCH
+    each_s = seconds / (len(draft.workloads()) * per_workload)
+    warmup_s = min(max(each_s * 0.15, 0.3), 5.0)
+    longest_s = max(each_s - warmup_s, 1.0)
+    if draft.timing.duration_s is not None:
+        return {"warmup_s": warmup_s, "duration_s": longest_s}
+    return {"warmup_s": warmup_s, "min_s": max(longest_s * (0.5 if full else 0.8), 0.8), "max_s": longest_s}
+
+
+def takes_direct(directory: str) -> bool:
+    """Whether files in a folder can be opened past the page cache."""
+    try:
+        descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        # Where unnamed files are not known, the open of the real file will tell.
+        return error.errno != 22
+    os.close(descriptor)
+    return True

@@ -1,0 +1,192 @@
+"""What a person sees while Assay works and when it is done; errors in one line; signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from assay.errors import AssayError, ExitCode, Interrupted
+from assay.study.runner import Progress, describe_load
+from assay.units import format_bytes, format_duration, format_iops, format_latency, format_throughput
+
+PLAIN_EVERY_S = 5.0
+"""Without a terminal a line of progress appears this often."""
+
+
+def run_guarded(app: Callable[[], object], argv: Sequence[str]) -> None:
+    """Run the command line; errors become one line on standard error and an exit code."""
+    debug = "--debug" in argv
+    try:
+        app()
+    except AssayError as error:
+        if debug:
+            raise
+        leave(error.exit_code, str(error))
+    except KeyboardInterrupt:
+        leave(ExitCode.INTERRUPTED, "interrupted")
+    except BrokenPipeError:
+        # Whoever read standard output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.DONE)
+    except MemoryError:
+        leave(ExitCode.TARGET_FAILED, "out of memory; give a smaller --size, --queue-depth or --block")
+
+
+def leave(code: ExitCode, message: str | None = None) -> None:
+    """Say why on standard error and exit."""
+    if message:
+        print(f"assay: {message}", file=sys.stderr)
+    sys.exit(int(code))
+
+
+def leave_at_once(code: ExitCode) -> None:
+    """Exit without waiting for threads that are stuck in the kernel; what was printed is flushed first."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(code))
+
+
+class Signals:
+    """Ctrl-C and SIGTERM ask for a clean end once; a second time ends at once.
+
+    While `raising` is set the signal raises `Interrupted` where the main thread is, for work that does not look at the
+    event.
+    """
+
+    def __init__(self) -> None:
+        self.interrupt = threading.Event()
+        self.raising = False
+        signal.signal(signal.SIGINT, self._handle)
+        signal.signal(signal.SIGTERM, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if self.interrupt.is_set():
+            leave_at_once(ExitCode.INTERRUPTED)
+        self.interrupt.set()
+        if self.raising:
+            raise Interrupted("interrupted while writing the report; `assay report RUN` writes it")
+
+
+class Console:
+    """Progress on standard error: live on a terminal, a plain line every few seconds otherwise."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._live = sys.stderr.isatty() and not quiet
+        self._shown_at = 0.0
+        self._status: Any = None
+        self._done = 0
+
+    def __enter__(self) -> Console:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_live()
+
+    def phase(self, text: str) -> None:
+        """Show what is being done now."""
+        self._say(text, always=True)
+
+    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
+        """Show bytes being laid out."""
+        share = done_bytes / total_bytes if total_bytes else 1.0
+        self._say(f"laying out {name}: {format_bytes(done_bytes)} of {format_bytes(total_bytes)} ({share:.0%})")
+
+    def point(self, progress: Progress) -> None:
+        """Show the point being measured."""
+        left = max(progress.longest_s - progress.elapsed_s, 0)
+        text = (
+            f"[{progress.part}] {progress.title}, {progress.load}: {progress.phase}, at most {format_duration(left)} left,"
+            f" {format_iops(progress.iops)} IOPS, {format_latency(progress.latency_mean_ns)}"
+        )
+        if progress.error_count:
+            text += f", {progress.error_count} errors"
+        self._say(text)
+
+    def point_done(self, point: Mapping[str, Any]) -> None:
+        """Show a finished point."""
+        self._done += 1
+        if not self.quiet:
+            self._print(point_line(point))
+
+    def _say(self, text: str, *, always: bool = False) -> None:
+        if self.quiet:
+            return
+        now = time.monotonic()
+        if self._live:
+            from rich.console import Console as RichConsole
+
+            if self._status is None:
+                self._status = RichConsole(stderr=True, highlight=False).status("")
+                self._status.start()
+            from rich.text import Text
+
+            self._status.update(Text(text))
+        elif always or now - self._shown_at >= PLAIN_EVERY_S:
+            self._shown_at = now
+            print(text, file=sys.stderr, flush=True)
+
+    def _print(self, text: str) -> None:
+        if self._status is not None:
+            self._status.console.print(text, markup=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def _end_live(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def point_line(point: Mapping[str, Any]) -> str:
+    """One finished point in one line."""
+    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}, {describe_load(point['load'])}:"]
+    total = point["total"]
+    if not total:
+        return parts[0] + " no I/O ended"
+    parts.append(f"{format_iops(total['iops'])} IOPS, {format_throughput(total['bytes_per_s'])},")
+    for direction in ("read", "write"):
+        if point[direction]:
+            latency = point[direction]["latency_ns"]
+            parts.append(f"{direction} {format_latency(latency['mean'])} p99 {format_latency(latency['p99'])};")
+    if point["errors"]["count"]:
+        parts.append(f"{point['errors']['count']:,} ERRORS;")
+    if point["generator"]["saturated"]:
+        parts.append("generator saturated;")
+    parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
+    return " ".join(parts)
+
+
+def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> None:
+    """The verdict table and the notices, on standard output."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
+    table = Table(title="Verdict", title_justify="left", show_lines=False)
+    for column in ("asked", "limit", "value", "met", "meaning"):
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        met = {True: "met", False: "MISSED", None: "-"}[line["met"]]
+        value = show_verdict_value(line["value"], line["unit"])
+        table.add_row(*(Text(cell) for cell in (line["question"], line["limit"], value, met, line["meaning"])))
+    console.print(table)
+    for notice in notices:
+        console.print(Text(f"note: {notice}"))
+
+
+def show_verdict_value(value: float | None, unit: str) -> str:
+    """A verdict's value with its unit."""
+    from assay.analysis.limits import show_value
+
+    if value is None:
+        return "-"
+    return show_value(value, unit) + (" IOPS" if unit == "iops" else "")

@@ -1,0 +1,59 @@
+"""Options that several verbs share, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TARGET, LOAD, TIME, OUTPUT, SAFETY = "Target", "Load", "Time and limits", "Output", "Safety"
+
+Size = Annotated[
+    str | None,
+    typer.Option("--size", help="Size of each file, or 2x-cache; by role: data=10G,log=2G.", rich_help_panel=TARGET),
+]
+CacheSize = Annotated[
+    str | None,
+    typer.Option("--cache-size", help="The cache between host and disk, for --size 2x-cache.", rich_help_panel=TARGET),
+]
+Volumes = Annotated[
+    list[str] | None,
+    typer.Option("--volume", help="Volumes by role: data=PATH,log=PATH,tempdb=PATH.", rich_help_panel=TARGET),
+]
+Overwrite = Annotated[
+    list[str] | None,
+    typer.Option("--overwrite", help="Allow writing to this existing file or device.", rich_help_panel=SAFETY),
+]
+YesDestroy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--yes-destroy", help="With --overwrite: also if the device carries a signature.", rich_help_panel=SAFETY
+    ),
+]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Where the run folder is made.", rich_help_panel=OUTPUT)]
+Json = Annotated[
+    bool, typer.Option("--json", help="Exactly one JSON document on standard output.", rich_help_panel=OUTPUT)
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the plan, the bytes and the time, and stop.", rich_help_panel=OUTPUT)
+]
+Report = Annotated[
+    bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.", rich_help_panel=OUTPUT)
+]
+Export = Annotated[
+    list[str] | None,
+    typer.Option("--export", help="Also export: csv, fio-json, openmetrics.", rich_help_panel=OUTPUT),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.", rich_help_panel=OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks instead of one-line errors.", rich_help_panel=OUTPUT)]
+Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with this run folder.", rich_help_panel=OUTPUT)]
+IoTimeout = Annotated[
+    str | None,
+    typer.Option("--io-timeout", help="An I/O outstanding longer than this ends the run (30s).", rich_help_panel=TIME),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of everything random (1).", rich_help_panel=LOAD)]
+Backend = Annotated[str | None, typer.Option("--backend", help="auto, io-uring or threads.", rich_help_panel=LOAD)]
+
+OUTPUT_DEFAULT = Path("assay-results")
+EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")

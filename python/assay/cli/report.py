@@ -1,0 +1,46 @@
+"""`assay report`: write the report of a run again, or export its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as opt
+from assay.cli.options import EXPORTS_KNOWN
+from assay.errors import UsageError
+
+EXAMPLES = """
+Examples:
+
+`assay report assay-results/20261120-101500-assess-a1b2c3`
+
+`assay report RUN --export csv --no-pdf`
+"""
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html.")] = True,
+    pdf: Annotated[bool, typer.Option("--pdf/--no-pdf", help="Write report.pdf.")] = True,
+    export: opt.Export = None,
+    debug: opt.Debug = False,
+) -> None:
+    """Write report.html and report.pdf of a run, finished or not."""
+    del debug
+    for name in export or []:
+        if name not in EXPORTS_KNOWN:
+            raise UsageError(f"--export: unknown format {name!r}; accepted: {', '.join(EXPORTS_KNOWN)}")
+    from assay.report import write_report
+    from assay.results.run_folder import RunFolder
+
+    folder = RunFolder.open(run)
+    written = write_report(run, html=html, pdf=pdf)
+    if export:
+        from assay.results.exports import EXPORTS
+
+        for name in export:
+            written += EXPORTS[name](folder.manifest, folder.points(), run)
+    for path in written:
+        print(path)

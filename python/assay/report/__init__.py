@@ -1,0 +1,38 @@
+"""The report of a run: HTML for the browser, PDF for paper, from one document.
+
+run folder -> source (facts, cleaned) -> sections (document) -> figures (charts) -> render (SVG) -> html, pdf
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write_report(run_path: Path, *, html: bool = True, pdf: bool = True) -> list[Path]:
+    """Write `report.html` and `report.pdf` into a run folder.
+
+    Parameters
+    ----------
+    run_path : Path
+        A run folder as docs/results.md describes; it may be interrupted or still running.
+    html, pdf : bool
+        Which of the two to write.
+
+    Returns
+    -------
+    list of Path
+        The files written, HTML first.
+
+    Raises
+    ------
+    RunFolderError
+        The folder is not a run, or its manifest cannot be read.
+    OpenFailed, OutOfSpace
+        The report could not be written.
+    """
+    from assay.report.write import write_report as write
+
+    return write(run_path, html=html, pdf=pdf)
+
+
+__all__ = ["write_report"]

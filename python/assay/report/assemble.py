@@ -1,0 +1,67 @@
+"""From the facts of a run to the document: the sections in the order a reader decides by."""
+
+from __future__ import annotations
+
+from assay.report.document import Document
+from assay.report.sections.curves import curves_section, percentiles_section
+from assay.report.sections.iops import iops_section
+from assay.report.sections.method import method_section
+from assay.report.sections.parts import parts_section
+from assay.report.sections.points import points_section
+from assay.report.sections.series import series_section
+from assay.report.sections.summary import summary_section
+from assay.report.source import RunFacts
+from assay.report.text import DASH, moment, shorten
+from assay.units import format_bytes, format_duration
+
+
+def assemble(facts: RunFacts) -> Document:
+    """Build the document of a run; sections without matter are left out."""
+    sections = [
+        summary_section(facts),
+        method_section(facts),
+        iops_section(facts),
+        curves_section(facts),
+        percentiles_section(facts),
+        parts_section(facts),
+        series_section(facts),
+        points_section(facts),
+    ]
+    run = facts.manifest
+    version = str((run.get("build") or {}).get("version") or "of unknown version")
+    run_id = str(run.get("run_id") or DASH)
+    return Document(
+        title=f"Storage report: {shorten(_target_names(facts), 70)}",
+        facts_line=_facts_line(facts),
+        sections=[section for section in sections if section is not None],
+        footer=f"Assay {version} · run {shorten(run_id, 80)}",
+        version=version,
+        run_id=run_id,
+        started=moment(run.get("started_utc_ns")),
+    )
+
+
+def _target_names(facts: RunFacts) -> str:
+    volumes = (facts.manifest.get("target") or {}).get("volumes") or []
+    names = [str(volume.get("path") or volume.get("name") or DASH) for volume in volumes]
+    if not names:
+        return "a target the run does not name"
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return shorten(names[0], 58) + more
+
+
+def _facts_line(facts: RunFacts) -> str:
+    run = facts.manifest
+    host = run.get("host") or {}
+    volumes = (run.get("target") or {}).get("volumes") or []
+    size = sum(volume.get("size_bytes") or 0 for volume in volumes)
+    started, ended = run.get("started_utc_ns"), run.get("ended_utc_ns")
+    words = [
+        f"assay {run.get('verb') or ''}".strip(),
+        moment(started),
+        f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or ""),
+        f"host {shorten(str(host['hostname']), 40)}" if host.get("hostname") else "",
+        format_bytes(size) if size else "",
+        f"{len(facts.points)} point{'s' if len(facts.points) != 1 else ''}",
+    ]
+    return " · ".join(word for word in words if word)

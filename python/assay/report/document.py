@@ -1,0 +1,145 @@
+"""The report as a document: sections of blocks, the same for HTML and PDF, with plain text only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import altair
+
+Tone = Literal["plain", "good", "bad", "warn", "quiet"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: its text, how it reads, the point it comes from, and the point it introduces (`anchor`)."""
+
+    text: str
+    tone: Tone = "plain"
+    point_id: str | None = None
+    rowspan: int = 1
+    anchor: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """Heading of a column; numbers stand right, words left; `weight` shares the width of the paper."""
+
+    title: str
+    number: bool = False
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its caption; `rows` leave out the cells that a `rowspan` above them covers."""
+
+    name: str
+    caption: str
+    columns: list[Column]
+    rows: list[list[Cell]]
+    dense: bool = False
+    kind: Literal["table"] = "table"
+
+    def placed(self) -> list[list[tuple[Cell, int]]]:
+        """Cells of each row with the number of the column each stands in: `rowspan`s push cells to the right."""
+        covered = [0] * len(self.columns)  # rows each column is still covered by a cell above
+        placed = []
+        for row in self.rows:
+            free = [column for column, rows in enumerate(covered) if rows == 0]
+            covered = [max(rows - 1, 0) for rows in covered]
+            for cell, column in zip(row, free, strict=True):
+                covered[column] = cell.rowspan - 1
+            placed.append(list(zip(row, free, strict=True)))
+        return placed
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its chart, its caption, and the text that stands in for it."""
+
+    name: str
+    caption: str
+    alternative: str
+    chart: altair.TopLevelMixin
+    kind: Literal["figure"] = "figure"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph; `strong` for the headline sentences."""
+
+    text: str
+    strong: bool = False
+    kind: Literal["paragraph"] = "paragraph"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and their values, as a list of definitions."""
+
+    name: str
+    items: list[tuple[str, str]]
+    kind: Literal["facts"] = "facts"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing the reader must know before believing the figures."""
+
+    text: str
+    tone: Tone = "warn"
+
+
+@dataclass(frozen=True)
+class Notices:
+    """The notices of the run, worst first."""
+
+    items: list[Notice]
+    kind: Literal["notices"] = "notices"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+    kind: Literal["heading"] = "heading"
+
+
+Block = Table | Figure | Paragraph | Facts | Notices | Heading
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered section; `wide` asks for a landscape page on paper."""
+
+    name: str
+    title: str
+    blocks: list[Block]
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report."""
+
+    title: str
+    facts_line: str
+    sections: list[Section]
+    footer: str
+    version: str = ""
+    run_id: str = ""
+    started: str = ""
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, in order."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
+
+    @property
+    def anchors(self) -> set[str]:
+        """Ids of the points that the table of points introduces: others cannot be linked to."""
+        tables = [block for section in self.sections for block in section.blocks if isinstance(block, Table)]
+        return {cell.anchor for table in tables for row in table.rows for cell in row if cell.anchor}

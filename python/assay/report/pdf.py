@@ -1,0 +1,116 @@
+"""The report as PDF, typeset by typst with the fonts it carries."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from assay.report.document import Document, Figure, Table
+
+PAPER_PIXELS = 664.0
+"""Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
+
+_FONT = "Libertinus Serif"
+_LONG_WORD = re.compile(r"\S{18,}")
+_BREAKS = re.compile(r"(?<=[/_\-.,:;=])(?=\S)")
+
+
+def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
+    """Typeset the report.
+
+    No text of the run ever becomes typst source: it travels as one JSON value that the template reads, and typst
+    shows strings as they are.
+
+    Parameters
+    ----------
+    document : Document
+        What to say.
+    drawings : mapping of str to str
+        SVG of each figure, by name.
+
+    Raises
+    ------
+    AssayError
+        typst refused the document.
+    """
+    import typst
+
+    from assay.errors import AssayError
+
+    content = _for_paper(document)
+    for section, made in zip(document.sections, content["sections"], strict=True):
+        for block, shown in zip(section.blocks, made["blocks"], strict=True):
+            if isinstance(block, Figure):
+                shown["svg"] = _with_font(printable(drawings[block.name]))
+                shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
+            elif isinstance(block, Table):
+                shown["places"] = [[place for _, place in row] for row in block.placed()]
+    template = files("assay.report").joinpath("templates", "report.typ").read_bytes()
+    fonts = typst.Fonts(include_system_fonts=False, include_embedded_fonts=True)
+    compiler = typst.Compiler(template, font_paths=fonts, sys_inputs={"report": json.dumps(content)})
+    try:
+        pdf = compiler.compile(format="pdf")
+    except typst.TypstError as error:
+        raise AssayError(
+            f"report.pdf: typst refused the document: {error.message}; report.html has the same content"
+        ) from error
+    assert isinstance(pdf, bytes)
+    return pdf
+
+
+def _for_paper(value: Any) -> Any:
+    """Plain values of a document, its texts fit for the embedded fonts and for narrow columns; charts are left out."""
+    if isinstance(value, str):
+        return breakable(printable(value))
+    if isinstance(value, (list, tuple)):
+        return [_for_paper(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name != "chart"]
+        kept = ("name", "kind", "tone")  # words of the template, not of the reader
+        return {name: getattr(value, name) if name in kept else _for_paper(getattr(value, name)) for name in names}
+    return value
+
+
+def printable(text: str) -> str:
+    r"""Text in letters the embedded fonts have; others, which would print as boxes, as escapes.
+
+    Latin, Greek and Cyrillic are covered, as is the punctuation the report itself uses.
+
+    Examples
+    --------
+    >>> printable("/daten/größe"), printable("数")
+    ('/daten/größe', '\\u6570')
+    """
+    return "".join(
+        letter if ord(letter) < 0x530 or 0x2010 <= ord(letter) < 0x2800 else f"\\u{ord(letter):04x}" for letter in text
+    )
+
+
+def breakable(text: str) -> str:
+    r"""Text whose long words may break: after punctuation, and after every eighth letter of a run without any.
+
+    Examples
+    --------
+    >>> breakable("/data/long/path/to/a/file").split("\u200b")
+    ['/', 'data/', 'long/', 'path/', 'to/', 'a/', 'file']
+    """
+
+    def broken(match: re.Match[str]) -> str:
+        pieces = [piece[at : at + 8] for piece in _BREAKS.split(match[0]) for at in range(0, len(piece), 8)]
+        return "\u200b".join(pieces)
+
+    return _LONG_WORD.sub(broken, text)
+
+
+def _width_pixels(svg: str) -> float:
+    match = re.search(r'<svg [^>]*?\bwidth="([0-9.]+)"', svg)
+    return float(match[1]) if match else PAPER_PIXELS
+
+
+def _with_font(svg: str) -> str:
+    """SVG in the font of the page: the fonts of a browser are not there, and nothing outside is read."""
+    return re.sub(r'font-family="[^"]*"', f'font-family="{_FONT}"', svg)

@@ -1,0 +1,50 @@
+"""The one place where charts become SVG: through vl-convert, without a browser and without the network."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from assay.report.document import Document, Figure
+
+
+def render_figures(document: Document) -> dict[str, str]:
+    """SVG of each figure of a document, by the figure's name."""
+    return {figure.name: render(figure) for figure in document.figures}
+
+
+def render(figure: Figure) -> str:
+    """SVG of one figure, with its text alternative, and ids no other figure of the page has."""
+    import vl_convert
+
+    from assay.report.palette import theme
+
+    svg: str = vl_convert.vegalite_to_svg(theme(figure.chart), **_offline(), vl_version=_newest())
+    svg = _own_ids(svg, figure.name)
+    label = f'<svg role="img" aria-label={quoteattr(figure.alternative)} '
+    return svg.replace("<svg ", label, 1)
+
+
+def _offline() -> dict[str, Any]:
+    # No chart refers to an address; an empty list makes vl-convert refuse one that would.
+    return {"allowed_base_urls": []}
+
+
+@cache
+def _newest() -> str | None:
+    """Newest Vega-Lite vl-convert carries that is not newer than the one altair writes for, or its default."""
+    import altair
+    import vl_convert
+
+    wanted = altair.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+    carried = [str(version) for version in vl_convert.get_vegalite_versions()]
+    return wanted if wanted in carried else None
+
+
+def _own_ids(svg: str, name: str) -> str:
+    """SVG whose ids carry the figure's name: several drawings share one page, and Vega counts from one in each."""
+    svg = re.sub(r'\bid="([^"]+)"', lambda match: f'id="{name}-{match[1]}"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", lambda match: f"url(#{name}-{match[1]})", svg)
+    return re.sub(r'href="#([^"]+)"', lambda match: f'href="#{name}-{match[1]}"', svg)

@@ -1,0 +1,217 @@
+"""How it was measured: what the figures stand on, and what they leave out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.report.sections.summary import verdict_word
+from assay.report.source import Record, RunFacts
+from assay.report.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
+from assay.units import format_bytes, format_duration
+
+PARTS = {
+    "oltp": "random I/O of transactions",
+    "dss": "sequential and random scans of decision support",
+    "log": "log writes",
+    "database": "the database mix: reads, checkpoints, log and tempdb at once",
+}
+"""Parts of a whole examination; a report of one says which of them it lacks."""
+
+
+def method_section(facts: RunFacts) -> Section:
+    """Build the section on host, target, engine and timing."""
+    run = facts.manifest
+    blocks: list[Block] = [Facts("run", _run_facts(run)), Heading("Target")]
+    volumes = (run.get("target") or {}).get("volumes") or []
+    if volumes:
+        blocks += [_volume_table(volumes), _queue_table(volumes)]
+    else:
+        blocks.append(Paragraph("The run does not describe its target."))
+    blocks += [Heading("Host and engine"), Facts("host", _host_facts(run)), Heading("Timing")]
+    blocks.append(Paragraph(_timing(facts)))
+    if run.get("parts"):
+        blocks.append(_parts_table(run["parts"]))
+    blocks.append(Heading("Not measured"))
+    blocks += [Paragraph(text) for text in _gaps(facts)]
+    return Section("method", "How it was measured", blocks)
+
+
+def _run_facts(run: Record) -> list[tuple[str, str]]:
+    command = " ".join(str(word) for word in run.get("command") or [])
+    return [
+        ("Run", str(run.get("run_id") or DASH)),
+        ("Command", f"assay {command}" if command else DASH),
+        ("Started", moment(run.get("started_utc_ns"))),
+        ("Ended", moment(run.get("ended_utc_ns"))),
+        ("Status", str(run.get("status") or "unknown")),
+    ]
+
+
+def _volume_table(volumes: Sequence[Record]) -> Table:
+    columns = [
+        Column("Volume", weight=1.3), Column("Path", weight=3.0), Column("Kind", weight=0.9),
+        Column("Role", weight=0.9),
+        Column("Size", number=True, weight=1.1), Column("Laid out", number=True, weight=1.1),
+        Column("State", weight=1.4), Column("File system", weight=2.0),
+    ]  # fmt: skip
+    rows = []
+    for volume in volumes:
+        mount = f" ({volume['mount_options']})" if volume.get("mount_options") else ""
+        rows.append(
+            [
+                Cell(shorten(_word(volume.get("name")), 40)),
+                Cell(_word(volume.get("path"))),
+                Cell(_word(volume.get("kind"))),
+                Cell(_word(volume.get("role"))),
+                Cell(_size(volume.get("size_bytes"))),
+                Cell(_size(volume.get("bytes_laid_out"))),
+                Cell(_word(volume.get("state")) + (", made by Assay" if volume.get("created_by_assay") else "")),
+                Cell(_word(volume.get("file_system")) + shorten(mount, 60)),
+            ]
+        )
+    return Table("volumes", "Volumes under load.", columns, rows)
+
+
+def _queue_table(volumes: Sequence[Record]) -> Table:
+    columns = [
+        Column("Device", weight=1.6), Column("Model", weight=1.6), Column("Scheduler"),
+        Column("Requests", number=True), Column("Rotational", weight=1.1), Column("Write cache", weight=1.3),
+        Column("Sector", number=True, weight=1.4), Column("Largest I/O", number=True, weight=1.3),
+        Column("Read-ahead", number=True, weight=1.2),
+    ]  # fmt: skip
+    rows = {}
+    for volume in volumes:
+        queue = volume.get("queue") or {}
+        stack = " on ".join(str(name) for name in volume.get("device_stack") or []) or _word(volume.get("device"))
+        sectors = [_size(queue.get(key)) for key in ("logical_block_bytes", "physical_block_bytes")]
+        spinning = queue.get("rotational")
+        rows[stack] = [
+            Cell(stack),
+            Cell(_word(volume.get("model"))),
+            Cell(_word(queue.get("scheduler"))),
+            Cell(_word(queue.get("nr_requests"))),
+            Cell(DASH if spinning is None else "yes" if spinning else "no"),
+            Cell(_word(queue.get("write_cache"))),
+            Cell(sectors[0] if sectors[0] == sectors[1] else " / ".join(sectors)),
+            Cell(_size(queue.get("max_io_bytes"))),
+            Cell(_size(queue.get("read_ahead_bytes"))),
+        ]
+    return Table(
+        "queues",
+        "Devices and the settings of their queues; sectors as logical / physical.",
+        columns,
+        list(rows.values()),
+    )
+
+
+def _host_facts(run: Record) -> list[tuple[str, str]]:
+    host, build, engine = (run.get(key) or {} for key in ("host", "build", "engine"))
+    processor = " x ".join(str(word) for word in (host.get("cpu_count"), host.get("cpu_model")) if word)
+    built = [
+        build.get("version"), build.get("profile"), build.get("rustc"), build.get("target"),
+        f"commit {build['commit']}" if build.get("commit") else None,
+    ]  # fmt: skip
+    features = [str(feature) for feature in engine.get("features") or []]
+    degraded = [str(reason) for reason in engine.get("degraded") or []]
+    return [
+        ("Host", _word(host.get("hostname"))),
+        ("System", ", ".join(str(word) for word in (host.get("distribution"), host.get("kernel")) if word) or DASH),
+        ("Processors", processor or DASH),
+        ("Memory", _size(host.get("memory_bytes"))),
+        ("Virtualization", _word(host.get("virtualization"), "none detected")),
+        ("I/O engine", _word(engine.get("backend"))),
+        ("Features in force", ", ".join(features) or "none recorded"),
+        ("Degraded", "; ".join(degraded) or "nothing"),
+        ("Assay", ", ".join(str(word) for word in built if word) or DASH),
+    ]
+
+
+def _timing(facts: RunFacts) -> str:
+    points = facts.points
+    if not points:
+        return "No point has ended, so there is no timing to give."
+    steady = [point for point in points if (point.get("steady") or {}).get("reached")]
+    warm, held = ([float(point.get(key) or 0) for point in points] for key in ("warmup_s", "measured_s"))
+    windows = sorted(
+        {float(point["steady"]["window_s"]) for point in points if (point.get("steady") or {}).get("window_s")}
+    )
+    ends = [
+        f"{name} ({count})"
+        for name, count in Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
+    ]
+    lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
+    sentences = [
+        f"Each point warmed up for {_span(warm)}, which no figure includes, and was then measured for {_span(held)}.",
+        f"{len(steady)} of {len(points)} points reached a steady state"
+        + (f" (throughput level over a window of {_span(windows)})" if windows else "")
+        + f"; what ended them: {joined(ends)}.",
+        f"The load threads used at most {percent(max(lags))} of a core each." if lags else "",
+        "Percentiles are read from merged histograms, never averaged.",
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _span(seconds: list[float]) -> str:
+    low, high = format_duration(min(seconds)), format_duration(max(seconds))
+    return low if low == high else f"{low} to {high}"
+
+
+def _parts_table(parts: Sequence[Record]) -> Table:
+    columns = [
+        Column("Part"),
+        Column("Title", weight=3.0),
+        Column("Planned", number=True),
+        Column("Spent", number=True),
+    ]
+    rows = [
+        [
+            Cell(_word(part.get("name"))),
+            Cell(_word(part.get("title"))),
+            *(
+                Cell(format_duration(part[key]) if part.get(key) is not None else DASH)
+                for key in ("planned_s", "spent_s")
+            ),
+        ]
+        for part in parts
+    ]
+    return Table("part-times", "Time planned and spent.", columns, rows)
+
+
+def _gaps(facts: RunFacts) -> list[str]:
+    """Sentences on what a reader could think was measured and was not."""
+    run, texts = facts.manifest, []
+    measured = {str(point.get("part") or "") for point in facts.points}
+    planned = {str(part.get("name")) for part in run.get("parts") or []}
+    missing = [
+        title
+        for name, title in PARTS.items()
+        if name not in measured and (run.get("verb") == "assess" or name in planned)
+    ]
+    if missing:
+        texts.append(f"Missing from this run: {joined(missing)}.")
+    unanswered = [
+        str(line.get("question")) for line in run.get("verdict") or [] if verdict_word(line)[0] == NOT_MEASURED
+    ]
+    if unanswered:
+        texts.append(
+            f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."
+        )
+    if not run.get("cache_span"):
+        texts.append("Where a cache ends was not searched for, so hits in caches may be part of every figure.")
+    if facts.series is None:
+        texts.append("No series over time was recorded.")
+    texts.append(
+        "Integrity (whether what was acknowledged is kept), the loss of power, a rebuild after a failed disk and other "
+        "hosts on the same storage are outside this run."
+    )
+    return texts
+
+
+def _word(value: object, absent: str = DASH) -> str:
+    return absent if value is None or value == "" else str(value)
+
+
+def _size(value: float | None) -> str:
+    return DASH if value is None else format_bytes(value)

@@ -1,0 +1,97 @@
+"""Every point in one table, and the words it uses."""
+
+from __future__ import annotations
+
+from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
+from assay.report.sections.summary import limit_text
+from assay.report.source import Record, RunFacts
+from assay.report.text import DASH, iops_text, latency_text, load_label, shorten, throughput_texts, workload_label
+
+GLOSSARY = [
+    ("point", "one workload at one load, held until steady or until its time was up, with its measurements"),
+    ("out", "outstanding I/Os in total; in brackets queue depth x workers"),
+    ("latency", "from submission to completion; with a fixed rate, from the moment the I/O was due"),
+    ("p99", "99 % of the I/Os were at least as fast; p50 is the median"),
+    ("MiB/s, MB/s", "1,048,576 and 1,000,000 bytes a second; KiB is 1,024 bytes; us is a millionth of a second"),
+    ("70/30", "70 % reads and 30 % writes"),
+    ("knee", "the load beyond which latency rises faster than throughput"),
+    ("95 % interval", "the range that would hold the answer in 19 of 20 repeats of the measurement"),
+    (
+        "queue",
+        "mean number of I/Os at the device; iowait: CPU idle while I/Os are outstanding; steal: CPU other guests took",
+    ),
+    ("PSI", "pressure stall information: share of time in which some, or all, tasks waited for the resource"),
+]
+
+
+def points_section(facts: RunFacts) -> Section:
+    """Build the table of all points and the glossary."""
+    blocks: list[Block] = []
+    if facts.points:
+        blocks.append(_point_table(facts.points))
+    else:
+        blocks.append(Paragraph("No point has been measured."))
+    blocks += [Heading("Words"), Facts("glossary", GLOSSARY)]
+    return Section("points", "Every point", blocks, wide=True)
+
+
+def _point_table(points: list[Record]) -> Table:
+    columns = [
+        Column("Point", weight=0.85), Column("Workload", weight=2.5), Column("Load", weight=1.25),
+        Column("Side", weight=0.65),
+        *(Column(name, number=True, weight=0.9) for name in
+          ("IOPS", "MiB/s", "MB/s", "Mean", "p50", "p99", "p99.9", "Max")),
+        Column("Steady", weight=0.85), Column("Errors", number=True, weight=0.75), Column("Limits", weight=2.3),
+    ]  # fmt: skip
+    rows = [row for point in points for row in _rows(point)]
+    caption = "Points in the order they ended, reads and writes apart."
+    return Table("points-table", caption, columns, rows, dense=True)
+
+
+def _rows(point: Record) -> list[list[Cell]]:
+    sides = [name for name in ("read", "write") if point.get(name)] or ["read"]
+    span = len(sides)
+    point_id = str(point.get("id") or DASH)
+    workload = shorten(workload_label(point.get("workload") or {}), 60)
+    first = [
+        Cell(point_id, rowspan=span, anchor=point_id),
+        Cell(workload, rowspan=span),
+        Cell(load_label(point.get("load") or {}), rowspan=span),
+    ]
+    last = [_steady(point, span), _errors(point, span), _limits(point, span)]
+    rows = []
+    for place, side in enumerate(sides):
+        measured = point.get(side)
+        cells = [Cell(side if measured else DASH), Cell(iops_text(measured))]
+        cells += [Cell(text) for text in throughput_texts((measured or {}).get("bytes_per_s"))]
+        cells += [Cell(latency_text(measured, name)) for name in ("mean", "p50", "p99", "p99_9", "max")]
+        rows.append([*first, *cells, *last] if place == 0 else cells)
+    return rows
+
+
+def _steady(point: Record, span: int) -> Cell:
+    words: dict[object, tuple[str, Tone]] = {True: ("yes", "plain"), False: ("no", "warn")}
+    text, tone = words.get((point.get("steady") or {}).get("reached"), (DASH, "quiet"))
+    if (point.get("generator") or {}).get("saturated"):
+        text, tone = f"{text}; generator saturated", "warn"
+    return Cell(text, tone, rowspan=span)
+
+
+def _errors(point: Record, span: int) -> Cell:
+    count = (point.get("errors") or {}).get("count")
+    return Cell(DASH if count is None else f"{count:,}", "bad" if count else "plain", rowspan=span)
+
+
+def _limits(point: Record, span: int) -> Cell:
+    limits = point.get("limits") or []
+    missed = [
+        f"{shorten(str(limit.get('scope') or ''), 30)} {limit_text(limit.get('limit'))}".strip()
+        for limit in limits
+        if limit.get("met") is False
+    ]
+    met = sum(limit.get("met") is True for limit in limits)
+    if missed:
+        return Cell("missed: " + "; ".join(missed), "bad", rowspan=span)
+    if met:
+        return Cell("met", "good", rowspan=span)
+    return Cell("not judged" if limits else DASH, "quiet", rowspan=span)

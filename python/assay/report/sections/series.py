@@ -1,0 +1,223 @@
+"""The series over time: rows of the timeline, from the tall table of the run folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.report.document import Figure, Paragraph, Section
+from assay.report.figures_series import WIDTH, timeline
+from assay.report.source import RunFacts
+from assay.report.text import joined, moment
+from assay.units import format_duration, format_iops, format_latency
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_STEPS = 400
+"""Steps along the time axis: a line of 500 pixels cannot show more."""
+
+NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time axis of the figure: where it starts, how long it is and how wide a step is."""
+
+    start_ns: int
+    end_s: float
+    step_s: float
+
+
+def series_section(facts: RunFacts) -> Section | None:
+    """Build the section on series; None when the run has none."""
+    if facts.series is None:
+        return None
+    frame = _wall_only(facts.series)
+    clock = _clock(frame)
+    rows = timeline_rows(frame, clock, _devices(facts))
+    bands = point_bands(facts, clock)
+    chart = timeline(rows, bands, end_s=clock.end_s)
+    if chart is None:
+        return None
+    step = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
+    text = (
+        f"From {moment(clock.start_ns)}, all on one time axis. {step}; every other point is shaded, lines break where "
+        "nothing was recorded. IOPS and latency are those the load saw; of several volumes the p99 is the largest."
+    )
+    caption = "I/Os, latency, device, processors and pressure over time."
+    return Section("series", "The run over time", [Paragraph(text), Figure("timeline", caption, _told(rows), chart)])
+
+
+def _wall_only(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one clock: virtual and wall time share no axis, and the wall clock has the telemetry."""
+    import polars as pl
+
+    if "clock" not in frame.columns or frame["clock"].cast(pl.String).n_unique() < 2:
+        return frame
+    return frame.filter(pl.col("clock").cast(pl.String) == "wall")
+
+
+def _clock(frame: pl.DataFrame) -> Clock:
+    import polars as pl
+
+    start, end = frame.select(first=(pl.col("t_ns") - pl.col("interval_ns")).min(), last=pl.col("t_ns").max()).row(0)
+    usual = frame["interval_ns"].median()
+    interval_s = float(usual) / 1e9 if isinstance(usual, (int, float)) and usual > 0 else 1.0
+    length = max((end - start) / 1e9, interval_s)
+    wanted = max(interval_s, length / MOST_STEPS)
+    step = interval_s if wanted <= interval_s else next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)
+    return Clock(int(start), length, float(step))
+
+
+def _devices(facts: RunFacts) -> list[str]:
+    volumes = (facts.manifest.get("target") or {}).get("volumes") or []
+    return [str(volume["device"]).removeprefix("/dev/") for volume in volumes if volume.get("device")]
+
+
+def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of `figures_series.timeline`.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The tall table.
+    clock : Clock
+        The time axis.
+    devices : sequence of str
+        Block devices of the target; of these alone the telemetry is added up, so that a partition, its disk and a
+        mapped device above it are not counted three times.
+    """
+    import polars as pl
+
+    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "metric")]
+    step_ns = round(clock.step_s * 1e9)
+    frame = frame.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
+    load = frame.filter((pl.col("source") == "assay") & (pl.col("entity") != "recorder"))
+    block = frame.filter(pl.col("source") == "block")
+    if devices and block["entity"].is_in(list(devices)).any():
+        block = block.filter(pl.col("entity").is_in(list(devices)))
+    host = frame.filter(pl.col("source") == "host")
+    rows = _panel("I/Os per second", clock, {side: _rate(load, f"{side}_ios_count") for side in ("read", "write")})
+    latencies = {f"{side} mean": _weighted(load, side, 1e6) for side in ("read", "write")}
+    latencies |= {f"{side} p99": _largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
+    rows += _panel("latency (ms, log)", clock, latencies, log=True)
+    rows += _panel(
+        "device (MiB/s)", clock, {side: _rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
+    )
+    rows += _panel("device queue (I/Os)", clock, {"mean queue": _gauge(block, "queue_mean_count")})
+    shares = {name: _gauge(host.filter(pl.col("entity") == "cpu"), f"{name}_share", 0.01)
+              for name in ("user", "system", "iowait", "steal")}  # fmt: skip
+    rows += _panel("host CPU (%)", clock, shares)
+    pressure = {f"{name} {kind}": _gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
+                for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
+    return rows + _panel("pressure, PSI (%)", clock, pressure)
+
+
+def _rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+    """Sum over entities of a delta, per second of the time it covers."""
+    import polars as pl
+
+    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
+    summed = per_entity.agg(pl.col("value").sum(), pl.col("interval_ns").sum())
+    total = summed.group_by("step").agg(pl.col("value").sum(), pl.col("interval_ns").max())
+    return total.select("step", value=pl.col("value") / (pl.col("interval_ns") / 1e9) / unit)
+
+
+def _gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+    """Mean over time of a gauge, added over entities."""
+    import polars as pl
+
+    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
+    weighted = (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
+    return per_entity.agg(value=weighted / unit).group_by("step").agg(pl.col("value").sum())
+
+
+def _largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
+    """Largest value of a percentile: percentiles cannot be averaged."""
+    import polars as pl
+
+    return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=pl.col("value").max() / unit)
+
+
+def _weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
+    """Mean latency over volumes and time, weighted by the I/Os each mean stands for."""
+    import polars as pl
+
+    key = ["t_ns", "entity", "step"]
+    means = frame.filter(pl.col("metric") == f"{side}_latency_mean_ns").select(*key, "value")
+    counts = frame.filter(pl.col("metric") == f"{side}_ios_count").select(*key, count="value")
+    both = means.join(counts, on=key).filter(pl.col("count") > 0)
+    weighted = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
+    return both.group_by("step").agg(value=weighted / unit)
+
+
+def _panel(panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False) -> list[dict[str, Any]]:
+    """Rows of one panel; a missing step breaks the line with a row without value."""
+    rows: list[dict[str, Any]] = []
+    for name, frame in columns.items():
+        before: int | None = None
+        for step, value in frame.sort("step").iter_rows():
+            if value is None or not math.isfinite(value):
+                continue
+            if before is not None and step > before + 2:
+                rows.append(
+                    {"panel": panel, "series": name, "t_s": (before + 1) * clock.step_s, "value": None, "log": log}
+                )
+            middle = min((step + 0.5) * clock.step_s, clock.end_s)
+            rows.append(
+                {"panel": panel, "series": name, "t_s": round(middle, 3), "value": float(f"{value:.5g}"), "log": log}
+            )
+            before = step
+    return rows
+
+
+def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:
+    """Shading of each point, warm-up included; labels by id, or by part where ids would not fit."""
+    spans = []
+    for point in facts.points:
+        if point.get("started_utc_ns") is None:
+            continue
+        start = (point["started_utc_ns"] - clock.start_ns) / 1e9
+        end = start + float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
+        if end > 0 and start < clock.end_s:
+            spans.append((max(start, 0.0), min(end, clock.end_s), point))
+    spans.sort(key=lambda span: span[0])
+    by_id = len(spans) <= 10
+    bands: list[dict[str, Any]] = []
+    free_from, part = -math.inf, None
+    for number, (start, end, point) in enumerate(spans):
+        wanted = str(point.get("id") or "") if by_id else str(point.get("part") or "")
+        new = by_id or wanted != part
+        place = start / clock.end_s * WIDTH
+        label = wanted[:20] if new and place >= free_from else ""
+        if label:
+            free_from, part = place + 6.5 * len(label) + 6, wanted
+        bands.append({"start_s": round(start, 3), "end_s": round(end, 3), "label": label, "odd": number % 2 == 1})
+    return bands
+
+
+def _told(rows: Sequence[dict[str, Any]]) -> str:
+    """Ranges of what the load saw, for readers who cannot see the figure."""
+    texts = []
+    for side in ("read", "write"):
+        rates = _values(rows, "I/Os per second", side)
+        means = _values(rows, "latency (ms, log)", f"{side} mean")
+        if rates:
+            texts.append(f"{format_iops(min(rates))} to {format_iops(max(rates))} {side} I/Os per second")
+        if means:
+            low, high = (format_latency(value * 1e6) for value in (min(means), max(means)))
+            texts.append(f"{low} to {high} mean {side} latency")
+    panels = joined(dict.fromkeys(row["panel"] for row in rows))
+    return (
+        f"Series over time in panels: {panels}. From {joined(texts)}."
+        if texts
+        else f"Series over time in panels: {panels}."
+    )
+
+
+def _values(rows: Sequence[dict[str, Any]], panel: str, series: str) -> list[float]:
+    chosen = (row["value"] for row in rows if row["panel"] == panel and row["series"] == series)
+    return [value for value in chosen if value is not None]

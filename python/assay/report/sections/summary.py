@@ -1,0 +1,256 @@
+"""Summary: the verdict, the headline sentences, and what must be known before believing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from assay.report.document import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
+from assay.report.source import Record, RunFacts
+from assay.report.text import (
+    DASH,
+    NOT_MEASURED,
+    block_bytes_of,
+    id_range,
+    latency_of,
+    shorten,
+    value_text,
+    workload_label,
+)
+from assay.units import format_bytes, format_iops, format_latency, format_throughput
+
+
+def verdict_word(line: Record) -> tuple[str, Tone]:
+    """Word and tone of a verdict line: a value without a limit was measured, but nothing was asked of it."""
+    if line.get("met") is True:
+        return "✓ met", "good"
+    if line.get("met") is False:
+        return "✗ missed", "bad"
+    return ("no limit" if line.get("value") is not None and not line.get("limit") else NOT_MEASURED), "quiet"
+
+
+def summary_section(facts: RunFacts) -> Section:
+    """Build the summary."""
+    blocks: list[Block] = [Paragraph(sentence, strong=True) for sentence in _headlines(facts)]
+    verdict = list(facts.manifest.get("verdict") or [])
+    if verdict:
+        blocks.append(_verdict_table(verdict))
+    else:
+        blocks.append(Paragraph("The run holds no verdict: nothing here says whether a limit was met or missed."))
+    notices = run_notices(facts)
+    if notices:
+        blocks.append(Notices(notices))
+    return Section("summary", "Summary", blocks)
+
+
+def _verdict_table(verdict: list[Record]) -> Table:
+    columns = [
+        Column("Question", weight=2.1),
+        Column("Limit", weight=1.8),
+        Column("Value", number=True, weight=2.0),
+        Column("Verdict", weight=1.2),
+        Column("Meaning", weight=3.2),
+    ]
+    rows = []
+    for line in verdict:
+        word, tone = verdict_word(line)
+        rows.append(
+            [
+                Cell(shorten(str(line.get("question") or DASH), 160)),
+                Cell(limit_text(line.get("limit"))),
+                Cell(
+                    value_text(line.get("value"), line.get("unit")), "quiet" if line.get("value") is None else "plain"
+                ),
+                Cell(word, tone),
+                Cell(str(line.get("meaning") or "")),
+            ]
+        )
+    return Table("verdict", "Verdict: what was asked, its limit, and what was found.", columns, rows)
+
+
+def limit_text(limit: object) -> str:
+    """Limit as written in plans, with spaces around the comparison at which no line breaks."""
+    if not limit:
+        return DASH
+    text = str(limit)
+    for sign in ("<=", ">=", "<", ">"):
+        if sign in text:
+            shown = {"<=": "≤", ">=": "≥"}.get(sign, sign)
+            return f"\N{NO-BREAK SPACE}{shown}\N{NO-BREAK SPACE}".join(text.split(sign, 1))
+    return text
+
+
+def _headlines(facts: RunFacts) -> list[str]:
+    verdict = list(facts.manifest.get("verdict") or [])
+    words = Counter(verdict_word(line)[0] for line in verdict)
+    asked = len(verdict) - words["no limit"]
+    sentences = []
+    if asked:
+        counted = [f"{words['✓ met']} of {asked} limit{'s' if asked > 1 else ''} met"]
+        counted += [f"{words['✗ missed']} missed"] if words["✗ missed"] else []
+        counted += [f"{words[NOT_MEASURED]} not measured"] if words[NOT_MEASURED] else []
+        sentences.append(", ".join(counted) + ".")
+    found = [_largest_answer(facts), _log_write(facts), _best_scan(facts)]
+    return sentences + [sentence for sentence in found if sentence]
+
+
+def _largest_answer(facts: RunFacts) -> str | None:
+    """One sentence on the answer that stands for most OLTP databases: 8 KiB at 70/30, or else the first."""
+    answers = [answer for answer in facts.answers if answer.get("part") in (None, "", "oltp", "custom", "profile")]
+    answers = answers or facts.answers
+
+    def distance(answer: Record) -> float:
+        workload = answer["workload"]
+        return abs(block_bytes_of(workload) - 8192) / 8192 + abs(float(workload.get("read_share") or 0) - 0.7)
+
+    answer = min(answers, key=distance, default=None)
+    if answer is None:
+        return None
+    name, most = shorten(workload_label(answer["workload"]), 60), answer.get("max")
+    if not most:
+        return f"{name}: no load was found that meets the limits ({limited_text(answer.get('limited_by'))})."
+    interval = answer.get("interval_95")
+    span = f" (95 % interval {format_iops(interval[0])} to {format_iops(interval[1])})" if interval else ""
+    stopped = limited_text(answer.get("limited_by"))
+    return f"Holds {format_iops(most['iops'])} IOPS of {name}{span}; {stopped} [{most.get('point_id') or DASH}]."
+
+
+def limited_text(limited_by: object, *, by: str = "stopped by ") -> str:
+    """Words for what ended a search.
+
+    Examples
+    --------
+    >>> limited_text("axis end")
+    'the largest load of the plan still passed'
+    """
+    if not limited_by:
+        return "what limited it is not recorded"
+    known = {
+        "saturation": "throughput stopped rising before any limit was reached",
+        "axis end": "the largest load of the plan still passed",
+        "generator": "the load generator itself was the bottleneck",
+        "rate not sustained": "stopped because the rate was not sustained",
+        "errors": "stopped by I/O errors",
+    }
+    return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")
+
+
+def _log_write(facts: RunFacts) -> str | None:
+    points = [point for point in facts.points_of("log") if latency_of(point.get("write"), "mean") is not None]
+    if not points:
+        return None
+    point = min(points, key=lambda point: abs(block_bytes_of(point["workload"]) - 8192))
+    mean, tail = (latency_of(point["write"], statistic) for statistic in ("mean", "p99"))
+    size = format_bytes(block_bytes_of(point["workload"]))
+    far = f", p99 {format_latency(tail)}" if tail is not None else ""
+    return f"Log writes of {size} take {format_latency(mean)} on average{far} [{point.get('id')}]."
+
+
+def _best_scan(facts: RunFacts) -> str | None:
+    scans = [
+        point
+        for point in facts.points_of("dss")
+        if point["workload"].get("random_share") == 0 and point["workload"].get("read_share") == 1 and point.get("read")
+    ]
+    if not scans:
+        return None
+    best = max(scans, key=lambda point: float(point["read"]["bytes_per_s"]))
+    throughput = format_throughput(best["read"]["bytes_per_s"])
+    size = format_bytes(block_bytes_of(best["workload"]))
+    return f"Sequential scans read {throughput} in blocks of {size} [{best.get('id')}]."
+
+
+def run_notices(facts: RunFacts) -> list[Notice]:
+    """Everything that qualifies the figures, worst first."""
+    found = [*_status_notices(facts), *_point_notices(facts), *_given_notices(facts), *_target_notices(facts)]
+    return sorted(found, key=lambda notice: ("bad", "warn", "plain").index(notice.tone))
+
+
+def _status_notices(facts: RunFacts) -> list[Notice]:
+    run, notices = facts.manifest, []
+    count = len(facts.points)
+    texts = {
+        "running": f"The run was still going on when this was written: it covers the {count} points that had ended.",
+        "interrupted": f"The run was interrupted: it covers the {count} points that had ended, not the whole plan.",
+        "failed": f"The run failed: this report covers the {count} points that ended before.",
+    }
+    status = str(run.get("status") or "unknown")
+    if status != "done":
+        text = texts.get(status, f"The run's status is {status!r}; it may be incomplete.")
+        notices.append(Notice(text, "bad" if status == "failed" else "warn"))
+    if run.get("error"):
+        notices.append(Notice(f"Error of the run: {run['error']}", "bad"))
+    if not facts.points:
+        notices.append(Notice("No point has been measured: there are no figures to show.", "warn"))
+    notices += [Notice(f"Left out: {text}.", "bad") for text in facts.unreadable]
+    return notices
+
+
+def _point_notices(facts: RunFacts) -> list[Notice]:
+    notices = []
+    kinds: Counter[str] = Counter()
+    failing, saturated, unsteady, hung, behind = [], [], [], [], []
+    for point in facts.points:
+        errors = point.get("errors") or {}
+        if errors.get("count"):
+            failing.append(point.get("id"))
+            kinds.update({str(kind): int(count) for kind, count in (errors.get("kinds") or {}).items() if count})
+        if (point.get("generator") or {}).get("saturated"):
+            saturated.append(point.get("id"))
+        if (point.get("steady") or {}).get("reached") is False:
+            unsteady.append(point.get("id"))
+        if point.get("ended_by") == "not-answering":
+            hung.append(point.get("id"))
+        if (point.get("offered") or {}).get("sustained") is False:
+            behind.append(point.get("id"))
+    if hung:
+        notices.append(Notice(f"The target stopped answering in {id_range(hung)}.", "bad"))
+    if failing:
+        listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
+        notices.append(Notice(f"I/O errors in {id_range(failing)}: {listed}.", "bad"))
+    if saturated:
+        notices.append(
+            Notice(
+                f"The load generator was the bottleneck in {id_range(saturated)}: these say nothing about the storage."
+            )
+        )
+    if behind:
+        notices.append(Notice(f"The offered rate was not sustained in {id_range(behind)}."))
+    if unsteady:
+        share = f"{len(unsteady)} of {len(facts.points)} points"
+        notices.append(Notice(f"{share} did not reach a steady state before their time was up: {id_range(unsteady)}."))
+    return notices
+
+
+def _target_notices(facts: RunFacts) -> list[Notice]:
+    target = facts.manifest.get("target") or {}
+    notices = []
+    states: dict[str, list[Record]] = {}
+    for volume in target.get("volumes") or []:
+        states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
+    meanings = {
+        "fresh": "fresh: written once before reading; flash that has been written over for hours can be slower",
+        "preconditioned": "preconditioned before measuring",
+        "unknown": "in a state Assay did not make and does not know",
+    }
+    for state, volumes in states.items():
+        size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))
+        laid = format_bytes(sum(volume.get("bytes_laid_out") or 0 for volume in volumes))
+        names = ", ".join(shorten(str(volume.get("name") or DASH), 40) for volume in volumes[:4])
+        more = f" and {len(volumes) - 4} more" if len(volumes) > 4 else ""
+        text = f"Measured on {size} ({names}{more}), {laid} of it laid out with data by Assay"
+        notices.append(Notice(f"{text}; {meanings.get(state, state)}.", "plain"))
+    if target.get("cache_notice"):
+        notices.append(Notice(sentence(str(target["cache_notice"])), "plain"))
+    return notices
+
+
+def _given_notices(facts: RunFacts) -> list[Notice]:
+    said = str((facts.manifest.get("target") or {}).get("cache_notice") or "")
+    given = [str(text) for text in facts.manifest.get("notices") or []]
+    return [Notice(sentence(text), "warn") for text in dict.fromkeys(given) if text and text != said]
+
+
+def sentence(text: str) -> str:
+    """Text with a capital letter and a full stop, as a notice of its own needs."""
+    first = text[:1].upper() + text[1:]
+    return first if first.endswith((".", "!", "?")) else first + "."

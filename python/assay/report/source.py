@@ -1,0 +1,173 @@
+"""What a report is made from: the facts of one run, cleaned of everything that could not be shown as plain text."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import AssayError
+
+if TYPE_CHECKING:
+    import polars
+
+Record = Mapping[str, Any]
+"""One JSON object of the run folder, as docs/results.md describes it."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Everything a report says, read from the run folder.
+
+    Attributes
+    ----------
+    manifest : Record
+        `run.json`.
+    points : list of Record
+        `points.jsonl`, in the order they ended.
+    series : polars.DataFrame or None
+        The tall table of the series; None when the run has none.
+    unreadable : list of str
+        What could not be read and why; the report says it.
+    """
+
+    manifest: Record
+    points: list[Record] = field(default_factory=list)
+    series: polars.DataFrame | None = None
+    unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[Record]:
+        """Answers of the searches that have a workload."""
+        return [answer for answer in self.manifest.get("answers") or [] if isinstance(answer.get("workload"), Mapping)]
+
+    def point(self, point_id: str | None) -> Record | None:
+        """Point of an id, or None."""
+        return next((point for point in self.points if point.get("id") == point_id), None)
+
+    def points_of(self, part: str) -> list[Record]:
+        """Points of one part, in the order they ended."""
+        return [point for point in self.points if point.get("part") == part]
+
+
+def load_facts(run_path: Path) -> RunFacts:
+    """Read a run folder; a damaged series or points file shortens the report instead of preventing it.
+
+    Raises
+    ------
+    RunFolderError
+        The folder is not a run, or its manifest cannot be read.
+    """
+    from assay.results.run_folder import RunFolder
+
+    folder = RunFolder.open(run_path)
+    manifest = shaped_manifest(clean(folder.manifest))
+    unreadable: list[str] = []
+    points: list[Record] = []
+    try:
+        points = [shaped(clean(point)) for point in folder.points()]
+    except (OSError, ValueError, AssayError) as error:
+        unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
+    series, why = _load_series(run_path)
+    return RunFacts(manifest, points, series, unreadable + why)
+
+
+def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
+    import polars
+
+    from assay.results.series import read_series
+
+    try:
+        frame = polars.from_arrow(read_series(run_path))
+    # pyarrow raises subclasses of ValueError and OSError for a damaged file.
+    except (OSError, ValueError, AssayError, polars.exceptions.PolarsError) as error:
+        return None, [f"the series could not be read: {clean(str(error))}"]
+    if not isinstance(frame, polars.DataFrame) or frame.is_empty():
+        return None, []
+    return frame, []
+
+
+def shaped(point: Record) -> Record:
+    """Point with what every section counts on; a report outlives a point cut short.
+
+    Workload and load are empty if the point lacks them; a direction without its rates counts as not measured.
+    """
+    made: dict[str, Any] = {**point, "workload": point.get("workload") or {}, "load": point.get("load") or {}}
+    for side in ("read", "write", "total"):
+        made[side] = _direction(point.get(side))
+    bursts = point.get("bursts") or {}
+    made["bursts"] = {**bursts, **{key: _direction(bursts.get(key)) for key in ("read_during", "read_between")}}
+    made["activities"] = [
+        {**activity, "read": _direction(activity.get("read")), "write": _direction(activity.get("write"))}
+        for activity in _records(point.get("activities"))
+    ]
+    made["limits"] = _records(point.get("limits"))
+    return made
+
+
+def shaped_manifest(manifest: Record) -> Record:
+    """Manifest whose lists hold only records, and whose answers hold only whole values."""
+    made: dict[str, Any] = {**manifest}
+    for name in ("parts", "verdict", "answers"):
+        made[name] = _records(manifest.get(name))
+    made["answers"] = [_answer(answer) for answer in made["answers"]]
+    target = manifest.get("target") or {}
+    made["target"] = {**target, "volumes": _records(target.get("volumes"))}
+    span = manifest.get("cache_span")
+    if span:
+        steps = [step for step in _records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
+        made["cache_span"] = {**span, "steps": steps}
+    return made
+
+
+def _answer(answer: Record) -> Record:
+    most, interval = answer.get("max"), answer.get("interval_95")
+    whole = isinstance(interval, list) and len(interval) == 2 and None not in interval
+    found = most if most and most.get("iops") is not None else None
+    return {**answer, "max": found, "interval_95": interval if whole else None}
+
+
+def _direction(direction: Record | None) -> Record | None:
+    whole = direction and all(direction.get(key) is not None for key in ("iops", "bytes_per_s"))
+    return direction if whole else None
+
+
+def _records(values: Any) -> list[Record]:
+    return [value for value in values or [] if isinstance(value, Mapping)]
+
+
+def clean(value: Any) -> Any:
+    r"""Value with every text made fit for XML, HTML and PDF.
+
+    Control characters, undecodable bytes and marks that reorder text are written out as escapes: a file name must
+    not be able to hide what it is.
+
+    Examples
+    --------
+    >>> clean({"path": "a\x00b\u202ec"})
+    {'path': 'a\\x00b\\u202ec'}
+    """
+    if isinstance(value, str):
+        return value if value.isprintable() else "".join(map(_visible, value))
+    if isinstance(value, Mapping):
+        return {clean(str(key)): clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(item) for item in value]
+    # JSON as Python reads it may hold NaN and infinity, which mean "not measured" here.
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t":
+        return " "
+    # Cc, Cf, Cs, Co, Cn: control, format (bidirectional marks), surrogate, private and unassigned code points.
+    if unicodedata.category(character).startswith("C"):
+        code = ord(character)
+        if 0xDC80 <= code <= 0xDCFF:  # a byte that was no UTF-8, as os.fsdecode keeps it (PEP 383)
+            return f"\\x{code - 0xDC00:02x}"
+        return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return character

@@ -1,0 +1,101 @@
+"""Points as one flat CSV table, for spreadsheets and for R.
+
+Column names are those of the data frames that `assay.load` gives, with what does not fit a frame added: values stay in
+base units with the unit last in the name, and an empty cell means not measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from assay.results.load import LATENCIES, POINT_COLUMNS
+
+_WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
+_TELEMETRY = ("cpu_share", "iowait_share", "steal_share", "tcp_retransmit_share")
+_TELEMETRY_DEVICE = ("device_iops", "device_bytes_per_s", "device_queue")
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    **{name: keys for name, (_, keys) in POINT_COLUMNS.items()},
+    "block_mix": ("workload", "block_bytes"),
+    **{name: ("workload", name) for name in _WORKLOAD},
+    "arrivals": ("load", "arrivals"),
+    **{f"service_latency_{key}_ns": ("service_latency_ns", key) for key in LATENCIES},
+    "offered_rate": ("offered", "rate"),
+    "offered_unfinished": ("offered", "unfinished"),
+    "offered_sustained": ("offered", "sustained"),
+    "schedule_lag_p99_ns": ("generator", "schedule_lag_p99_ns"),
+    "steady_window_s": ("steady", "window_s"),
+    "steady_slope_share": ("steady", "slope_share"),
+    "steady_half_width_share": ("steady", "half_width_share"),
+    **{f"telemetry_{name}": ("telemetry", name) for name in (*_TELEMETRY, *_TELEMETRY_DEVICE)},
+}
+"""Of each column the keys from the point's root. `block_mix` is JSON, and only there where block sizes are mixed."""
+
+
+def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    """Write one header line and one row a point (RFC 4180, lines end with CR LF).
+
+    Parameters
+    ----------
+    manifest, points
+        The run (docs/results.md).
+    out
+        Open text file; open it with `newline=""`.
+    """
+    writer = csv.writer(out)
+    writer.writerow(["run_id", "verb", *COLUMNS, "met", "limits_missed"])
+    run = [_cell(manifest.get("run_id")), _cell(manifest.get("verb"))]
+    for point in points:
+        cells = [_cell(_value(point, keys)) for keys in COLUMNS.values()]
+        cells[list(COLUMNS).index("block_bytes")] = _cell(_single_block_bytes(point))
+        cells[list(COLUMNS).index("block_mix")] = _cell(_block_mix(point))
+        writer.writerow([*run, *cells, *_limits(point)])
+
+
+def save_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
+    """Write `points.csv` into the folder `destination`, which is made where it is missing."""
+    destination.mkdir(parents=True, exist_ok=True)
+    path = destination / "points.csv"
+    with path.open("w", encoding="utf-8", newline="") as out:
+        export_csv(manifest, points, out)
+    return [path]
+
+
+def _value(document: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(key)
+    return document
+
+
+def _single_block_bytes(point: Mapping[str, Any]) -> Any:
+    block_bytes = _value(point, ("workload", "block_bytes"))
+    return None if isinstance(block_bytes, Mapping) else block_bytes
+
+
+def _block_mix(point: Mapping[str, Any]) -> Any:
+    block_bytes = _value(point, ("workload", "block_bytes"))
+    return block_bytes if isinstance(block_bytes, Mapping) else None
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (Mapping, list)):
+        return json.dumps(value, sort_keys=True)
+    # `repr` of a float is the shortest text that reads back as the same number.
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _limits(point: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether every limit that could be judged is met, and the missed ones with their scope."""
+    judged = [limit for limit in point.get("limits") or [] if limit.get("met") is not None]
+    missed = "; ".join(f"{limit['limit']} ({limit['scope']})" for limit in judged if not limit["met"])
+    return _cell(not missed) if judged else "", missed

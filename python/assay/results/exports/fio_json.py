@@ -1,0 +1,316 @@
+"""Points as fio's JSON, so that tools made for fio read them: fio-plot, json+ histogram tools, scripts.
+
+The layout is that of fio 3.42 (`stat.c`, `stat.h`), the folder's that of bench-fio: a folder per workload, in it one
+file per point, `<rw>-<iodepth>-<numjobs>.json`. What fio counts and Assay does not (context switches, page faults,
+requests per submission) is left out instead of being filled with zeros, except where fio-plot insists on a key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Bins = list[tuple[int, int]]
+"""Latency in nanoseconds and count of I/Os."""
+
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+"""fio's default list, of completion latency."""
+
+# fio's histogram (`stat.h`): exact below 2 * 2**6 ns, then 2**6 buckets an octave, 29 groups of 2**6 in all.
+_GROUP_BITS = 6
+_GROUP = 1 << _GROUP_BITS
+_BUCKETS = 29 * _GROUP
+
+# Upper bounds of fio's coarse distribution; each share counts what lies between its bound and the one before.
+_BOUNDS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+
+
+def fio_bucket_ns(latency_ns: int) -> int:
+    """Midpoint of the bucket in which fio counts a latency.
+
+    Above 127 ns the bucket of `v` is given by its most significant bit and the six bits after it, so a bucket is
+    `2**(msb - 6)` wide and its midpoint is at most 1/128 = 0.8 % away from any value in it.
+
+    Examples
+    --------
+    >>> fio_bucket_ns(100), fio_bucket_ns(128), fio_bucket_ns(1_000_000)
+    (100, 129, 1003520)
+    """
+    if latency_ns < 2 * _GROUP:
+        return latency_ns
+    shift = latency_ns.bit_length() - 1 - _GROUP_BITS
+    index = min((shift + 1) * _GROUP + (latency_ns >> shift) % _GROUP, _BUCKETS - 1)
+    shift, position = index // _GROUP - 1, index % _GROUP
+    return (_GROUP + position << shift) + (1 << shift >> 1)
+
+
+def export_fio_json(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
+    """Write `fio.json` with all points as jobs, and `<workload>/<rw>-<iodepth>-<numjobs>.json` per point.
+
+    A point whose name is taken, a repeat for instance, goes to a folder that carries its id, because fio-plot takes
+    every file of a folder for another load of the same workload.
+
+    Parameters
+    ----------
+    manifest, points
+        The run (docs/results.md). Points without any I/O are left out.
+    destination
+        Folder; made where it is missing.
+
+    Returns
+    -------
+    list[Path]
+        The files written, the combined one first.
+    """
+    destination.mkdir(parents=True, exist_ok=True)
+    documents: dict[Path, dict[str, Any]] = {}
+    jobs: list[dict[str, Any]] = []
+    for point in points:
+        point_jobs = _jobs(point)
+        if point_jobs:
+            documents[_free_path(point, point_jobs[0]["job options"], documents)] = _document(
+                manifest, point, point_jobs
+            )
+            jobs += point_jobs
+    combined = destination / "fio.json"
+    _write(combined, _document(manifest, points[-1] if points else {}, jobs))
+    for path, document in documents.items():
+        (destination / path).parent.mkdir(parents=True, exist_ok=True)
+        _write(destination / path, document)
+    return [combined, *(destination / path for path in documents)]
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _free_path(point: Mapping[str, Any], options: Mapping[str, str], taken: Mapping[Path, Any]) -> Path:
+    mix = options.get("rwmixread", "")
+    role = point["workload"].get("role") or ""
+    folder = "-".join(part for part in (role, options["bs"], options["rw"] + mix) if part)
+    if "activities" in point["workload"]:
+        folder = f"mixed-{point['workload'].get('name') or 'workload'}"
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-.")
+    name = f"{options['rw']}-{options['iodepth']}-{options['numjobs']}.json"
+    path = Path(folder, name)
+    # Ids are unique within a run, so the second name is free.
+    return Path(f"{folder}-{point.get('id', len(taken))}", name) if path in taken else path
+
+
+def _document(
+    manifest: Mapping[str, Any], point: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    ended_s = ((point.get("started_utc_ns") or manifest.get("started_utc_ns") or 0) / 1e9) + _elapsed_s(point)
+    version = (manifest.get("build") or {}).get("version") or "unknown"
+    return {
+        # Readers look for a version of fio here; the name says who measured.
+        "fio version": f"assay-{version}",
+        "timestamp": int(ended_s),
+        "timestamp_ms": int(ended_s * 1000),
+        "global options": {},
+        "jobs": jobs,
+    }
+
+
+def _elapsed_s(point: Mapping[str, Any]) -> float:
+    return float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
+
+
+def _jobs(point: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One job per activity where several ran at once, else one."""
+    workload = point["workload"]
+    if "activities" not in workload:
+        return [_job(point, point, workload, point["load"])] if point.get("total") else []
+    asked = {activity["name"]: activity for activity in workload["activities"]}
+    measured = [activity for activity in point.get("activities") or [] if activity.get("total")]
+    return [_job(point, part, asked[part["name"]], asked[part["name"]]["load"]) for part in measured]
+
+
+def _job(
+    point: Mapping[str, Any], part: Mapping[str, Any], workload: Mapping[str, Any], load: Mapping[str, Any]
+) -> dict[str, Any]:
+    bins = {side: _bins(part.get(side)) for side in ("read", "write", "flush")}
+    options = _options(workload, load, part["total"])
+    cpu_percent = 100 * float((point.get("generator") or {}).get("cpu_share") or 0.0)
+    batches = (point.get("batches") or {}) if part is point else {}
+    errors = int((point.get("errors") or {}).get("count") or 0)
+    return {
+        "jobname": str(part.get("name") or point.get("id") or "assay"),
+        "groupid": 0,
+        "job_start": int((point.get("started_utc_ns") or 0) / 1e6),
+        "error": 0,
+        "eta": 0,
+        "elapsed": math.ceil(_elapsed_s(point)),
+        "desc": _description(workload, load),
+        "job options": options,
+        **{
+            side: _direction(part.get(side), bins.get(side, []), point, batches.get(side))
+            for side in ("read", "write", "trim")
+        },
+        "sync": {"total_ios": (part.get("flush") or {}).get("count", 0), "lat_ns": _latency(bins["flush"])},
+        "job_runtime": round(1000 * float(point.get("measured_s") or 0) * int(options["numjobs"])),
+        # The load threads' time is known as a whole; fio's readers add user and system up.
+        "usr_cpu": cpu_percent,
+        "sys_cpu": 0.0,
+        **_coarse(bins["read"] + bins["write"]),
+        **({"total_err": errors} if errors else {}),
+    }
+
+
+def _description(workload: Mapping[str, Any], load: Mapping[str, Any]) -> str:
+    name = str(workload.get("name") or "")
+    if "rate" not in load:
+        return name
+    return f"{name}; open loop, latency from the intended start; iodepth is the mean number in flight".lstrip("; ")
+
+
+def _options(workload: Mapping[str, Any], load: Mapping[str, Any], total: Mapping[str, Any]) -> dict[str, str]:
+    read_share, random_share = float(workload["read_share"]), float(workload["random_share"])
+    kind = {1.0: "read", 0.0: "write"}.get(read_share, "rw")
+    options = {"rw": f"rand{kind}" if random_share else kind, **_block_options(workload["block_bytes"])}
+    workers = int(load.get("workers") or 1)
+    if "rate" in load:
+        # fio-plot insists on a depth; an open loop has none, so it gets the mean in flight, by Little's law.
+        in_flight = float(total["iops"]) * float(total["latency_ns"]["mean"]) / 1e9
+        options |= {
+            "iodepth": str(max(1, math.ceil(in_flight / workers))),
+            "rate_iops": f"{load['rate'] / workers:.0f}",
+        }
+        if load.get("arrivals") == "poisson":
+            options["rate_process"] = "poisson"
+    else:
+        depth = load.get("queue_depth") or math.ceil(load["outstanding"] / workers)
+        options["iodepth"] = str(depth)
+    options["numjobs"] = str(workers)
+    if 0 < read_share < 1:
+        options["rwmixread"] = f"{100 * read_share:.0f}"
+    if 0 < random_share < 1:
+        options["percentage_random"] = f"{100 * random_share:.0f}"
+    options["direct"] = "1" if workload.get("io_mode", "direct") == "direct" else "0"
+    return options | _sync_options(workload)
+
+
+def _sync_options(workload: Mapping[str, Any]) -> dict[str, str]:
+    sync = workload.get("sync") or "none"
+    if sync in ("fsync", "fdatasync"):
+        return {sync: str(workload.get("sync_every") or 1)}
+    return {"sync": "dsync"} if sync == "dsync" else {}
+
+
+def _block_options(block_bytes: int | Mapping[str, float]) -> dict[str, str]:
+    """`bs`, and for a mix `bssplit` too; `bs` is then the most frequent size, because fio's readers show one."""
+    if not isinstance(block_bytes, Mapping):
+        return {"bs": _size(int(block_bytes))}
+    split = ":".join(f"{_size(int(size))}/{100 * share:.0f}" for size, share in block_bytes.items())
+    return {"bs": _size(int(max(block_bytes, key=lambda size: block_bytes[size]))), "bssplit": split}
+
+
+def _size(size_bytes: int) -> str:
+    for factor, letter in ((2**20, "m"), (2**10, "k")):
+        if size_bytes % factor == 0:
+            return f"{size_bytes // factor}{letter}"
+    return str(size_bytes)
+
+
+def _bins(direction: Mapping[str, Any] | None) -> Bins:
+    if not direction or not direction.get("histogram"):
+        return []
+    from assay._core import Histogram
+
+    bins: Bins = Histogram.from_base64(direction["histogram"]).bins()
+    return bins
+
+
+def _direction(
+    direction: Mapping[str, Any] | None, bins: Bins, point: Mapping[str, Any], batches: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    measured = direction or {}
+    seconds = float(point.get("measured_s") or 0)
+    bytes_per_s = float(measured.get("bytes_per_s") or 0.0)
+    count, iops = int(measured.get("count") or 0), float(measured.get("iops") or 0.0)
+    windows = [value for value in (batches or {}).get("iops") or [] if value is not None] or [iops]
+    # Batches hold I/Os, not bytes; the block size is that of the whole point, so bandwidth scales with them.
+    kib = [value * bytes_per_s / iops / 1024 if iops else 0.0 for value in windows]
+    latency = _latency(bins, measured.get("latency_ns"))
+    return {
+        "io_bytes": round(bytes_per_s * seconds),
+        "io_kbytes": round(bytes_per_s * seconds / 1024),
+        "bw_bytes": round(bytes_per_s),
+        "bw": round(bytes_per_s / 1024),
+        "iops": iops,
+        "runtime": round(1000 * seconds) if count else 0,
+        "total_ios": count,
+        "short_ios": 0,
+        "drop_ios": 0,
+        # Submission is not timed apart, so all of the latency is completion latency, as under `disable_slat`.
+        "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
+        "clat_ns": latency | _percentiles_and_bins(bins),
+        "lat_ns": latency,
+        "bw_min": round(min(kib)),
+        "bw_max": round(max(kib)),
+        "bw_agg": 100.0 if count else 0.0,
+        "bw_mean": sum(kib) / len(kib),
+        "bw_dev": _deviation(kib),
+        "bw_samples": len(windows) if count else 0,
+        "iops_min": round(min(windows)),
+        "iops_max": round(max(windows)),
+        "iops_mean": sum(windows) / len(windows),
+        "iops_stddev": _deviation(windows),
+        "iops_samples": len(windows) if count else 0,
+    }
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Sample standard deviation, 0 of a single value, as fio gives it."""
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _latency(bins: Bins, measured: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    count = sum(number for _, number in bins)
+    if not count:
+        known = measured or {}
+        return {"min": 0, "max": known.get("max") or 0, "mean": float(known.get("mean") or 0), "stddev": 0.0, "N": 0}
+    mean = sum(value * number for value, number in bins) / count
+    square = sum(number * (value - mean) ** 2 for value, number in bins)
+    exact = measured or {"mean": mean, "max": bins[-1][0]}
+    deviation = math.sqrt(square / (count - 1)) if count > 1 else 0.0
+    return {"min": bins[0][0], "max": exact["max"], "mean": float(exact["mean"]), "stddev": deviation, "N": count}
+
+
+def _percentiles_and_bins(bins: Bins) -> dict[str, dict[str, int]]:
+    counts: dict[int, int] = {}
+    for value, number in bins:
+        bucket = fio_bucket_ns(value)
+        counts[bucket] = counts.get(bucket, 0) + number
+    if not counts:
+        return {}
+    ordered, total, percentiles = sorted(counts.items()), sum(counts.values()), {}
+    below, at = ordered[0][1], 0
+    for percentile in PERCENTILES:
+        while below < math.ceil(percentile / 100 * total) and at + 1 < len(ordered):
+            at += 1
+            below += ordered[at][1]
+        percentiles[f"{percentile:f}"] = ordered[at][0]
+    return {"percentile": percentiles, "bins": {str(value): number for value, number in ordered}}
+
+
+def _coarse(bins: Bins) -> dict[str, dict[str, float]]:
+    """Shares in percent of I/Os below 1 us, below 1 ms and above, in fio's steps of each unit."""
+    total = sum(number for _, number in bins) or 1
+    shares: dict[str, dict[str, float]] = {}
+    for unit, factor, bounds in (("ns", 1, _BOUNDS), ("us", 10**3, _BOUNDS), ("ms", 10**6, (*_BOUNDS, 2000))):
+        lower = 0 if unit == "ns" else factor
+        shares[f"latency_{unit}"] = row = {}
+        for bound in bounds:
+            upper = bound * factor
+            row[str(bound)] = 100 * sum(number for value, number in bins if lower <= value < upper) / total
+            lower = upper
+    shares["latency_ms"][">=2000"] = 100 * sum(number for value, number in bins if value >= 2 * 10**9) / total
+    return shares

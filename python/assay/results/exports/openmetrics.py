@@ -1,0 +1,230 @@
+"""Points as OpenMetrics 1.0 text, for Prometheus and what reads its format.
+
+Every sample carries the time at which its point ended, so that the file can be imported as history (`promtool tsdb
+create-blocks-from openmetrics`). Units are OpenMetrics' base units, seconds and bytes, not the nanoseconds used inside.
+The rules are those of the specification: prometheus.io/docs/specs/om/open_metrics_spec.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
+"""Upper bounds of the histogram's buckets: 10 us to 10 s in steps of 1, 2.5 and 5."""
+QUANTILES = {
+    "p50": "0.5",
+    "p90": "0.9",
+    "p95": "0.95",
+    "p99": "0.99",
+    "p99_9": "0.999",
+    "p99_99": "0.9999",
+    "max": "1.0",
+}
+"""Quantile of each key of `latency_ns`."""
+DIRECTIONS = ("read", "write", "flush")
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", '"': '\\"'}
+
+
+@dataclass
+class _Family:
+    """One metric family: its metadata once, then all its samples, because families must not interleave."""
+
+    name: str
+    kind: str
+    help: str
+    unit: str = ""
+    samples: list[str] = field(default_factory=list)
+
+    def add(self, suffix: str, labels: Mapping[str, str], value: float | int | bool, time_s: str) -> None:
+        number = str(int(value)) if isinstance(value, (bool, int)) else repr(value)
+        text = ",".join(f'{name}="{_escape(label)}"' for name, label in labels.items())
+        self.samples.append(f"{self.name}{suffix}{{{text}}} {number}{time_s}")
+
+    def lines(self) -> Iterator[str]:
+        if not self.samples:
+            return
+        yield f"# TYPE {self.name} {self.kind}"
+        if self.unit:
+            yield f"# UNIT {self.name} {self.unit}"
+        yield f"# HELP {self.name} {_escape(self.help)}"
+        yield from self.samples
+
+
+def _escape(text: str) -> str:
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+def _families() -> dict[str, _Family]:
+    families = [
+        _Family("assay_run", "info", "The run: tool, host and engine."),
+        _Family("assay_point", "info", "What each point asked, and of what load."),
+        _Family(
+            "assay_measured_seconds", "gauge", "Time over which a point was measured, warm-up excluded.", "seconds"
+        ),
+        _Family("assay_ios", "counter", "I/Os completed while the point was measured."),
+        _Family("assay_transferred_bytes", "counter", "Bytes transferred while the point was measured.", "bytes"),
+        _Family("assay_io_errors", "counter", "I/Os that failed, by kind."),
+        _Family("assay_latency_seconds", "histogram", "Latency of I/Os, in fixed buckets.", "seconds"),
+        _Family("assay_latency_quantile_seconds", "summary", "Quantiles of latency; 1.0 is the largest.", "seconds"),
+        _Family("assay_service_latency_seconds", "summary", "Latency from submission, open loop only.", "seconds"),
+        _Family("assay_steady", "gauge", "1 where the point reached its steady state."),
+        _Family("assay_generator_cpu_ratio", "gauge", "CPU of the load threads over one core each.", "ratio"),
+        _Family("assay_generator_saturated", "gauge", "1 where the generator was the bottleneck."),
+        _Family("assay_limit_met", "gauge", "1 where the limit is met, 0 where it is missed."),
+    ]
+    return {family.name: family for family in families}
+
+
+def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    """Write all points as one OpenMetrics text, ending with `# EOF`.
+
+    Parameters
+    ----------
+    manifest, points
+        The run (docs/results.md).
+    out
+        Open text file, UTF-8, lines ending with a line feed.
+    """
+    families = _families()
+    families["assay_run"].add("_info", _run_labels(manifest), 1, _time(manifest.get("started_utc_ns")))
+    for point in points:
+        _add_point(families, point, str(manifest.get("run_id") or ""))
+    for family in families.values():
+        for line in family.lines():
+            out.write(line + "\n")
+    out.write("# EOF\n")
+
+
+def save_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
+    """Write `openmetrics.txt` into the folder `destination`, which is made where it is missing."""
+    destination.mkdir(parents=True, exist_ok=True)
+    path = destination / "openmetrics.txt"
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        export_openmetrics(manifest, points, out)
+    return [path]
+
+
+def _run_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
+    host, build, engine = (manifest.get(key) or {} for key in ("host", "build", "engine"))
+    labels = {
+        "run_id": manifest.get("run_id"),
+        "verb": manifest.get("verb"),
+        "version": build.get("version"),
+        "hostname": host.get("hostname"),
+        "kernel": host.get("kernel"),
+        "backend": engine.get("backend"),
+    }
+    # An empty label is the same as none (specification, "Label").
+    return {name: str(value) for name, value in labels.items() if value not in (None, "")}
+
+
+def _time(utc_ns: int | None) -> str:
+    return f" {utc_ns // 10**9}.{utc_ns % 10**9 // 10**6:03d}" if utc_ns else ""
+
+
+def _add_point(families: Mapping[str, _Family], point: Mapping[str, Any], run_id: str) -> None:
+    seconds = float(point.get("measured_s") or 0)
+    elapsed_ns = round((seconds + float(point.get("warmup_s") or 0)) * 10**9)
+    started_ns = point.get("started_utc_ns")
+    time_s = _time(started_ns + elapsed_ns if started_ns else None)
+    identity = {"run_id": run_id, "point": str(point.get("id") or "")}
+    families["assay_point"].add("_info", identity | _point_labels(point), 1, time_s)
+    families["assay_measured_seconds"].add("", identity, seconds, time_s)
+    for name in DIRECTIONS:
+        if point.get(name):
+            _add_direction(families, point[name], identity | {"direction": name}, seconds, time_s)
+    _add_summary(families["assay_service_latency_seconds"], point.get("service_latency_ns"), identity, None, time_s)
+    for kind, count in ((point.get("errors") or {}).get("kinds") or {}).items():
+        families["assay_io_errors"].add("_total", identity | {"kind": kind}, int(count), time_s)
+    _add_judgement(families, point, identity, time_s)
+
+
+def _point_labels(point: Mapping[str, Any]) -> dict[str, str]:
+    workload, load = point.get("workload") or {}, point.get("load") or {}
+    labels = {
+        "part": point.get("part"),
+        "purpose": point.get("purpose"),
+        "repeat": point.get("repeat"),
+        "workload": workload.get("name"),
+        **{key: workload.get(key) for key in ("role", "block_bytes", "read_share", "random_share", "io_mode", "sync")},
+        **{key: load.get(key) for key in ("queue_depth", "workers", "outstanding", "rate", "arrivals")},
+    }
+    return {name: _label(value) for name, value in labels.items() if value not in (None, "")}
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}:{share}" for key, share in value.items())
+    return str(value)
+
+
+def _add_direction(
+    families: Mapping[str, _Family], measured: Mapping[str, Any], labels: dict[str, str], seconds: float, time_s: str
+) -> None:
+    families["assay_ios"].add("_total", labels, int(measured["count"]), time_s)
+    transferred_bytes = round(float(measured["bytes_per_s"]) * seconds)
+    families["assay_transferred_bytes"].add("_total", labels, transferred_bytes, time_s)
+    latency = measured["latency_ns"]
+    _add_summary(families["assay_latency_quantile_seconds"], latency, labels, int(measured["count"]), time_s)
+    if measured.get("histogram"):
+        _add_histogram(families["assay_latency_seconds"], measured, labels, time_s)
+
+
+def _add_summary(
+    family: _Family, latency: Mapping[str, Any] | None, labels: dict[str, str], count: int | None, time_s: str
+) -> None:
+    if not latency:
+        return
+    for key, quantile in QUANTILES.items():
+        if latency.get(key) is not None:
+            family.add("", labels | {"quantile": quantile}, latency[key] / 10**9, time_s)
+    if count is not None and latency.get("mean") is not None:
+        family.add("_count", labels, count, time_s)
+        family.add("_sum", labels, latency["mean"] * count / 10**9, time_s)
+
+
+def _add_histogram(family: _Family, measured: Mapping[str, Any], labels: dict[str, str], time_s: str) -> None:
+    from assay._core import Histogram
+
+    bins = Histogram.from_base64(measured["histogram"]).bins()
+    for bound_ns in BUCKETS_NS:
+        below = sum(count for latency_ns, count in bins if latency_ns <= bound_ns)
+        family.add("_bucket", labels | {"le": _canonical(bound_ns / 10**9)}, below, time_s)
+    total = sum(count for _, count in bins)
+    family.add("_bucket", labels | {"le": "+Inf"}, total, time_s)
+    family.add("_count", labels, total, time_s)
+    family.add("_sum", labels, sum(latency_ns * count for latency_ns, count in bins) / 10**9, time_s)
+
+
+def _canonical(number: float) -> str:
+    """Return the one spelling the specification asks of `le` ("Considerations: Canonical Numbers").
+
+    Examples
+    --------
+    >>> _canonical(0.001), _canonical(1), _canonical(1e-05)
+    ('0.001', '1.0', '1e-05')
+    """
+    return re.sub(r"\.0e", "e", repr(float(number)))
+
+
+def _add_judgement(
+    families: Mapping[str, _Family], point: Mapping[str, Any], identity: dict[str, str], time_s: str
+) -> None:
+    steady, generator = point.get("steady") or {}, point.get("generator") or {}
+    gauges = {
+        "assay_steady": steady.get("reached"),
+        "assay_generator_cpu_ratio": generator.get("cpu_share"),
+        "assay_generator_saturated": generator.get("saturated"),
+    }
+    for name, value in gauges.items():
+        if value is not None:
+            families[name].add("", identity, value, time_s)
+    for limit in point.get("limits") or []:
+        if limit.get("met") is not None:
+            labels = identity | {"limit": str(limit["limit"]), "scope": str(limit.get("scope") or "")}
+            families["assay_limit_met"].add("", labels, limit["met"], time_s)

@@ -1,0 +1,350 @@
+"""The run folder: one execution's manifest and points, kept so that a crash costs at most the running point.
+
+`run.json` is replaced atomically; `points.jsonl` grows by one synced line a point. So the only bytes a crash can damage
+are those of the last line, which readers ignore and the next append cuts away. One process at a time writes to a run:
+the first write takes a lock that the kernel drops when the process ends, however it ends. Readers take no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import socket
+import time
+import weakref
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from assay.errors import IoFailed, RunFolderError, UsageError
+from assay.results import durable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.results.series import SeriesWriter
+
+SCHEMA_VERSION = 1
+"""Version of the manifest and points this Assay writes; it reads this one and all older ones."""
+
+MANIFEST_NAME = "run.json"
+POINTS_NAME = "points.jsonl"
+LOCK_NAME = ".lock"
+
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG)
+"""Reasons to refuse the folder the user named, as opposed to a file system that failed."""
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+"""Some network file systems have no locks; a run there goes on without the guard rather than not at all."""
+
+
+class RunFolder:
+    """One run on disk, opened with `RunFolder.create` or `RunFolder.open`.
+
+    Use it as a context manager, or call `close`, to let another process write to the run.
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self._path = path
+        self._manifest = manifest
+        self._descriptors: dict[str, int] = {}
+        self._close = weakref.finalize(self, _close_all, self._descriptors)
+
+    @classmethod
+    def create(cls, parent: str | os.PathLike[str], verb: str, manifest: Mapping[str, Any]) -> RunFolder:
+        """Make a new run folder and lock it for this process.
+
+        Parameters
+        ----------
+        parent
+            Where runs are kept; made if missing.
+        verb
+            The verb of the command line; part of the folder's name `<YYYYmmdd-HHMMSS>-<verb>-<6 hex>` (UTC).
+        manifest
+            Content of `run.json`; `schema_version`, `run_id` and `verb` are set here, and `status`, `error`,
+            `started_utc_ns` and `ended_utc_ns` unless given.
+
+        Raises
+        ------
+        UsageError
+            The parent cannot be made or written to.
+        OutOfSpace, IoFailed
+            The file system failed; nothing is left behind.
+        """
+        started_ns = time.time_ns()
+        path = _make_folder(Path(parent), verb, started_ns)
+        own = {"schema_version": SCHEMA_VERSION, "run_id": path.name, "verb": verb}
+        state = {"status": "running", "error": None, "started_utc_ns": started_ns, "ended_utc_ns": None}
+        folder = cls(path, {})
+        try:
+            folder.lock()
+            folder._replace_manifest({**own, **state, **manifest, **own})
+            durable.sync_directory(path.parent)
+        except BaseException:
+            folder.close()
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        return folder
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """Open an existing run, to read it or to go on with it.
+
+        Raises
+        ------
+        RunFolderError
+            It is not a run folder, its manifest is damaged, or a newer Assay wrote it; the message says which.
+        """
+        folder = Path(path)
+        return cls(folder, _read_manifest(folder))
+
+    @property
+    def path(self) -> Path:
+        """Path of the folder."""
+        return self._path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Content of `run.json` as last written by this object or read on opening; change it with `update`."""
+        return self._manifest
+
+    def lock(self) -> None:
+        """Make sure that no other process writes to this run until `close`; every write does this by itself.
+
+        Raises
+        ------
+        RunFolderError
+            Another process is using the run.
+        IoFailed
+            The lock file cannot be made.
+        """
+        if "lock" in self._descriptors:
+            return
+        path = self._path / LOCK_NAME
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise durable.failure(error, f"cannot write {path}") from error
+        try:
+            _take_lock(descriptor, self._path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptors["lock"] = descriptor
+        if self._manifest:
+            # Another process may have changed the manifest between `open` and this moment.
+            self._manifest = _read_manifest(self._path)
+
+    def update(self, **fields: Any) -> None:
+        """Set top-level fields of the manifest and replace `run.json` atomically and durably.
+
+        Raises
+        ------
+        RunFolderError
+            Another process is using the run.
+        OutOfSpace, IoFailed
+            Writing failed; the manifest is unchanged, in memory and on disk.
+        ValueError
+            A value has no JSON form; a number that is not finite has none.
+        """
+        self.lock()
+        self._replace_manifest({**self._manifest, **fields})
+
+    def append_point(self, point: Mapping[str, Any]) -> None:
+        """Append one point to `points.jsonl`; when this returns, the point is on stable storage.
+
+        Raises
+        ------
+        RunFolderError
+            Another process is using the run, or a line of the file is damaged.
+        OutOfSpace, IoFailed
+            Writing failed; the points before this one are intact.
+        ValueError
+            A value has no JSON form; a number that is not finite has none.
+        """
+        line = _json_bytes(point, f"point {point.get('id', '')}".rstrip())
+        self.lock()
+        descriptor = self._points_descriptor()
+        start = os.fstat(descriptor).st_size
+        try:
+            durable.write_whole(descriptor, line)
+            os.fsync(descriptor)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, start)
+            # An interrupt may fall into the truncation, too: the next append looks at the whole file again.
+            os.close(self._descriptors.pop("points"))
+            if isinstance(error, OSError):
+                raise durable.failure(error, f"cannot write {self._path / POINTS_NAME}") from error
+            raise
+
+    def points(self) -> list[dict[str, Any]]:
+        """All finished points, in the order they ended.
+
+        The last line may have been cut off or torn by a crash before its `append_point` returned; it is left out.
+
+        Raises
+        ------
+        RunFolderError
+            A line before the last is damaged; the message has its number.
+        """
+        return _read_points(self._path / POINTS_NAME)[0]
+
+    def series_writer(self) -> SeriesWriter:
+        """Writer of this run's series; locks the run."""
+        from assay.results.series import SeriesWriter
+
+        self.lock()
+        return SeriesWriter(self._path)
+
+    def series(self) -> pa.Table:
+        """All rows of this run's series so far, by time; see `assay.results.series.read_series`."""
+        from assay.results.series import read_series
+
+        return read_series(self._path)
+
+    def close(self) -> None:
+        """Release the lock; the object can still be read from and locks again when written to."""
+        _close_all(self._descriptors)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _replace_manifest(self, manifest: dict[str, Any]) -> None:
+        data = _json_bytes(manifest, MANIFEST_NAME, indent=1)
+        durable.replace_file(self._path / MANIFEST_NAME, data)
+        # Parsed back, so that what is in memory is what a reader of the file gets, and nobody else can change it.
+        self._manifest = json.loads(data)
+
+    def _points_descriptor(self) -> int:
+        """Descriptor of `points.jsonl` for appending; what a crash cut off is truncated when it is opened."""
+        if "points" in self._descriptors:
+            return self._descriptors["points"]
+        path = self._path / POINTS_NAME
+        end_bytes = _read_points(path)[1]
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._descriptors["points"] = descriptor
+            if os.fstat(descriptor).st_size != end_bytes:
+                os.ftruncate(descriptor, end_bytes)
+                os.fsync(descriptor)
+            durable.sync_directory(self._path)
+        except OSError as error:
+            raise durable.failure(error, f"cannot write {path}") from error
+        return descriptor
+
+
+def _close_all(descriptors: dict[str, int]) -> None:
+    while descriptors:
+        os.close(descriptors.popitem()[1])
+
+
+def _make_folder(parent: Path, verb: str, started_ns: int) -> Path:
+    stamp = datetime.fromtimestamp(started_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            path = parent / f"{stamp}-{verb}-{secrets.token_hex(3)}"
+            # Two runs may start in the same second and draw the same six digits.
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()
+                return path
+    except OSError as error:
+        if error.errno in _UNWRITABLE:
+            reason = "it is not a folder" if parent.is_file() else error.strerror
+            raise UsageError(
+                f"cannot keep results in {parent}: {reason}; name a writable folder with --output"
+            ) from error
+        raise durable.failure(error, f"cannot make a run folder in {parent}") from error
+
+
+def _take_lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, 300, 0).decode(errors="replace").strip() or "another process"
+        raise RunFolderError(f"{path} is in use by {holder}; wait for it to end, or end it") from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise durable.failure(error, f"cannot lock {path / LOCK_NAME}") from error
+    with contextlib.suppress(OSError):
+        # The holder's name only makes a refusal clearer; a full file system is reported by what follows.
+        os.ftruncate(descriptor, 0)
+        durable.write_whole(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+
+
+def _json_bytes(value: Mapping[str, Any], what: str, indent: int | None = None) -> bytes:
+    """One JSON document and a newline; ASCII, so that file names that are not Unicode come back as they were."""
+    try:
+        text = json.dumps(value, allow_nan=False, indent=indent)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} cannot be written as JSON: {error}") from error
+    return text.encode("ascii") + b"\n"
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST_NAME
+    if not path.is_dir():
+        fault = "is not a folder" if path.exists() else "does not exist"
+        raise RunFolderError(f"{path} {fault}; name a run folder such as assay-results/20261120-101500-profile-a1b2c3")
+    try:
+        manifest = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise RunFolderError(_not_a_run(path)) from None
+    except OSError as error:
+        raise RunFolderError(f"{file} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{file} is damaged, it is not JSON: {error}") from error
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int):
+        raise RunFolderError(f"{file} has no schema_version, so {path} is not a run folder of Assay")
+    if version > SCHEMA_VERSION:
+        raise RunFolderError(
+            f"{path} was written by a newer Assay: its schema is {version}, this one reads up to {SCHEMA_VERSION}; "
+            "update Assay"
+        )
+    return dict(manifest)
+
+
+def _not_a_run(path: Path) -> str:
+    runs = sorted(found.parent for found in path.glob(f"*/{MANIFEST_NAME}"))
+    if runs:
+        return f"{path} has no {MANIFEST_NAME} but holds {len(runs)} run(s); name one of them, such as {runs[-1]}"
+    return f"{path} has no {MANIFEST_NAME}, so it is not a run folder"
+
+
+def _read_points(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Points of the file, and the length in bytes of the part that holds them."""
+    try:
+        *lines, tail = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return [], 0
+    except OSError as error:
+        raise IoFailed(f"{path} cannot be read: {error.strerror}") from error
+    points: list[dict[str, Any]] = []
+    end_bytes = 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            point = json.loads(line.decode("utf-8"))
+            if not isinstance(point, dict):
+                raise ValueError("it is not a JSON object")
+        except (ValueError, RecursionError) as error:
+            if number == len(lines) and not tail:
+                # A power cut may keep the end of a long line and lose the pages before it.
+                break
+            raise RunFolderError(f"{path} line {number} is damaged: {error}; remove the line to go on") from error
+        points.append(point)
+        end_bytes += len(line) + 1
+    return points, end_bytes

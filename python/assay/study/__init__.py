@@ -1,0 +1,1 @@
+"""From a plan to measured points: runner, search, steady state."""

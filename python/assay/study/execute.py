@@ -1,0 +1,280 @@
+"""One execution from plan to report: every verb that measures goes through here."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from assay import _core
+from assay.analysis.cache_span import PART as CACHE_SPAN
+from assay.analysis.cache_span import cache_span
+from assay.analysis.limits import parse_limits
+from assay.analysis.verdict import honest_notices, verdict_lines
+from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
+from assay.results.run_folder import RunFolder
+from assay.study.plan import Plan
+from assay.study.runner import Progress, Runner
+from assay.study.session import sharing_roles
+from assay.targets.host import host_facts
+from assay.targets.layout import Target, lay_out
+from assay.telemetry.collectors import host_collectors
+from assay.telemetry.recorder import Recorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One part of a run: a plan with a name and a title for the report."""
+
+    name: str
+    title: str
+    plan: Plan
+    planned_s: float | None = None
+
+
+class Display(Protocol):
+    """Where progress goes."""
+
+    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
+        """Show bytes being laid out."""
+
+    def point(self, progress: Progress) -> None:
+        """Show the point being measured."""
+
+    def phase(self, text: str) -> None:
+        """Show what is being done now."""
+
+    def point_done(self, point: dict[str, Any]) -> None:
+        """Show a finished point."""
+
+
+class Raising(Protocol):
+    """Whether a signal raises where the main thread is."""
+
+    raising: bool
+
+
+@dataclass(kw_only=True)
+class Execution:
+    """A run in progress or done."""
+
+    verb: str
+    folder: RunFolder
+    target: Target
+    parts: Sequence[Part]
+    display: Display
+    interrupt: threading.Event
+    with_report: bool = True
+    keeps_interrupted: bool = False
+    """Whether an interrupted point is kept with what it has, as SQLIO does."""
+    uninterruptible: Raising | None = None
+    """Set while work goes on that does not look at `interrupt`."""
+    points: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    error: AssayError | None = None
+
+    def run(self) -> ExitCode:
+        """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
+        try:
+            self._measure()
+            status = "done"
+        except Interrupted as error:
+            self.error, status = error, "interrupted"
+        except AssayError as error:
+            self.error, status = error, "failed"
+        self._conclude(status)
+        return self.exit_code
+
+    def _measure(self) -> None:
+        target = self.target
+        facts = target.facts()
+        devices = sorted({volume["device"] for volume in facts["volumes"] if volume["device"]})
+        self.notices = list(target.notices)
+        self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
+        timing = self.parts[0].plan.timing
+        if target.to_lay_out:
+            self.display.phase("laying out")
+            lay_out(target, io_timeout_s=timing.io_timeout_s, interrupt=self.interrupt, progress=self.display.layout)
+            self.folder.update(target=target.facts())
+        with Recorder(host_collectors(devices)) as recorder:
+            try:
+                self._run_parts(recorder, devices)
+            finally:
+                self.notices += recorder.notices
+
+    def _run_parts(self, recorder: Recorder, devices: list[str]) -> None:
+        finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] != "not-answering"}
+        reports = []
+        for part in self.parts:
+            began = time.monotonic()
+            runner = Runner(
+                folder=self.folder,
+                recorder=recorder,
+                volumes=self.target.volumes,
+                devices=devices,
+                plan=part.plan,
+                part=part.name,
+                limits=parse_limits(part.plan.limits),
+                interrupt=self.interrupt,
+                show=self.display.point,
+                done=self.display.point_done,
+                finished=finished,
+                keeps_interrupted=self.keeps_interrupted,
+            )
+            try:
+                self._note_sharing(part)
+                self.answers += runner.run()
+            finally:
+                self.points += runner.points
+                spent = time.monotonic() - began
+                reports.append(part_report(part) | {"spent_s": spent})
+                waiting = [part_report(other) for other in self.parts[len(reports) :]]
+                self.folder.update(parts=reports + waiting, answers=self.answers, engine=self._engine())
+
+    def _note_sharing(self, part: Part) -> None:
+        for workload in part.plan.workloads()[:1]:
+            for name, roles in sharing_roles(workload, self.target.volumes).items():
+                notice = (
+                    f"{part.title or part.name}: {', '.join(roles)} share the volume {name}, each in a part of its own"
+                )
+                if notice not in self.notices:
+                    self.notices.append(notice)
+
+    def _engine(self) -> dict[str, Any] | None:
+        engines = [point["engine"] for point in self.points]
+        return engines[-1] if engines else None
+
+    def _conclude(self, status: str) -> None:
+        sizes = [volume["size_bytes"] for volume in self.folder.manifest["target"]["volumes"]]
+        span = cache_span(self.points, min(sizes, default=0))
+        measured = [point for point in self.points if point["part"] != CACHE_SPAN]
+        verdict = verdict_lines(measured, self.answers)
+        notices = self.notices + honest_notices(measured, self.folder.manifest["target"])
+        if span is not None:
+            notices.append(span["note"])
+        engine = self._engine() or {}
+        if engine.get("backend") == "threads":
+            reasons = "; ".join(engine["degraded"])
+            notices.append("I/O went through threads" + (f": {reasons}" if reasons else ", as asked"))
+        if self.error is not None:
+            notices.insert(0, str(self.error))
+        self.folder.update(
+            status=status,
+            error=str(self.error) if self.error is not None else None,
+            ended_utc_ns=time.time_ns(),
+            answers=self.answers,
+            cache_span=span,
+            verdict=verdict,
+            notices=notices,
+        )
+        if not isinstance(self.error, NotAnswering):
+            self.folder.series_writer().compact()
+        if self.with_report and self.points:
+            self._report()
+
+    def _report(self) -> None:
+        from assay.report import write_report
+
+        self.display.phase("writing the report")
+        try:
+            if self.uninterruptible is not None:
+                self.uninterruptible.raising = True
+            write_report(self.folder.path)
+        except AssayError as error:
+            # The measurements are safe; a report can be written again.
+            self.error = self.error or error
+        finally:
+            if self.uninterruptible is not None:
+                self.uninterruptible.raising = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the outcome means for the caller's shell."""
+        if self.error is not None:
+            return self.error.exit_code
+        asked = {part.name for part in self.parts if part.plan.user_limits}
+        missed = any(
+            verdict["met"] is False
+            for point in self.points
+            if point["part"] in asked and point["purpose"] == "grid"
+            for verdict in point["limits"]
+        )
+        unanswered = any(answer["max"] is None for answer in self.answers)
+        if missed or unanswered:
+            return ExitCode.LIMIT_MISSED
+        if any(point["errors"]["count"] and not point["total"] for point in self.points):
+            self.error = IoFailed("all I/Os of a point failed")
+            return ExitCode.TARGET_FAILED
+        return ExitCode.DONE
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document of `--json`."""
+        return run_document(self.folder)
+
+
+def part_report(part: Part) -> dict[str, Any]:
+    """A part as the manifest lists it."""
+    return {
+        "name": part.name,
+        "title": part.title,
+        "planned_s": part.planned_s,
+        "spent_s": None,
+        "plan": part.plan.model_dump(mode="json"),
+    }
+
+
+def run_document(folder: RunFolder) -> dict[str, Any]:
+    """The JSON document of a run, from its folder."""
+    manifest = folder.manifest
+    keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
+    return {
+        **{key: manifest.get(key) for key in keys},
+        "run_folder": str(folder.path),
+        "points": folder.points(),
+        "answers": manifest.get("answers", []),
+        "verdict": manifest.get("verdict", []),
+        "notices": manifest.get("notices", []),
+    }
+
+
+def estimate_s(parts: Sequence[Part]) -> tuple[float, float]:
+    """Shortest and longest time the parts take, without laying out."""
+    shortest = longest = 0.0
+    for part in parts:
+        timing, search = part.plan.timing, part.plan.search
+        workloads = len(part.plan.workloads())
+        fewest, most = (1, 1) if search.axis == "none" else (4 + 2 * search.repeats, 16 + 2 * search.repeats)
+        shortest += workloads * fewest * timing.shortest_s
+        longest += workloads * most * timing.longest_s
+    return shortest, longest
+
+
+def print_json(document: dict[str, Any]) -> str:
+    """One JSON document, numbers that are not finite refused."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+
+
+def new_folder(
+    output: Path, verb: str, command: Sequence[str], request: dict[str, Any], parts: Sequence[Part]
+) -> RunFolder:
+    """A run folder for a new execution."""
+    manifest = {
+        "command": list(command),
+        "request": request,
+        "plan": parts[0].plan.model_dump(mode="json") if len(parts) == 1 else None,
+        "parts": [part_report(part) for part in parts],
+        "target": {"volumes": [], "cache_notice": ""},
+        "host": {},
+        "build": {},
+        "engine": None,
+        "cache_span": None,
+        "answers": [],
+        "verdict": [],
+        "notices": [],
+    }
+    return RunFolder.create(output, verb, manifest)

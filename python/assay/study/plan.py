@@ -1,0 +1,201 @@
+"""Plans: what to measure, how long, within which limits. Presets are plans in TOML files beside the workloads.
+
+A plan's activity may give a list for any of its keys; the plan then measures every combination. `--dry-run --json` prints
+a plan in the form `--plan` accepts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from assay.analysis.limits import parse_limits
+from assay.errors import UsageError
+from assay.workloads.io import Activity, Seconds, Strict, Workload
+
+Model = TypeVar("Model", bound=BaseModel)
+
+PLAIN_LISTS = frozenset({"region"})
+"""Keys whose value is itself a list and thus no list of levels."""
+
+
+class Timing(Strict):
+    """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
+
+    warmup_s: Seconds = 2.0
+    min_s: Seconds = 5.0
+    max_s: Seconds = 30.0
+    duration_s: Seconds | None = None
+    rest_s: Seconds = 0.0
+    io_timeout_s: Annotated[Seconds, Field(gt=0)] = 30.0
+
+    @property
+    def longest_s(self) -> float:
+        """The most one point takes."""
+        return self.warmup_s + (self.duration_s or self.max_s) + self.rest_s
+
+    @property
+    def shortest_s(self) -> float:
+        """The least one point takes."""
+        return self.warmup_s + (self.duration_s or self.min_s) + self.rest_s
+
+
+class Search(Strict):
+    """How the largest load within limits is looked for; `axis` none measures the loads as given."""
+
+    axis: Literal["none", "queue-depth", "rate"] = "none"
+    start: Annotated[float, Field(gt=0)] = 1.0
+    end: Annotated[float, Field(gt=0)] = 1024.0
+    repeats: Annotated[int, Field(ge=0, le=20)] = 1
+    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
+    plateau: bool = True
+
+
+class Plan(Strict):
+    """A plan. `activity` is kept as written, lists of levels included."""
+
+    name: str = "custom"
+    title: str = ""
+    seed: int = 1
+    limits: tuple[str, ...] = ()
+    user_limits: bool = False
+    """Whether the limits were given by the user: missing them then changes the exit code."""
+    backend: Literal["auto", "io-uring", "threads"] = "auto"
+    size: str | None = None
+    timing: Timing = Timing()
+    search: Search = Search()
+    case: tuple[dict[str, Any], ...] = ({},)
+    """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
+    activity: tuple[dict[str, Any], ...] = ({},)
+
+    def workloads(self) -> list[Workload]:
+        """Every case with every combination of levels, validated."""
+        name = "" if len(self.activity) == 1 else self.title or self.name
+        first, *others = self.activity
+        return [workload for case in self.case for workload in _combinations(({**first, **case}, *others), name)]
+
+
+def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator[Workload]:
+    factors = [
+        (index, key, value)
+        for index, activity in enumerate(activities)
+        for key, value in activity.items()
+        if isinstance(value, list) and key not in PLAIN_LISTS
+    ]
+    for levels in itertools.product(*(value for _, _, value in factors)):
+        chosen = [dict(activity) for activity in activities]
+        for (index, key, _), level in zip(factors, levels, strict=True):
+            chosen[index][key] = level
+        made = tuple(
+            _validated(Activity, activity, f"activity {position}") for position, activity in enumerate(chosen, start=1)
+        )
+        yield Workload(activities=made, name=name)
+
+
+def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
+    """A plan from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    """
+    plan = _validated(Plan, dict(data), source)
+    if not plan.activity or not plan.case:
+        raise UsageError(f"{source}: no activity given")
+    for kind, tables in (("activity", plan.activity), ("case", plan.case)):
+        for position, table in enumerate(tables, start=1):
+            _refuse_unknown(table, Activity, f"{source}: {kind} {position}")
+    try:
+        parse_limits(plan.limits)
+        workloads = plan.workloads()
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+    axis = plan.search.axis
+    if axis != "none":
+        key = "queue_depth" if axis == "queue-depth" else "rate"
+        if any(isinstance(activity.get(key), list) for activity in plan.activity[:1]):
+            raise UsageError(f"{source}: search on {axis} and several levels of {key} exclude each other")
+        if axis == "queue-depth" and workloads[0].activities[0].is_open:
+            raise UsageError(f"{source}: search on queue-depth and a rate exclude each other; search on rate")
+    if plan.search.start > plan.search.end:
+        raise UsageError(f"{source}: search: start {plan.search.start:g} is above end {plan.search.end:g}")
+    if plan.timing.duration_s is None and plan.timing.min_s > plan.timing.max_s:
+        raise UsageError(f"{source}: timing: min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}")
+    return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is not a plan.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--plan {path}: cannot be read: {error}") from None
+    try:
+        data = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--plan {path}: {error}") from None
+    if isinstance(data.get("plan"), dict):
+        data = data["plan"]
+    return load_plan(data, source=f"--plan {path}")
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with Assay."""
+    folder = resources.files("assay.workloads") / "presets"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_preset(name: str) -> Plan:
+    """A preset by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset; the message lists them.
+    """
+    if name not in preset_names():
+        close = difflib.get_close_matches(name, preset_names(), n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"--preset: unknown preset {name!r}{meant} Known: {', '.join(preset_names())}")
+    text = (resources.files("assay.workloads") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    return load_plan({"name": name, **tomllib.loads(text)}, source=f"preset {name}")
+
+
+def _validated(model: type[Model], data: dict[str, Any], source: str) -> Model:
+    _refuse_unknown(data, model, source)
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "extra_forbidden":
+            inner = model.model_fields[str(first["loc"][0])].annotation
+            assert isinstance(inner, type)
+            _refuse_unknown({str(first["loc"][-1]): None}, inner, f"{source}: {first['loc'][0]}")
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        shown = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
+        raise UsageError(f"{source}: {where + ': ' if where else ''}{message}{shown}") from None
+
+
+def _refuse_unknown(data: Mapping[str, Any], model: type[BaseModel], source: str) -> None:
+    known = list(model.model_fields)
+    for key in data:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            raise UsageError(f"{source}: unknown key {key!r}; {hint}")

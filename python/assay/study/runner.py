@@ -1,0 +1,499 @@
+"""The runner: measures points one after the other on a target, under the recorder, into the run folder.
+
+A point that a run folder already holds is not measured again: that is all there is to resuming.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay import _core
+from assay.analysis.limits import Limit, judge, met
+from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.results.run_folder import RunFolder
+from assay.study.plan import Plan, Timing
+from assay.study.search import Axis, search
+from assay.study.session import Volume, open_session, volumes_for
+from assay.study.steady import Steady, steady_state
+from assay.telemetry.recorder import Recorder, summarise
+from assay.workloads.io import Workload, load_facts
+
+SATURATED_CPU_SHARE = 0.95
+"""A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder: the generator limits."""
+SATURATED_HOST_SHARE = 0.98
+LAG_LEAST_NS = 200_000
+"""Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
+SUSTAINED_SHARE = 0.98
+BATCHES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What the display shows of the point being measured."""
+
+    part: str
+    title: str
+    load: str
+    phase: str
+    elapsed_s: float
+    longest_s: float
+    iops: float
+    latency_mean_ns: float | None
+    error_count: int
+
+
+@dataclass(kw_only=True)
+class Runner:
+    """Measures points of one part of a run."""
+
+    folder: RunFolder
+    recorder: Recorder
+    volumes: Sequence[Volume]
+    devices: Sequence[str]
+    plan: Plan
+    part: str
+    limits: Sequence[Limit]
+    interrupt: threading.Event
+    show: Callable[[Progress], None]
+    done: Callable[[dict[str, Any]], None]
+    finished: dict[str, dict[str, Any]]
+    keeps_interrupted: bool = False
+    points: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self) -> list[dict[str, Any]]:
+        """Measure the plan's workloads; returns the answers of its searches."""
+        answers = []
+        for workload in self.plan.workloads():
+            if self.plan.search.axis == "none":
+                self.measure(workload, "grid", 0)
+            else:
+                answers.append(self._search(workload))
+        return answers
+
+    def _search(self, workload: Workload) -> dict[str, Any]:
+        settings = self.plan.search
+        first = workload.activities[0]
+        workers = first.workers * len(volumes_for(first, self.volumes))
+        outstanding = settings.axis == "queue-depth"
+        axis = Axis(
+            name="outstanding" if outstanding else "rate",
+            # The axis counts outstanding I/Os per worker; answers count them in total.
+            start=settings.start if outstanding else first.rate or max(settings.start, 100.0),
+            end=settings.end if outstanding else max(settings.end, 10e6),
+            whole=outstanding,
+            resolution_share=settings.resolution_share,
+            stops_at_plateau=settings.plateau,
+        )
+        answer = search(
+            axis,
+            lambda load, purpose, repeat: self.measure(workload.with_load(axis.name, load), purpose, repeat),
+            self.failure,
+            repeats=settings.repeats,
+        )
+        for end in (answer["max"], answer["first_failing"]):
+            if end is not None and outstanding:
+                end["outstanding"] *= workers
+        return {
+            "workload": workload.facts(),
+            "part": self.part,
+            "limits": [limit.text for limit in self.limits],
+            **answer,
+        }
+
+    def failure(self, point: Mapping[str, Any]) -> str | None:
+        """Why a point is no answer: errors, the generator, the rate, or the first limit missed."""
+        if point["errors"]["count"]:
+            return "errors"
+        if not point["total"]:
+            return "no I/O ended"
+        if point["generator"]["saturated"]:
+            return "generator"
+        missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
+        if missed:
+            return str(missed[0])
+        if point["offered"] and not point["offered"]["sustained"]:
+            return "rate not sustained"
+        return None
+
+    def measure(self, workload: Workload, purpose: str, repeat: int) -> dict[str, Any]:
+        """Measure one point, or take it from the run folder if it is there.
+
+        Raises
+        ------
+        Interrupted
+            The point is not kept.
+        NotAnswering
+            The point is kept with what was measured until then.
+        """
+        key = self._key(workload, purpose, repeat)
+        point = self.finished.get(key)
+        if point is None:
+            point = self._measure_new(workload, key, purpose, repeat)
+            self.finished[key] = point
+        self.points.append(point)
+        self.done(point)
+        return point
+
+    def _key(self, workload: Workload, purpose: str, repeat: int) -> str:
+        target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
+        asked = {
+            "workload": workload.model_dump(mode="json"),
+            "timing": self.plan.timing.model_dump(mode="json"),
+            "target": target,
+            "part": self.part,
+            # A grid or search point is the same whichever asked for it; a repeat is another.
+            "repeat": repeat if purpose == "repeat" else 0,
+            "seed": self.plan.seed,
+        }
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def _measure_new(self, workload: Workload, key: str, purpose: str, repeat: int) -> dict[str, Any]:
+        if self.interrupt.is_set():
+            raise Interrupted("interrupted")
+        self._rest()
+        measurement = Measurement(self, workload, repeat)
+        point_id = f"p{len(self.finished) + 1:04d}"
+        try:
+            measured = measurement.run()
+        finally:
+            writer = self.folder.series_writer()
+            writer.write(measurement.series_rows)
+            writer.close_segment(point_id)
+        point = {
+            "id": point_id,
+            "key": key,
+            "part": self.part,
+            "repeat": repeat,
+            "purpose": purpose,
+            "workload": workload.facts(),
+            "load": self._load_facts(workload),
+            **measured,
+        }
+        point["limits"] = judge(self.limits, point)
+        point["met"] = met(point["limits"])
+        self.folder.append_point(point)
+        if measurement.trouble is not None:
+            self.points.append(point)
+            raise measurement.trouble
+        return point
+
+    def _rest(self) -> None:
+        """Leave the device alone between points, as the published SQLIO runs did."""
+        if self.plan.timing.rest_s and self.finished and self.interrupt.wait(self.plan.timing.rest_s):
+            raise Interrupted("interrupted")
+
+    def _load_facts(self, workload: Workload) -> dict[str, Any]:
+        if len(workload.activities) > 1:
+            return {"kind": "mixed"}
+        first = workload.activities[0]
+        return load_facts(first, len(volumes_for(first, self.volumes)))
+
+
+class Measurement:
+    """One point being measured: warm-up, steady state, end, figures."""
+
+    def __init__(self, runner: Runner, workload: Workload, repeat: int) -> None:
+        self.runner = runner
+        self.workload = workload
+        self.timing = runner.plan.timing
+        self.interval_s = tick_length_s(self.timing)
+        self.seed = runner.plan.seed + repeat
+        self.ticks: list[dict[str, Any]] = []
+        self.series_rows: list[dict[str, Any]] = []
+        self.telemetry_rows: list[dict[str, Any]] = []
+        self.trouble: Exception | None = None
+        self.ended_by = "time"
+        self.complete_ticks = 0
+        self.steady = Steady(reached=False, slope_share=None, half_width_share=None)
+
+    def run(self) -> dict[str, Any]:
+        """Run the workload until steady or out of time; returns the measured part of the point."""
+        runner, timing = self.runner, self.timing
+        runner.recorder.sample()
+        runner.recorder.drain()
+        session = open_session(
+            self.workload,
+            runner.volumes,
+            interval_s=self.interval_s,
+            io_timeout_s=timing.io_timeout_s,
+            seed=self.seed,
+            backend=runner.plan.backend,
+        )
+        self.started_ns = time.time_ns()
+        warmup_ticks = round(timing.warmup_s / self.interval_s)
+        from_tick = warmup_ticks
+        try:
+            from_tick = self._watch(session, warmup_ticks)
+        finally:
+            runner.recorder.sample()
+            self._take_telemetry()
+        stuck = self.trouble is not None and not isinstance(self.trouble, Interrupted)
+        report = None if stuck else json.loads(session.finish(timing.io_timeout_s + 5))
+        if report is not None:
+            self._note(report)
+        self.series_rows += series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes)
+        self.series_rows += self.telemetry_rows
+        return self._figures(session, report, from_tick)
+
+    def _watch(self, session: _core.Session, warmup_ticks: int) -> int:
+        """Follow the session to its end; returns the first tick that counts."""
+        timing = self.timing
+        window_ticks = max(round(timing.min_s / self.interval_s), 1)
+        last_tick = warmup_ticks + round((timing.duration_s or timing.max_s) / self.interval_s)
+        marked = False
+        while True:
+            time.sleep(min(self.interval_s, 0.2) / 2)
+            report = json.loads(session.poll())
+            self._note(report)
+            self._show(warmup_ticks)
+            if self.runner.interrupt.is_set():
+                if not self.runner.keeps_interrupted:
+                    session.finish(timing.io_timeout_s)
+                    raise Interrupted("interrupted; the point that was running is not kept")
+                self.ended_by = "interrupted"
+                self.trouble = Interrupted("interrupted; the point holds what was measured until then")
+            if self.trouble is not None:
+                return min(warmup_ticks, self.complete_ticks)
+            done = self.complete_ticks
+            if done > warmup_ticks and not marked:
+                session.measure_from(warmup_ticks)
+                marked = True
+            from_tick = warmup_ticks
+            if timing.duration_s is None and done >= warmup_ticks + window_ticks:
+                from_tick = done - window_ticks
+                self.steady = steady_state(self._tracked(from_tick, done))
+                if self.steady.reached:
+                    self.ended_by = "steady"
+                    return from_tick
+            if done >= last_tick:
+                if timing.duration_s is not None:
+                    self.steady = steady_state(self._tracked(warmup_ticks, done))
+                return warmup_ticks
+            if report["state"] == "ended":
+                return from_tick
+
+    def _note(self, report: Mapping[str, Any]) -> None:
+        self.ticks += report["ticks"]
+        self.complete_ticks = report["complete_ticks"]
+        self._take_telemetry()
+        if report["state"] == "not-answering":
+            self.ended_by = "not-answering"
+            names = ", ".join(volume.name for volume in self.runner.volumes)
+            self.trouble = NotAnswering(f"{names}: stopped answering: {report['detail']}")
+        elif report["state"] == "failed":
+            self.ended_by = "failed"
+            self.trouble = IoFailed(str(report["detail"]))
+
+    def _take_telemetry(self) -> None:
+        self.telemetry_rows += self.runner.recorder.drain()
+
+    def _tracked(self, from_tick: int, to_tick: int) -> list[float]:
+        """What must be steady: throughput in a closed loop; latency in an open one, whose throughput is given."""
+        sums = tick_sums(self.ticks, from_tick, to_tick)
+        if self.workload.activities[0].is_open:
+            return [total["latency_ns"] / total["count"] for total in sums if total["count"]]
+        return [total["count"] / self.interval_s for total in sums]
+
+    def _show(self, warmup_ticks: int) -> None:
+        done = self.complete_ticks
+        recent = tick_sums(self.ticks[-200:], max(done - max(round(1 / self.interval_s), 1), 0), done)
+        count = sum(total["count"] for total in recent)
+        self.runner.show(
+            Progress(
+                part=self.runner.part,
+                title=self.workload.title,
+                load=describe_load(self.runner._load_facts(self.workload)),
+                phase="warm-up" if done < warmup_ticks else "measuring",
+                elapsed_s=done * self.interval_s,
+                longest_s=self.timing.longest_s,
+                iops=count / max(len(recent) * self.interval_s, self.interval_s),
+                latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                error_count=sum(tick["error_count"] for tick in self.ticks),
+            )
+        )
+
+    def _figures(self, session: _core.Session, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
+        to_tick = max(self._end_tick(from_tick), from_tick + 1)
+        seconds = (to_tick - from_tick) * self.interval_s
+        fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
+        measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))
+        drained = json.loads(session.drained())
+        _add_errors(measured["errors"], drained["errors"])
+        start_ns = self.started_ns + round(from_tick * self.interval_s * 1e9)
+        end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
+        telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.runner.devices)
+        generator = measured.pop("generator")
+        lag_ns = generator["schedule_lag_p99_ns"]
+        service = measured["service_latency_ns"]
+        host_share = telemetry.get("cpu_share")
+        if lag_ns is not None:
+            saturated = lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
+        else:
+            saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
+        steady = {
+            "reached": self.steady.reached,
+            "window_s": seconds,
+            "slope_share": self.steady.slope_share,
+            "half_width_share": _finite(self.steady.half_width_share),
+        }
+        return {
+            "started_utc_ns": self.started_ns,
+            "measured_from_utc_ns": start_ns,
+            "measured_to_utc_ns": end_ns,
+            "warmup_s": self.timing.warmup_s,
+            "measured_s": seconds,
+            "ended_by": self.ended_by,
+            **measured,
+            "offered": self._offered(report, measured, seconds),
+            "outside_window": {"count": drained["count"], "longest_ns": drained["max_ns"]},
+            "steady": steady,
+            "generator": {**generator, "clock_ns": session.clock_cost_ns(), "saturated": saturated},
+            "engine": json.loads(session.engine()),
+            "batches": batches(self.ticks, from_tick, to_tick, self.interval_s),
+            "telemetry": telemetry,
+        }
+
+    def _end_tick(self, from_tick: int) -> int:
+        """The first tick after the window: no later than where the watch ended, so that the drain stays out."""
+        if self.timing.duration_s is not None:
+            return min(self.complete_ticks, from_tick + round(self.timing.duration_s / self.interval_s))
+        if self.ended_by == "steady":
+            return min(self.complete_ticks, from_tick + max(round(self.timing.min_s / self.interval_s), 1))
+        return min(self.complete_ticks, from_tick + round(self.timing.max_s / self.interval_s))
+
+    def _fullest_worker_share(self, from_tick: int, to_tick: int, seconds: float) -> float:
+        cpu_ns: dict[tuple[int, int], float] = {}
+        for tick in self.ticks:
+            if from_tick <= tick["tick"] < to_tick:
+                group = (tick["activity"], tick["volume"])
+                workers = self.workload.activities[tick["activity"]].workers
+                cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
+        return max(cpu_ns.values(), default=0.0) / 1e9 / seconds
+
+    def _offered(
+        self, report: Mapping[str, Any] | None, measured: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any] | None:
+        """Whether an open loop got the rate it asked for, allowing for four standard deviations of Poisson counts."""
+        first = self.workload.activities[0]
+        if first.rate is None or len(self.workload.activities) > 1:
+            return None
+        detail = report["detail"] if report is not None and isinstance(report["detail"], dict) else {}
+        iops = measured["total"]["iops"] if measured["total"] else 0.0
+        slack = max((1 - SUSTAINED_SHARE) * first.rate, 4 * (first.rate / seconds) ** 0.5)
+        return {
+            "rate": first.rate,
+            "unfinished": detail.get("unfinished", 0),
+            "oldest_unfinished_ns": detail.get("oldest_unfinished_ns", 0),
+            "sustained": iops >= first.rate - slack,
+        }
+
+
+def tick_length_s(timing: Timing) -> float:
+    """Length of a tick: a second on long points, shorter where that would leave too few to judge by."""
+    shortest = timing.duration_s or timing.min_s
+    if shortest >= 20:
+        return 1.0 if shortest <= 250 else max(1.0, round(shortest / 250))
+    return 0.25 if shortest >= 3 else 0.1
+
+
+def tick_sums(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int) -> list[dict[str, float]]:
+    """Counts and summed latencies of all groups per tick; ticks in which nothing ended are there with zeros."""
+    sums = [{"count": 0.0, "latency_ns": 0.0} for _ in range(max(to_tick - from_tick, 0))]
+    for tick in ticks:
+        if from_tick <= tick["tick"] < to_tick:
+            total = sums[tick["tick"] - from_tick]
+            for side in (tick["read"], tick["write"]):
+                total["count"] += side["count"]
+                total["latency_ns"] += side["count"] * (side["mean_ns"] or 0.0)
+    return sums
+
+
+def batches(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int, interval_s: float) -> dict[str, Any]:
+    """Means over at most `BATCHES` equal parts of the window, from which intervals are computed."""
+    ticks_each = max((to_tick - from_tick) // BATCHES, 1)
+    count = (to_tick - from_tick) // ticks_each
+    seconds = ticks_each * interval_s
+    table: dict[str, Any] = {"seconds": seconds}
+    for direction in ("read", "write", "total"):
+        counts, sums = [0.0] * count, [0.0] * count
+        for tick in ticks:
+            batch = (tick["tick"] - from_tick) // ticks_each
+            if from_tick <= tick["tick"] and batch < count:
+                for side in ("read", "write") if direction == "total" else (direction,):
+                    counts[batch] += tick[side]["count"]
+                    sums[batch] += tick[side]["count"] * (tick[side]["mean_ns"] or 0.0)
+        table[direction] = {
+            "iops": [value / seconds for value in counts],
+            "latency_mean_ns": [total / value if value else None for total, value in zip(sums, counts, strict=True)],
+        }
+    return table
+
+
+def series_rows(
+    ticks: Sequence[Mapping[str, Any]],
+    started_ns: int,
+    interval_s: float,
+    workload: Workload,
+    volumes: Sequence[Volume],
+) -> list[dict[str, Any]]:
+    """Rows of the series schema for what the workload did, tick by tick."""
+    import socket
+
+    host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
+    several = len(workload.activities) > 1
+    rows = []
+    for tick in ticks:
+        activity = workload.activities[tick["activity"]]
+        name = volumes[tick["volume"]].name
+        common = {
+            "t_ns": started_ns + (tick["tick"] + 1) * interval_ns,
+            "clock": "wall",
+            "interval_ns": interval_ns,
+            "tier": "client",
+            "host": host,
+            "source": "assay",
+            "entity": f"{name}/{activity.name}" if several else name,
+            "role": activity.role,
+        }
+        rows += [{**common, **reading} for reading in _tick_readings(tick)]
+    return rows
+
+
+def _tick_readings(tick: Mapping[str, Any]) -> list[dict[str, Any]]:
+    readings = []
+    for direction in ("read", "write"):
+        side = tick[direction]
+        readings.append({"metric": f"{direction}_ios_count", "kind": "delta", "value": float(side["count"])})
+        readings.append({"metric": f"{direction}_bytes", "kind": "delta", "value": float(side["bytes"])})
+        readings += [
+            {"metric": f"{direction}_latency_{name}", "kind": "gauge", "value": float(side[name])}
+            for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns")
+            if side[name] is not None
+        ]
+    readings.append({"metric": "error_count", "kind": "delta", "value": float(tick["error_count"])})
+    return readings
+
+
+def describe_load(load: Mapping[str, Any]) -> str:
+    """A load for people."""
+    if "queue_depth" in load:
+        return f"queue depth {load['queue_depth']}" + (f" x {load['workers']}" if load["workers"] > 1 else "")
+    if "rate" in load:
+        return f"{load['rate']:,.0f} I/Os per s, {load['arrivals']}"
+    return "mixed"
+
+
+def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:
+    errors["count"] += more["count"]
+    for kind, count in more["kinds"].items():
+        errors["kinds"][kind] = errors["kinds"].get(kind, 0) + count
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or value == float("inf") else value

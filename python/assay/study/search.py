@@ -1,0 +1,204 @@
+"""Finding the largest load whose point meets the limits.
+
+One search serves every axis: outstanding I/Os, rate, and later users, streams, members. It goes upward from low load, so
+that a slow device is never flooded, keeps every point as the curve, narrows the bracket between the largest load that
+passes and the smallest that fails, and repeats both ends before it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.study.steady import half_width_95
+
+Point = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """What is varied: `name` in answers, first and last value, whole numbers or not.
+
+    `resolution_share` is how near the ends of the bracket must come; `plateau_share` the gain in throughput that two
+    successive doublings must bring for the search to go on without having met a limit.
+    """
+
+    name: str
+    start: float
+    end: float
+    whole: bool
+    resolution_share: float = 0.06
+    plateau_share: float = 0.03
+    stops_at_plateau: bool = True
+
+
+Measure = Callable[[float, str, int], Point]
+"""Measures a point: load, purpose (`search`, `repeat`), repeat number."""
+
+Reason = Callable[[Point], str | None]
+"""Why a point fails, or None when it passes."""
+
+
+@dataclass
+class Curve:
+    """All points of one search, by load."""
+
+    axis: Axis
+    reason: Reason
+    points: dict[float, list[Point]] = field(default_factory=dict)
+
+    def add(self, load: float, point: Point) -> None:
+        """Keep a point."""
+        self.points.setdefault(load, []).append(point)
+
+    def failure(self, load: float) -> str | None:
+        """Why a load fails: the first reason when at least half of its points fail."""
+        reasons = [self.reason(point) for point in self.points[load]]
+        failed = [reason for reason in reasons if reason]
+        return failed[0] if len(failed) * 2 >= len(reasons) and failed else None
+
+    def passing(self) -> list[float]:
+        """Loads that pass, ascending."""
+        return sorted(load for load in self.points if self.failure(load) is None)
+
+    def failing(self) -> list[float]:
+        """Loads that fail, ascending."""
+        return sorted(load for load in self.points if self.failure(load) is not None)
+
+
+def search(axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1) -> dict[str, Any]:
+    """Search one axis; returns an answer as in docs/results.md without its workload.
+
+    Parameters
+    ----------
+    axis
+        What is varied, and how finely.
+    measure
+        Called once for every point, in the order it is wanted.
+    reason
+        Says why a point fails.
+    repeats
+        How often each end of the bracket is measured again.
+    """
+    curve = Curve(axis=axis, reason=reason)
+    stopped_by = _climb(curve, measure)
+    if stopped_by is None:
+        _narrow(curve, measure)
+    for repeat in range(1, repeats + 1):
+        for load in _bracket(curve):
+            curve.add(load, measure(load, "repeat", repeat))
+    return _answer(curve, stopped_by)
+
+
+def _climb(curve: Curve, measure: Measure) -> str | None:
+    """Double the load until it fails, throughput stops rising, or the axis ends; the latter two are named."""
+    axis = curve.axis
+    load = axis.start
+    best_iops = 0.0
+    without_gain = 0
+    while True:
+        point = measure(load, "search", 0)
+        curve.add(load, point)
+        if curve.failure(load) is not None:
+            return None
+        iops = _iops(point)
+        without_gain = without_gain + 1 if iops < best_iops * (1 + axis.plateau_share) else 0
+        best_iops = max(best_iops, iops)
+        if axis.stops_at_plateau and without_gain >= 2:
+            return "saturation"
+        if load >= axis.end:
+            return "axis end"
+        load = min(load * 2, axis.end)
+
+
+def _narrow(curve: Curve, measure: Measure) -> None:
+    """Halve the bracket until its ends are as near as the axis asks."""
+    axis = curve.axis
+    while True:
+        passing, failing = curve.passing(), curve.failing()
+        if not passing or not failing:
+            return
+        low, high = passing[-1], min((load for load in failing if load > passing[-1]), default=passing[-1])
+        middle = float(int((low + high) / 2)) if axis.whole else (low * high) ** 0.5
+        if middle in curve.points or high - low <= axis.resolution_share * high:
+            return
+        curve.add(middle, measure(middle, "search", 0))
+
+
+def _bracket(curve: Curve) -> list[float]:
+    """The largest load that passes and the smallest above it that fails."""
+    ends = []
+    best = _best(curve)
+    if best is not None:
+        ends.append(best)
+    above = [load for load in curve.failing() if best is None or load > best]
+    return ends + above[:1]
+
+
+def _best(curve: Curve) -> float | None:
+    """The largest passing load, or at a plateau the one of highest throughput among those that pass."""
+    passing = curve.passing()
+    if not passing:
+        return None
+    if any(load > passing[-1] for load in curve.failing()):
+        return passing[-1]
+    return max(passing, key=lambda load: _pooled_iops(curve.points[load]))
+
+
+def _answer(curve: Curve, stopped_by: str | None) -> dict[str, Any]:
+    best = _best(curve)
+    failing = [load for load in curve.failing() if best is None or load > best]
+    limited_by = stopped_by
+    if failing:
+        limited_by = curve.failure(failing[0])
+    return {
+        "axis": curve.axis.name,
+        "point_ids": [point["id"] for load in sorted(curve.points) for point in curve.points[load]],
+        "max": None if best is None else _end(curve, best),
+        "first_failing": _end(curve, failing[0]) if failing else None,
+        "limited_by": limited_by,
+        "interval_95": None if best is None else _interval_95(curve, best, failing[0] if failing else None),
+        "non_monotone": any(load < passed for load in curve.failing() for passed in curve.passing()),
+    }
+
+
+def _end(curve: Curve, load: float) -> dict[str, Any]:
+    points = curve.points[load]
+    total = [point["total"] for point in points if point["total"]]
+    count = max(len(total), 1)
+    return {
+        curve.axis.name: int(load) if curve.axis.whole else load,
+        "iops": sum(figures["iops"] for figures in total) / count,
+        "bytes_per_s": sum(figures["bytes_per_s"] for figures in total) / count,
+        "point_id": points[0]["id"],
+    }
+
+
+def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float] | None:
+    """Batch means at the answer, widened by the spread of repeats and by the bracket.
+
+    The true largest load lies between the ends of the bracket, so the upper bound reaches half-way to the throughput of
+    the failing end where that is higher.
+    """
+    points = curve.points[best]
+    batches = [value for point in points for value in point["batches"]["total"]["iops"]]
+    mean = _pooled_iops(points)
+    half_width = half_width_95(batches)
+    if half_width == float("inf"):
+        return None
+    repeats = [_iops(point) for point in points]
+    low = min(mean - half_width, *repeats)
+    high = max(mean + half_width, *repeats)
+    if failing is not None:
+        beyond = _pooled_iops(curve.points[failing])
+        high = max(high, mean + (beyond - mean) / 2 + half_width if beyond > mean else high)
+    return [low, high]
+
+
+def _iops(point: Point) -> float:
+    return float(point["total"]["iops"]) if point["total"] else 0.0
+
+
+def _pooled_iops(points: Sequence[Point]) -> float:
+    return sum(_iops(point) for point in points) / len(points)

@@ -1,0 +1,80 @@
+"""When a point has been measured long enough.
+
+The series of ticks is steady when a straight line through the window neither rises nor falls by more than `SLOPE_SHARE`
+of the mean over the window (SNIA Solid State Storage Performance Test Specification 2.0.2: 10 %), and the 95 % confidence
+interval of the mean, widened for the correlation of neighbouring ticks, is at most `HALF_WIDTH_SHARE` to either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SLOPE_SHARE = 0.10
+HALF_WIDTH_SHARE = 0.05
+TICKS_LEAST = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steady:
+    """Slope over the window and half-width of the interval, as shares of the mean."""
+
+    reached: bool
+    slope_share: float | None
+    half_width_share: float | None
+
+
+def steady_state(values: Sequence[float]) -> Steady:
+    """Judge a window of per-tick values.
+
+    Parameters
+    ----------
+    values
+        One value a tick, oldest first.
+
+    Examples
+    --------
+    >>> steady_state([100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]).reached
+    True
+    >>> steady_state([100.0, 120.0, 140.0, 160.0, 180.0, 200.0, 220.0, 240.0]).reached
+    False
+    """
+    count = len(values)
+    if count < TICKS_LEAST or sum(values) <= 0:
+        return Steady(reached=False, slope_share=None, half_width_share=None)
+    mean = sum(values) / count
+    centre = (count - 1) / 2
+    covariance = sum((index - centre) * (value - mean) for index, value in enumerate(values))
+    slope_share = covariance / sum((index - centre) ** 2 for index in range(count)) * (count - 1) / mean
+    half_width_share = half_width_95(values) / mean
+    reached = abs(slope_share) <= SLOPE_SHARE and half_width_share <= HALF_WIDTH_SHARE
+    return Steady(reached=reached, slope_share=slope_share, half_width_share=half_width_share)
+
+
+def half_width_95(values: Sequence[float]) -> float:
+    """Half-width of the 95 % interval of the mean of a correlated series.
+
+    The variance of the mean is inflated by (1 + r) / (1 - r), r the correlation of neighbours (first-order
+    autoregression; Wilks, Statistical Methods in the Atmospheric Sciences, section 5.2.4), and Student's t is taken at
+    the effective sample size. Infinite below three values.
+    """
+    count = len(values)
+    if count < 3:
+        return math.inf
+    mean = sum(values) / count
+    squares = sum((value - mean) ** 2 for value in values)
+    if squares == 0:
+        return 0.0
+    lag_one = sum((left - mean) * (right - mean) for left, right in itertools.pairwise(values)) / squares
+    correlation = min(max(lag_one, 0.0), 0.9)
+    effective = max(count * (1 - correlation) / (1 + correlation), 2.0)
+    return student_t_975(effective - 1) * math.sqrt(squares / (count - 1) / effective)
+
+
+def student_t_975(degrees: float) -> float:
+    """The 97.5 % quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.975))

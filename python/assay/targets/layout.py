@@ -1,0 +1,301 @@
+"""Making volumes ready: sizes, space, files created and laid out with real data before anything is read from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assay import _core
+from assay.errors import Interrupted, IoFailed, NotAnswering, OutOfSpace, UsageError
+from assay.study.session import Volume, open_session
+from assay.targets.host import memory_bytes, volume_facts
+from assay.targets.ownership import claim, create, release
+from assay.targets.safety import Examined, check_space, examine
+from assay.targets.spec import VolumeSpec
+from assay.units import format_bytes
+from assay.workloads.io import Activity, Workload
+
+NULL_BYTES = 1 << 40
+"""Size a null device pretends to have."""
+
+FREE_SHARE_DEFAULT = 0.10
+SIZE_MOST_DEFAULT_BYTES = 10 << 30
+SIZE_LEAST_BYTES = 16 << 20
+"""A new file takes a tenth of the free space, 10 GiB at most, unless `--size` says otherwise."""
+
+LAYOUT_BLOCK_BYTES = 1 << 20
+LAYOUT_DEPTH = 8
+
+Progress = Callable[[str, float, float], None]
+"""Called with what is being laid out, bytes done and bytes in all."""
+
+
+@dataclass(kw_only=True)
+class Target:
+    """Examined volumes with the sizes they shall have."""
+
+    examined: list[Examined]
+    sizes: dict[str, int]
+    roles: dict[str, tuple[str, ...]]
+    cache_bytes: int | None = None
+    created: list[Examined] = field(default_factory=list)
+    laid_out_bytes: dict[str, int] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def volumes(self) -> list[Volume]:
+        """The volumes, ready for load once laid out."""
+        return [
+            Volume(
+                spec=volume.spec,
+                roles=self.roles[volume.spec.name],
+                size_bytes=self.sizes[volume.spec.name],
+                sector_bytes=volume.logical_block_bytes or 512,
+            )
+            for volume in self.examined
+        ]
+
+    @property
+    def to_lay_out(self) -> list[Examined]:
+        """Files that reads would not find real data in."""
+        return [volume for volume in self.examined if _needs_layout(volume, self.sizes[volume.spec.name])]
+
+    @property
+    def layout_bytes(self) -> int:
+        """How much laying out writes."""
+        return sum(self.sizes[volume.spec.name] for volume in self.to_lay_out)
+
+    def facts(self) -> dict[str, Any]:
+        """The manifest's `target`."""
+        volumes = []
+        for volume in self.examined:
+            name = volume.spec.name
+            laid_out = self.laid_out_bytes.get(name, 0)
+            facts = volume_facts(volume) | {
+                "size_bytes": self.sizes[name],
+                "role": "+".join(self.roles[name]),
+                "bytes_laid_out": laid_out,
+                "state": _state(volume, laid_out),
+                "created_by_assay": volume.created_by_assay or not volume.exists,
+            }
+            volumes.append(facts)
+        return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded"}
+
+
+def _state(volume: Examined, laid_out_bytes: int) -> str:
+    if volume.spec.kind == "null":
+        return "unknown"
+    if laid_out_bytes:
+        return "fresh"
+    return "preconditioned" if volume.created_by_assay and volume.fully_allocated else "unknown"
+
+
+def _needs_layout(volume: Examined, size_bytes: int) -> bool:
+    if volume.spec.kind != "file":
+        return False
+    return not (volume.exists and volume.fully_allocated and (volume.size_bytes or 0) >= size_bytes)
+
+
+def choose_target(
+    specs: Sequence[VolumeSpec],
+    *,
+    overwrite: Collection[str],
+    yes_destroy: Collection[str],
+    writes: bool,
+    cache_bytes: int | None = None,
+    size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES,
+) -> Target:
+    """Examine volumes and choose their sizes; nothing is written.
+
+    Raises
+    ------
+    RefusedTarget
+        A volume must not be written to.
+    OutOfSpace
+        A file system has no room.
+    UsageError
+        A size is too small.
+    """
+    merged = _merge_shared(specs)
+    examined = [examine(spec, overwrite=overwrite, yes_destroy=yes_destroy, writes=writes) for spec, _ in merged]
+    target = Target(
+        examined=examined,
+        sizes={},
+        roles={spec.name: roles for spec, roles in merged},
+        cache_bytes=cache_bytes,
+    )
+    new_files = sum(1 for volume in examined if volume.spec.kind == "file" and not volume.exists)
+    for volume in examined:
+        target.sizes[volume.spec.name] = _size_of(volume, target, size_most_bytes // max(new_files, 1))
+    check_space(examined, {volume.spec.name: target.sizes[volume.spec.name] for volume in target.to_lay_out})
+    if not writes and target.to_lay_out and any(volume.exists and not volume.is_empty for volume in target.to_lay_out):
+        target.notices.append("files with holes are read as they are: holes are answered without the device")
+    return target
+
+
+def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[str, ...]]]:
+    """One volume per path, with every role it was named for."""
+    merged: dict[str, tuple[VolumeSpec, tuple[str, ...]]] = {}
+    for position, spec in enumerate(specs):
+        key = str(spec.path) if spec.path is not None else f"null {position}"
+        known = merged.get(key)
+        merged[key] = (spec, (spec.role,)) if known is None else (known[0], (*known[1], spec.role))
+    return list(merged.values())
+
+
+def _size_of(volume: Examined, target: Target, size_most_bytes: int) -> int:
+    spec = volume.spec
+    if spec.kind == "null":
+        return spec.size_bytes or NULL_BYTES
+    if spec.size_rule == "2x-cache":
+        size_bytes = 2 * _cache_bytes(target)
+    elif spec.size_bytes is not None:
+        size_bytes = spec.size_bytes
+    elif volume.size_bytes:
+        return volume.size_bytes // 512 * 512
+    else:
+        free_bytes = volume.free_bytes or 0
+        size_bytes = max(min(int(free_bytes * FREE_SHARE_DEFAULT), size_most_bytes), SIZE_LEAST_BYTES)
+        size_bytes = size_bytes >> 20 << 20
+    unit = 4096 if size_bytes >= 4096 else 512
+    if size_bytes < 512:
+        raise UsageError(f"--size: {size_bytes} bytes is smaller than a sector; give at least 512")
+    if spec.kind == "device" and volume.size_bytes is not None and size_bytes > volume.size_bytes:
+        raise UsageError(f"--size: {format_bytes(size_bytes)} is more than {spec.path} has")
+    return size_bytes // unit * unit
+
+
+def _cache_bytes(target: Target) -> int:
+    if target.cache_bytes is not None:
+        return target.cache_bytes
+    detected = memory_bytes()
+    notice = (
+        f"--size 2x-cache: twice the host's memory of {format_bytes(detected)}, the only cache Linux can see;"
+        " state an array's cache with --cache-size"
+    )
+    if notice not in target.notices:
+        target.notices.append(notice)
+    return detected
+
+
+def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, progress: Progress) -> None:
+    """Create missing files and fill all that need it with random data.
+
+    Raises
+    ------
+    OutOfSpace, IoFailed, NotAnswering, Interrupted
+        Files that were made for this run are removed first; a file that was there stays.
+    """
+    try:
+        for volume in target.to_lay_out:
+            _lay_out_one(volume, target, io_timeout_s, interrupt, progress)
+    except BaseException as error:
+        # A file on a device that does not answer cannot be removed without waiting for it, too.
+        if not isinstance(error, NotAnswering):
+            discard_created(target.created)
+        raise
+
+
+def discard_created(created: Iterable[Examined]) -> None:
+    """Remove files this run made."""
+    for volume in created:
+        if volume.path is not None:
+            with suppress(OSError):
+                release(volume.path)
+
+
+def _lay_out_one(
+    volume: Examined, target: Target, io_timeout_s: float, interrupt: threading.Event, progress: Progress
+) -> None:
+    path, size_bytes = volume.path, target.sizes[volume.spec.name]
+    assert path is not None
+    if not volume.exists:
+        create(path)
+        target.created.append(volume)
+    ours = volume.created_by_assay or not volume.exists
+    if ours or volume.is_empty:
+        claim(path)
+        ours = True
+    _core.allocate(path, max(size_bytes, volume.size_bytes or 0))
+    if ours:
+        claim(path)
+    spec = replace(volume.spec, path=path)
+    written = Volume(
+        spec=spec,
+        roles=target.roles[spec.name],
+        size_bytes=size_bytes,
+        sector_bytes=volume.logical_block_bytes or 512,
+    )
+    block_bytes = next(
+        size for size in (LAYOUT_BLOCK_BYTES, 65536, 4096, 512) if size_bytes % size == 0 and size <= size_bytes
+    )
+    activity = Activity(
+        name="layout",
+        role="data",
+        block_bytes=block_bytes,
+        read_share=0.0,
+        random_share=0.0,
+        queue_depth=LAYOUT_DEPTH,
+        io_mode="direct" if _takes_direct(path) else "buffered",
+        sync="fsync",
+        sync_every=1 << 30,
+    )
+    session = open_session(
+        Workload(activities=(activity,)),
+        [written],
+        interval_s=0.1,
+        io_timeout_s=io_timeout_s,
+        seed=time.time_ns() & 0xFFFF_FFFF,
+        limit_bytes=size_bytes,
+    )
+    _watch(session, spec.name, size_bytes, io_timeout_s, interrupt, progress)
+    target.laid_out_bytes[spec.name] = size_bytes
+
+
+def _watch(
+    session: _core.Session,
+    name: str,
+    size_bytes: int,
+    io_timeout_s: float,
+    interrupt: threading.Event,
+    progress: Progress,
+) -> None:
+    done_bytes = errors = 0
+    while True:
+        report = json.loads(session.poll())
+        done_bytes += sum(tick["write"]["bytes"] for tick in report["ticks"])
+        errors += sum(tick["error_count"] for tick in report["ticks"])
+        progress(name, done_bytes, size_bytes)
+        if interrupt.is_set():
+            session.finish(io_timeout_s)
+            raise Interrupted(f"interrupted while laying out {name}; what was made for this run is removed")
+        if report["state"] == "not-answering":
+            raise NotAnswering(f"{name}: stopped answering while being laid out: {report['detail']}")
+        if report["state"] == "failed":
+            raise IoFailed(f"{name}: laying out failed: {report['detail']}")
+        if errors or report["state"] == "ended":
+            break
+        time.sleep(0.05)
+    drained = json.loads(session.drained())["errors"]
+    if errors or drained["count"]:
+        session.finish(io_timeout_s)
+        kinds = json.loads(session.drained())["errors"]["kinds"]
+        if kinds["ENOSPC"]:
+            raise OutOfSpace(f"{name}: the file system became full while laying out {format_bytes(size_bytes)}")
+        raise IoFailed(
+            f"{name}: writes failed while laying out ({errors or drained['count']} errors); see the kernel log"
+        )
+
+
+def _takes_direct(path: os.PathLike[str]) -> bool:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_DIRECT | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,259 @@
+"""Reading targets as the user names them: `PATH`, `file:PATH`, `/dev/...`, `null:?...`, `--volume log=PATH`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from assay.errors import UsageError
+from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
+from assay.units import parse_bytes, parse_duration
+
+ROLES = ("data", "log", "tempdb")
+"""What a volume can be for."""
+
+NULL_OPTIONS = {
+    "latency": "time each I/O takes, such as 200us",
+    "stall_at": "when the first stall begins, such as 3s",
+    "stall": "how long a stall lasts, such as 1s",
+    "stall_every": "time from one stall's begin to the next, such as 10s",
+    "servers": "how many I/Os are served at once, such as 8",
+}
+"""Options of `null:` and what they mean."""
+
+_LATER = ("faulty", "model", "embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
+"""Kinds of target that are planned; named so that they are not taken for paths."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+SizeRule = Literal["2x-cache"]
+Kind = Literal["file", "device", "null"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSpec:
+    """One file or device of a target, as asked; nothing has been opened yet.
+
+    Attributes
+    ----------
+    name
+        Unique within the target and short: the file's name, with its folder or role where that is not enough.
+    path
+        Absolute, symbolic links kept; None for `null:`.
+    size_bytes
+        Size asked for; None if the file's own size or the verb's choice applies.
+    size_rule
+        `2x-cache`: twice the cache stated or detected.
+    options
+        Options of the kind, as written.
+    """
+
+    name: str
+    kind: Kind
+    path: Path | None
+    role: str = "data"
+    size_bytes: int | None = None
+    size_rule: SizeRule | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def parse_targets(paths: Sequence[str], *, volumes: Sequence[str] = (), sizes: str | None = None) -> list[VolumeSpec]:
+    """Volumes of one target, in the order they were named.
+
+    Parameters
+    ----------
+    paths
+        `PATH`, `file:PATH`, `/dev/...` or `null:...`; role data. An existing folder stands for `assay.dat` in it.
+    volumes
+        Values of `--volume`: `data=PATH,log=PATH,tempdb=PATH`. A role given again is one more volume; one path may
+        serve several roles.
+    sizes
+        Value of `--size`, for each volume: `10G`, `2x-cache`, or by role `data=10G,log=2G`.
+
+    Raises
+    ------
+    UsageError
+        A target, role, option or size is not understood, a path is named twice, or nothing is named.
+    NotAnswering
+        The file system of a path does not answer.
+
+    Examples
+    --------
+    >>> [(volume.name, volume.role, volume.size_bytes) for volume in parse_targets(["/srv/none/f"], sizes="1G")]
+    [('f', 'data', 1073741824)]
+    """
+    specs = [_parse_one(text, "data") for text in paths]
+    specs += [_parse_one(text, role) for role, text in _split_volumes(volumes)]
+    if not specs:
+        raise UsageError("no target: give a file, folder or device, or --volume data=PATH,log=PATH")
+    _refuse_repeats(specs)
+    by_role = _parse_sizes(sizes, {spec.role for spec in specs})
+    return [
+        replace(spec, name=name, size_bytes=by_role[spec.role][0], size_rule=by_role[spec.role][1])
+        for spec, name in zip(specs, _unique_names(specs), strict=True)
+    ]
+
+
+def _parse_one(text: str, role: str) -> VolumeSpec:
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    rest = text[match.end() :] if match else text
+    if scheme == "null":
+        return VolumeSpec(name="null", kind="null", path=None, role=role, options=_null_options(rest))
+    if scheme == "file":
+        return _parse_path(rest, role, text)
+    # What follows an unknown scheme may hold a password, so no message repeats it.
+    if scheme in _LATER:
+        raise UsageError(
+            f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"
+        )
+    if scheme:
+        nearest = difflib.get_close_matches(scheme, ("null", "file"), n=1)
+        hint = f"did you mean {nearest[0]}:? " if nearest else ""
+        raise UsageError(
+            f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:; "
+            f"a path that begins like this is written file:{scheme}:..."
+        )
+    return _parse_path(text, role, text)
+
+
+def _parse_path(text: str, role: str, written: str) -> VolumeSpec:
+    if not text.strip() or "\0" in text:
+        raise UsageError(f"target {written!r}: not a path; give a file, a folder or a device")
+    path = Path(text).expanduser().absolute()
+    mode = answer_within(ANSWER_TIMEOUT_S, lambda: _mode(path), what=str(path))
+    if mode is not None and stat.S_ISDIR(mode):
+        path /= "assay.dat" if role == "data" else f"assay-{role}.dat"
+        mode = answer_within(ANSWER_TIMEOUT_S, lambda: _mode(path), what=str(path))
+    elif text.endswith("/"):
+        raise UsageError(f"target {written!r}: no such folder; create it, or give the file without the last /")
+    # A name below /dev that is missing is a device mistyped, never a file to make there; /dev/shm is a file system.
+    is_below_dev = path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm")
+    is_device = stat.S_ISBLK(mode) if mode is not None else is_below_dev
+    return VolumeSpec(name=path.name, kind="device" if is_device else "file", path=path, role=role)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+
+
+def _null_options(rest: str) -> dict[str, str]:
+    if rest and not rest.startswith("?"):
+        raise UsageError(f"target 'null:{rest}': only options may follow, such as null:?latency=200us")
+    options: dict[str, str] = {}
+    for item in filter(None, rest[1:].split("&")):
+        key, separator, value = item.partition("=")
+        if key not in NULL_OPTIONS:
+            nearest = difflib.get_close_matches(key, NULL_OPTIONS, n=1, cutoff=0.5)
+            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+            raise UsageError(f"null: has no option {key!r}; {hint}accepted: {', '.join(NULL_OPTIONS)}")
+        if not separator or not value:
+            raise UsageError(f"null: option {key!r} needs a value: {NULL_OPTIONS[key]}")
+        if key in options:
+            raise UsageError(f"null: option {key!r} is given twice; give it once")
+        options[key] = value
+    _check_null_options(options)
+    return options
+
+
+def _check_null_options(options: dict[str, str]) -> None:
+    for key, value in options.items():
+        if key != "servers":
+            parse_duration(value, what=f"null: option {key!r}")
+        elif not re.fullmatch(r"[1-9][0-9]*", value):
+            raise UsageError(f"null: option 'servers': {value!r} is not a whole number from 1")
+    for key in ("stall_at", "stall_every"):
+        if key in options and "stall" not in options:
+            raise UsageError(f"null: option {key!r} needs 'stall', how long a stall lasts, such as stall=1s")
+
+
+def _split_volumes(volumes: Sequence[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for value in volumes:
+        for item in value.split(","):
+            role, separator, text = item.partition("=")
+            role = role.strip()
+            if not separator:
+                raise UsageError(f"--volume {value!r}: {item!r} has no role; write ROLE=PATH,ROLE=PATH")
+            _check_role(role, f"--volume {value!r}")
+            if not text:
+                raise UsageError(f"--volume {value!r}: {role} has no path; write {role}=PATH")
+            pairs.append((role, text))
+    return pairs
+
+
+def _check_role(role: str, where: str) -> None:
+    if role not in ROLES:
+        nearest = difflib.get_close_matches(role, ROLES, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise UsageError(f"{where}: unknown role {role!r}; {hint}accepted: {', '.join(ROLES)}")
+
+
+def _refuse_repeats(specs: Sequence[VolumeSpec]) -> None:
+    """One path may serve two roles, but not the same role twice: the I/O would be counted as two volumes'."""
+    seen: dict[tuple[str, str], Path] = {}
+    for spec in specs:
+        if spec.path is None:
+            continue
+        path = spec.path
+        resolved = answer_within(ANSWER_TIMEOUT_S, partial(os.path.realpath, path), what=str(path))
+        key = str(resolved), spec.role
+        if key in seen:
+            same = f"{path} is given twice" if path == seen[key] else f"{path} and {seen[key]} are the same"
+            raise UsageError(f"target: {same} for role {spec.role}; give each path once")
+        seen[key] = path
+
+
+def _parse_sizes(sizes: str | None, roles: set[str]) -> dict[str, tuple[int | None, SizeRule | None]]:
+    if sizes is None:
+        return dict.fromkeys(roles, (None, None))
+    if "=" not in sizes:
+        return dict.fromkeys(roles, _parse_size(sizes))
+    found: dict[str, tuple[int | None, SizeRule | None]] = dict.fromkeys(roles, (None, None))
+    given = set()
+    for item in sizes.split(","):
+        role, separator, text = item.partition("=")
+        _check_role(role, f"--size {sizes!r}")
+        if not separator or not text:
+            raise UsageError(f"--size {sizes!r}: {role} has no size; write {role}=10G")
+        if role not in roles or role in given:
+            problem = "is given twice" if role in given else "is not the role of any volume"
+            raise UsageError(f"--size {sizes!r}: {role} {problem}; roles of this target: {', '.join(sorted(roles))}")
+        given.add(role)
+        found[role] = _parse_size(text)
+    return found
+
+
+def _parse_size(text: str) -> tuple[int | None, SizeRule | None]:
+    if text.strip().lower() == "2x-cache":
+        return None, "2x-cache"
+    if "cache" in text.lower():
+        raise UsageError(f"--size {text!r}: unknown rule; accepted: a size such as 10G, or 2x-cache")
+    size_bytes = parse_bytes(text, what="--size")
+    if size_bytes <= 0:
+        raise UsageError(f"--size {text!r}: a volume needs at least one block; give a size such as 10G, or 2x-cache")
+    return size_bytes, None
+
+
+def _unique_names(specs: Sequence[VolumeSpec]) -> list[str]:
+    """File names; where several files share one, the folder before it; then the role, or a number, after it."""
+    plain = [spec.name for spec in specs]
+    paths_by_name = {name: {spec.path for spec in specs if spec.name == name} for name in plain}
+    names: list[str] = []
+    for spec in specs:
+        is_ambiguous = len(paths_by_name[spec.name]) > 1
+        base = f"{spec.path.parent.name}-{spec.name}" if is_ambiguous and spec.path else spec.name
+        by_role = [] if spec.role == "data" else [f"{base}-{spec.role}"]
+        candidates = [base, *by_role, *(f"{base}-{number}" for number in range(2, len(specs) + 2))]
+        names.append(next(candidate for candidate in candidates if candidate not in names))
+    return names

@@ -1,0 +1,1 @@
+"""The flight recorder: what host, network and devices did while storage was under load."""

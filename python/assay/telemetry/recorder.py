@@ -1,0 +1,353 @@
+"""The recorder: samples its collectors once a second in a thread of its own and keeps rows of the series until drained.
+
+It must never disturb what it watches: it fails into a notice, is bounded in memory, and measures its own cost.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+
+from assay.errors import UsageError
+
+_PENDING_READINGS_MAX = 200_000
+"""About an hour of 50 readings a second, or 30 MB, should nobody drain."""
+
+_HANG_S = 5.0
+"""How long `stop` waits for a collector that does not return."""
+
+_SHORTEST_SHARE = 0.05
+"""A sample that follows the last one sooner than this share of the interval is left out: counters kept in clock ticks
+(4 or 10 ms) say nothing over less, and what happened is in the next interval."""
+
+
+class Reading(NamedTuple):
+    """One value a collector found: what it is of, the metric (unit last), and whether it is a gauge or a delta."""
+
+    entity: str
+    metric: str
+    kind: Literal["gauge", "delta"] | str
+    value: float
+    role: str = ""
+
+
+State = TypeVar("State")
+
+
+class Collector(Protocol[State]):
+    """A source of telemetry: how to read its counters, and what two readings of them mean.
+
+    A collector keeps no past: the recorder hands it the two samples at the ends of an interval. Any exception makes the
+    recorder go on without it.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in notices."""
+        ...
+
+    @property
+    def tier(self) -> str:
+        """Tier of its rows: client, application, database or storage."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Source of its rows, such as host, block, net, postgresql."""
+        ...
+
+    def sample(self) -> State:
+        """Read the counters and gauges of this moment."""
+        ...
+
+    def readings(self, before: State, after: State, interval_ns: int) -> Iterable[Reading]:
+        """Values of the interval between two samples; `interval_ns` is above zero."""
+        ...
+
+    def close(self) -> None:
+        """Release what the collector holds."""
+        ...
+
+
+class _Watched:
+    """A collector with its last sample."""
+
+    def __init__(self, collector: Collector[Any]) -> None:
+        self.collector = collector
+        self.state: Any = None
+        self.sampled_ns = 0
+
+
+class _Batch(NamedTuple):
+    """Readings of one collector over one interval."""
+
+    t_ns: int
+    interval_ns: int
+    tier: str
+    source: str
+    readings: tuple[Reading, ...]
+
+
+class Recorder:
+    """Records telemetry from `start` to `stop`; also a context manager.
+
+    All rows of one sample have the same `t_ns`, the UTC time at which it began; `interval_ns` is the true time since
+    the collector's last sample, on the monotonic clock. Samples keep to a fixed schedule: one that comes late has the
+    longer interval, those it overslept are left out, the next is on time again.
+
+    Parameters
+    ----------
+    collectors
+        What to record.
+    interval_s
+        Time between samples in seconds.
+
+    Raises
+    ------
+    UsageError
+        The interval is not above zero.
+    """
+
+    def __init__(self, collectors: Sequence[Collector[Any]], *, interval_s: float = 1.0) -> None:
+        if not interval_s > 0:
+            raise UsageError(f"interval of the recorder: {interval_s} s is not above zero")
+        self.notices: list[str] = []
+        """What could not be recorded and why, one line each; for the manifest."""
+        self._watched = [_Watched(collector) for collector in collectors]
+        self._interval_ns = round(interval_s * 10**9)
+        self._host = socket.gethostname()
+        self._pending: deque[_Batch] = deque()
+        self._pending_count = 0
+        self._cost_ns = 0
+        self._cost_since_ns = 0
+        self._stopping = threading.Event()
+        # One lock orders samples, another guards the rows, so that draining never waits for a collector that hangs.
+        self._sampling = threading.Lock()
+        self._rows = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="assay-recorder", daemon=True)
+
+    def start(self) -> None:
+        """Take the first sample, from which intervals are counted, and begin recording."""
+        self.sample()
+        self._thread.start()
+
+    def sample(self) -> None:
+        """Take a sample now, between those of the schedule, such as at the edges of a point."""
+        began_ns = time.thread_time_ns()
+        self._sample_all()
+        self._account(time.thread_time_ns() - began_ns)
+
+    def drain(self) -> list[dict[str, Any]]:
+        """Rows of the series schema (docs/results.md) since the last call, by time."""
+        with self._rows:
+            batches, self._pending, self._pending_count = self._pending, deque(), 0
+        return [
+            {
+                "t_ns": batch.t_ns,
+                "clock": "wall",
+                "interval_ns": batch.interval_ns,
+                "tier": batch.tier,
+                "host": self._host,
+                "source": batch.source,
+                "entity": reading.entity,
+                "role": reading.role,
+                "metric": reading.metric,
+                "kind": reading.kind,
+                "value": reading.value,
+            }
+            for batch in batches
+            for reading in batch.readings
+        ]
+
+    def stop(self) -> None:
+        """Take the last sample and end recording; rows can still be drained. Stopping twice is harmless."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(_HANG_S)
+        if self._thread.is_alive():
+            # A collector hangs; its thread is a daemon and ends with the process.
+            self._notice("recorder: a collector does not return; the last seconds are not recorded")
+            return
+        self.sample()
+        for watched in self._watched:
+            watched.collector.close()
+        self._watched = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        """Sample on schedule; an exception here would be a fault of the recorder, and must not reach the run either."""
+        spent_ns = 0
+        began_ns = time.monotonic_ns()
+        tick = 1
+        while not self._stopping.wait(max(0.0, (began_ns + tick * self._interval_ns - time.monotonic_ns()) / 10**9)):
+            try:
+                self._sample_all()
+            except Exception as error:
+                self._notice(f"recorder: {_one_line(error)}; nothing is recorded from here on")
+                return
+            tick = (time.monotonic_ns() - began_ns) // self._interval_ns + 1
+            # All time of this thread counts, waking up and accounting included.
+            before_ns, spent_ns = spent_ns, time.thread_time_ns()
+            self._account(spent_ns - before_ns)
+
+    def _sample_all(self) -> None:
+        if not self._sampling.acquire(timeout=self._interval_ns / 10**9):
+            return
+        try:
+            t_ns = time.time_ns()
+            if time.monotonic_ns() - self._cost_since_ns < self._interval_ns * _SHORTEST_SHARE:
+                return
+            self._watched = [watched for watched in self._watched if self._sample_one(watched, t_ns)]
+            self._record_cost(t_ns)
+        finally:
+            self._sampling.release()
+
+    def _sample_one(self, watched: _Watched, t_ns: int) -> bool:
+        """Record one collector's interval; False if it failed and is dropped."""
+        collector = watched.collector
+        try:
+            now_ns = time.monotonic_ns()
+            state = collector.sample()
+            interval_ns = now_ns - watched.sampled_ns
+            if watched.sampled_ns and interval_ns > 0:
+                readings = tuple(collector.readings(watched.state, state, interval_ns))
+                self._keep(_Batch(t_ns, interval_ns, collector.tier, collector.source, readings))
+            watched.state, watched.sampled_ns = state, now_ns
+        except Exception as error:
+            self._notice(f"recorder: {collector.name} is not recorded: {_one_line(error)}")
+            return False
+        return True
+
+    def _record_cost(self, t_ns: int) -> None:
+        """Record the CPU time this object used since the last sample, over that time."""
+        now_ns = time.monotonic_ns()
+        interval_ns = now_ns - self._cost_since_ns
+        if self._cost_since_ns and interval_ns > 0:
+            with self._rows:
+                cost_ns, self._cost_ns = self._cost_ns, 0
+            reading = Reading("recorder", "cpu_share", "gauge", cost_ns / interval_ns)
+            self._keep(_Batch(t_ns, interval_ns, "client", "assay", (reading,)))
+        self._cost_since_ns = now_ns
+
+    def _account(self, cost_ns: int) -> None:
+        with self._rows:
+            self._cost_ns += cost_ns
+
+    def _keep(self, batch: _Batch) -> None:
+        with self._rows:
+            self._pending.append(batch)
+            self._pending_count += len(batch.readings)
+            while self._pending_count > _PENDING_READINGS_MAX:
+                self._pending_count -= len(self._pending.popleft().readings)
+                self._notice("recorder: rows were not drained in time; the oldest are lost")
+
+    def _notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+_CPU_METRICS = ("user_share", "system_share", "iowait_share", "steal_share")
+
+
+def summarise(
+    rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int, *, devices: Collection[str] | None = None
+) -> dict[str, float | None]:
+    """Telemetry of a point (docs/results.md) from the rows of its window of time.
+
+    A row counts with the share of its interval that lies in the window: gauges as their mean over that time, deltas in
+    proportion. Rates are per time covered by rows, which may be less than the window.
+
+    Parameters
+    ----------
+    rows
+        Rows of the series schema; those of other sources are ignored.
+    start_ns, end_ns
+        The window, in the clock of the rows.
+    devices
+        Block devices to add up; all in the rows if None. A stack's devices must not be added up: name its top.
+
+    Returns
+    -------
+    dict
+        `cpu_share` (user and system), `iowait_share`, `steal_share`, `tcp_retransmit_share` (segments sent again over
+        segments sent), `device_iops`, `device_bytes_per_s`, `device_queue` (mean I/Os in flight, of all devices
+        together); null where no row covers the window or nothing was sent.
+    """
+    sums: dict[tuple[str, str, str], _Sum] = {}
+    for row, covered_ns in _covered(rows, start_ns, end_ns):
+        key = (row["source"], row["entity"], row["metric"])
+        total = sums.setdefault(key, _Sum())
+        total.covered_ns += covered_ns
+        total.weighted += row["value"] * covered_ns / (row["interval_ns"] if row["kind"] == "delta" else 1)
+    cpu = {metric: _mean(sums.get(("host", "cpu", metric))) for metric in _CPU_METRICS}
+    block = {key[1:]: total for key, total in sums.items() if key[0] == "block"}
+    block = {key: total for key, total in block.items() if devices is None or key[0] in devices}
+    user, system = cpu["user_share"], cpu["system_share"]
+    return {
+        "cpu_share": None if user is None or system is None else min(1.0, user + system),
+        "iowait_share": cpu["iowait_share"],
+        "steal_share": cpu["steal_share"],
+        "tcp_retransmit_share": _retransmit_share(sums),
+        "device_iops": _per_second(block, "read_ios_count", "write_ios_count"),
+        "device_bytes_per_s": _per_second(block, "read_bytes", "write_bytes"),
+        "device_queue": _added_up(block, "queue_mean_count"),
+    }
+
+
+class _Sum:
+    """One metric in the window: of gauges value x time, of deltas the count; and the time covered."""
+
+    def __init__(self) -> None:
+        self.weighted = 0.0
+        self.covered_ns = 0
+
+
+def _covered(rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Rows whose interval meets the window, with the time they share in nanoseconds."""
+    for row in rows:
+        covered_ns = min(row["t_ns"], end_ns) - max(row["t_ns"] - row["interval_ns"], start_ns)
+        if covered_ns > 0:
+            yield row, covered_ns
+
+
+def _mean(total: _Sum | None) -> float | None:
+    return None if total is None else total.weighted / total.covered_ns
+
+
+def _added_up(sums: Mapping[tuple[str, str], _Sum], *metrics: str) -> float | None:
+    """Means over time of these metrics, added up over devices."""
+    means = [total.weighted / total.covered_ns for (_, metric), total in sums.items() if metric in metrics]
+    return sum(means) if means else None
+
+
+def _per_second(sums: Mapping[tuple[str, str], _Sum], *metrics: str) -> float | None:
+    per_ns = _added_up(sums, *metrics)
+    return None if per_ns is None else per_ns * 10**9
+
+
+def _retransmit_share(sums: Mapping[tuple[str, str, str], _Sum]) -> float | None:
+    """Share from the sums of both counts, since a mean of shares would weigh idle seconds like busy ones."""
+    out = sums.get(("net", "tcp", "segments_out_count"))
+    again = sums.get(("net", "tcp", "segments_retransmitted_count"))
+    if out is None or again is None or out.weighted == 0:
+        return None
+    return min(1.0, again.weighted / out.weighted)

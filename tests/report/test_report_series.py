@@ -1,0 +1,75 @@
+"""Rows of the timeline: sums over volumes, means weighted by their I/Os, percentiles never averaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from sample import row
+
+from assay.report.sections.series import Clock, point_bands, timeline_rows
+from assay.report.source import RunFacts
+
+SECOND = 10**9
+
+
+def frame(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows))
+
+
+def values(rows: list[dict[str, Any]], panel: str, series: str) -> list[float | None]:
+    return [row["value"] for row in rows if row["panel"].startswith(panel) and row["series"] == series]
+
+
+def volumes(metric: str, first: float, second: float, t_ns: int = SECOND) -> list[dict[str, Any]]:
+    return [row(t_ns, "assay", "a", metric, first), row(t_ns, "assay", "b", metric, second)]
+
+
+def test_ios_of_volumes_add_up() -> None:
+    rows = timeline_rows(frame(*volumes("read_ios_count", 100.0, 50.0)), Clock(0, 1.0, 1.0), [])
+    assert values(rows, "I/Os", "read") == [150.0]
+
+
+def test_a_mean_is_weighted_by_the_ios_it_stands_for() -> None:
+    table = frame(*volumes("read_ios_count", 300.0, 100.0), *volumes("read_latency_mean_ns", 1e6, 5e6))
+    assert values(timeline_rows(table, Clock(0, 1.0, 1.0), []), "latency", "read mean") == [2.0]
+
+
+def test_of_percentiles_the_largest_is_shown() -> None:
+    table = frame(*volumes("write_latency_p99_ns", 3e6, 9e6))
+    assert values(timeline_rows(table, Clock(0, 1.0, 1.0), []), "latency", "write p99") == [9.0]
+
+
+def test_wide_steps_give_rates_not_sums() -> None:
+    table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in range(1, 11)))
+    assert values(timeline_rows(table, Clock(0, 10.0, 5.0), []), "I/Os", "read") == [100.0, 100.0]
+
+
+def test_a_line_breaks_where_nothing_was_recorded() -> None:
+    table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in (1, 2, 8, 9)))
+    assert values(timeline_rows(table, Clock(0, 9.0, 1.0), []), "I/Os", "read") == [100.0, 100.0, None, 100.0, 100.0]
+
+
+def test_only_the_device_of_the_target_is_shown() -> None:
+    table = frame(*(row(SECOND, "block", device, "read_bytes", 2.0**20) for device in ("vda", "vda1")))
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), ["vda"])
+    assert values(rows, "device (MiB/s)", "read") == [1.0]
+
+
+def test_shares_are_shown_in_percent() -> None:
+    rows = timeline_rows(frame(row(SECOND, "host", "cpu", "user_share", 0.25)), Clock(0, 1.0, 1.0), [])
+    assert values(rows, "host CPU", "user") == [25.0]
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_labels_of_points_never_overlap(count: int) -> None:
+    points = [
+        {"id": f"p{n:04d}", "part": "oltp" if n < count / 2 else "dss", "started_utc_ns": n * 2 * SECOND,
+         "warmup_s": 0.5, "measured_s": 1.0}
+        for n in range(count)
+    ]  # fmt: skip
+    bands = point_bands(RunFacts({}, list(points)), Clock(0, count * 2.0, 1.0))
+    labels = [band["label"] for band in bands if band["label"]]
+    assert labels == ([f"p{n:04d}" for n in range(3)] if count == 3 else ["oltp", "dss"])
+    assert len(bands) == count

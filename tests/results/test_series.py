@@ -1,0 +1,346 @@
+"""The series: rows come back exactly, once, by time, whatever a crash left of segments and Parquet file."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assay.errors import IoFailed, RunFolderError
+from assay.results.run_folder import RunFolder
+from assay.results.series import SCHEMA, SeriesWriter, read_series
+
+SOURCE = Path(__file__).parents[2] / "python"
+
+texts = st.text(max_size=8)
+int64 = st.integers(-(2**63), 2**63 - 1)
+series_rows = st.fixed_dictionaries(
+    {
+        field.name: {pa.int64(): int64, pa.string(): texts, pa.float64(): st.floats(allow_nan=False)}[field.type]
+        for field in SCHEMA
+    }
+)
+
+
+def row(t_ns: int, value: float = 1.0, metric: str = "read_ios_count") -> dict[str, Any]:
+    return {
+        "t_ns": t_ns,
+        "clock": "wall",
+        "interval_ns": 10**9,
+        "tier": "storage",
+        "host": "h",
+        "source": "block",
+        "entity": "vda",
+        "role": "",
+        "metric": metric,
+        "kind": "delta",
+        "value": value,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def times(folder: Path) -> list[int]:
+    found: list[int] = read_series(folder)["t_ns"].to_pylist()
+    return found
+
+
+def test_a_run_without_series_has_an_empty_table(folder: Path) -> None:
+    assert read_series(folder).schema == SCHEMA
+    assert read_series(folder).num_rows == 0
+    assert SeriesWriter(folder).compact() is None
+    assert SeriesWriter(folder).close_segment("p0001") is None
+
+
+@given(batches=st.lists(st.lists(series_rows, max_size=5), max_size=4), compact=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+def test_rows_come_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[dict[str, Any]]], compact: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    writer = SeriesWriter(folder)
+    for number, rows in enumerate(batches):
+        writer.write(rows)
+        if number % 2:
+            writer.close_segment(f"p{number}")
+    if compact:
+        writer.compact()
+    written = [row for rows in batches for row in rows]
+    found = read_series(folder).to_pylist()
+    # By repr, since 0.0 and -0.0 are equal.
+    assert sorted(repr(sorted(row.items())) for row in found) == sorted(repr(sorted(row.items())) for row in written)
+    assert [row["t_ns"] for row in found] == sorted(row["t_ns"] for row in written)
+
+
+def test_columns_of_arrays_are_rows_too(folder: Path) -> None:
+    rows = [row(1, 0.5), row(2, 1.5)]
+    columns: dict[str, Any] = {name: [each[name] for each in rows] for name in SCHEMA.names}
+    columns |= {"t_ns": np.array([1, 2]), "value": np.array([0.5, 1.5])}
+    SeriesWriter(folder).write(columns)
+    assert read_series(folder).to_pylist() == rows
+
+
+def test_equal_rows_are_kept(folder: Path) -> None:
+    """On a virtual clock every point begins at zero, so equal rows are not copies of each other."""
+    writer = SeriesWriter(folder)
+    for name in ("p0001", "p0002"):
+        writer.write([row(0), row(0)])
+        writer.close_segment(name)
+    assert times(folder) == [0, 0, 0, 0]
+    writer.compact()
+    assert times(folder) == [0, 0, 0, 0]
+
+
+def test_rows_of_one_moment_keep_their_order(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    writer.write([row(t_ns, value) for value in range(500) for t_ns in (2, 1)])
+    writer.compact()
+    found = read_series(folder).to_pylist()
+    assert [each["value"] for each in found] == [*range(500), *range(500)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"t_ns": 1}],
+        [{**row(1), "value": None}],
+        [{**row(1), "value": "high"}],
+        [{**row(1), "t_ns": 2**63}],
+        {"t_ns": [1]},
+        {**{name: [value] for name, value in row(1).items()}, "t_ns": [1, 2]},
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_and_nothing_is_written(folder: Path, rows: Any) -> None:
+    writer = SeriesWriter(folder)
+    with pytest.raises(ValueError, match="rows do not fit the series schema"):
+        writer.write(rows)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_segment_is_closed_by_rename(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    writer.write([row(1)])
+    (part,) = (folder / "series").iterdir()
+    assert part.name.endswith(".arrow.part")
+    assert writer.close_segment("p0001") == folder / "series" / "p0001.arrow"
+    assert [path.name for path in (folder / "series").iterdir()] == ["p0001.arrow"]
+
+
+def test_a_name_used_before_gets_a_number(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    for t_ns in (1, 2, 3):
+        writer.write([row(t_ns)])
+        writer.close_segment("p0001")
+    assert sorted(path.name for path in (folder / "series").iterdir()) == [
+        "p0001-2.arrow",
+        "p0001-3.arrow",
+        "p0001.arrow",
+    ]
+    writer.write([row(4)])
+    with pytest.raises(ValueError, match="cannot be named"):
+        writer.close_segment("../p")
+
+
+def test_compaction_leaves_one_compressed_file_in_order_of_time(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    for t_ns in (3, 1, 2):
+        writer.write([row(t_ns)])
+        writer.close_segment("p")
+    writer.write([row(0)])
+    assert writer.compact() == folder / "series.parquet"
+    assert [path.name for path in folder.iterdir()] == ["series.parquet"]
+    with pq.ParquetFile(folder / "series.parquet") as file:
+        assert file.read()["t_ns"].to_pylist() == [0, 1, 2, 3]
+        assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_resumed_run_adds_to_the_parquet_file(folder: Path) -> None:
+    for t_ns in (2, 1):
+        writer = SeriesWriter(folder)
+        writer.write([row(t_ns)])
+        writer.close_segment("p0001")
+        assert times(folder) == sorted({2, t_ns})
+        writer.compact()
+    assert times(folder) == [1, 2]
+    assert SeriesWriter(folder).compact() == folder / "series.parquet"
+
+
+@pytest.mark.parametrize("removed", range(4))
+def test_a_crash_before_all_segments_are_removed_doubles_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, removed: int
+) -> None:
+    writer = SeriesWriter(folder)
+    for t_ns in range(3):
+        writer.write([row(t_ns)])
+        writer.close_segment(f"p{t_ns}")
+    unlink, calls = Path.unlink, 0
+
+    def crash(path: Path, missing_ok: bool = False) -> None:
+        nonlocal calls
+        if path.suffix == ".arrow":
+            calls += 1
+            if calls > removed:
+                raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", crash)
+        if removed < 3:
+            with pytest.raises(KeyboardInterrupt):
+                writer.compact()
+        else:
+            writer.compact()
+    assert len(list(folder.glob("series/*"))) == 3 - removed
+    assert times(folder) == [0, 1, 2]
+
+    resumed = SeriesWriter(folder)
+    resumed.write([row(3)])
+    resumed.close_segment("p0")
+    assert times(folder) == [0, 1, 2, 3]
+    resumed.compact()
+    assert times(folder) == [0, 1, 2, 3]
+    assert [path.name for path in folder.iterdir()] == ["series.parquet"]
+
+
+def test_of_a_segment_cut_off_at_any_byte_the_whole_batches_are_salvaged(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    ends, part = [0], folder
+    for t_ns in range(3):
+        writer.write([row(t_ns)])
+        (part,) = (folder / "series").iterdir()
+        ends.append(part.stat().st_size)
+    whole = part.read_bytes()
+    for length in range(0, len(whole), 7):
+        part.write_bytes(whole[:length])
+        assert times(folder) == [t_ns for t_ns in range(3) if length >= ends[t_ns + 1]]
+    part.write_bytes(whole[: ends[2]] + bytes(len(whole) - ends[2]))
+    assert times(folder) == [0, 1], "a power cut may leave zeros"
+    SeriesWriter(folder).compact()
+    assert times(folder) == [0, 1]
+    assert not (folder / "series").exists()
+
+
+def test_a_damaged_closed_segment_is_an_error_and_compaction_removes_nothing(folder: Path) -> None:
+    writer = SeriesWriter(folder)
+    writer.write([row(1)])
+    path = writer.close_segment("p0001")
+    assert path is not None
+    path.write_bytes(path.read_bytes()[:-100])
+    for read in (lambda: read_series(folder), writer.compact):
+        with pytest.raises(RunFolderError, match=r"p0001\.arrow is damaged"):
+            read()
+    assert path.exists()
+
+
+def test_a_damaged_parquet_file_is_an_error(folder: Path) -> None:
+    (folder / "series.parquet").write_bytes(b"PAR1 but not really PAR1")
+    with pytest.raises(RunFolderError, match=r"series\.parquet is damaged"):
+        read_series(folder)
+
+
+def test_folders_named_like_partitions_add_no_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "host=a"
+    folder.mkdir()
+    writer = SeriesWriter(folder)
+    writer.write([row(1)])
+    writer.compact()
+    assert read_series(folder).to_pylist() == [row(1)]
+
+
+def test_a_failed_write_loses_only_its_own_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = SeriesWriter(folder)
+    writer.write([row(1)])
+
+    class Failing:
+        def write_batch(self, _batch: pa.RecordBatch) -> None:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(writer, "_stream", Failing())
+    with pytest.raises(IoFailed, match=r"cannot write to .*series: Input/output error"):
+        writer.write([row(2)])
+    writer.write([row(3)])
+    assert times(folder) == [1, 3]
+    writer.close_segment("p0001")
+    writer.compact()
+    assert times(folder) == [1, 3]
+
+
+def test_the_run_folder_hands_out_writer_and_table(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path, "record", {}) as run:
+        run.series_writer().write([row(1)])
+        assert run.series().to_pylist() == [row(1)]
+        with pytest.raises(RunFolderError, match="is in use"):
+            RunFolder.open(run.path).series_writer()
+
+
+WRITING = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(sys.argv[2])))
+from assay.results.series import SeriesWriter, read_series
+folder = Path(sys.argv[1])
+times = read_series(folder)["t_ns"].to_pylist()
+t_ns = times[-1] + 1 if times else 0
+row = dict(clock="wall", interval_ns=1, tier="client", host="h", source="host", entity="cpu", role="", kind="gauge",
+           metric="user_share", value=1.0)
+print("ready", flush=True)
+writer = SeriesWriter(folder)
+while True:
+    writer.write([{**row, "t_ns": t_ns}])
+    print(t_ns, flush=True)
+    t_ns += 1
+    if t_ns % 3 == 0:
+        writer.close_segment(f"p{t_ns % 5}")
+    if t_ns % 7 == 0:
+        writer.compact()
+"""
+
+
+def test_killing_the_process_at_any_time_neither_loses_nor_doubles_rows(folder: Path) -> None:
+    seed = random.randrange(2**32)
+    moments = random.Random(seed)
+    for kill in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITING, os.fspath(folder), os.fspath(SOURCE)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(moments.uniform(0, 0.05))
+        process.kill()
+        reported = [int(number) for number in process.communicate(timeout=60)[0].split()]
+        found = times(folder)
+        assert found == list(range(len(found))), f"kill {kill} of seed {seed}"
+        assert len(found) >= max(reported, default=-1) + 1, f"kill {kill} of seed {seed} lost a row"
+    assert found, "no process lived long enough to write"
+
+
+def test_reading_while_another_process_writes_and_compacts_sees_every_row_once(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITING, os.fspath(folder), os.fspath(SOURCE)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        seen = 0
+        for _ in range(100):
+            found = times(folder)
+            assert found == list(range(len(found)))
+            assert len(found) >= seen
+            seen = len(found)
+    finally:
+        process.kill()
+        process.communicate(timeout=60)

@@ -1,0 +1,177 @@
+"""What users may write for a target, and what it is understood as."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import AssayError, UsageError
+from assay.targets.spec import NULL_OPTIONS, parse_targets
+
+
+def names(*paths: str, volumes: list[str] | None = None) -> list[str]:
+    return [spec.name for spec in parse_targets(paths, volumes=volumes or [])]
+
+
+def test_a_path_is_a_data_file_named_by_its_file_name(tmp_path: Path) -> None:
+    (spec,) = parse_targets([str(tmp_path / "db.dat")])
+
+    assert (spec.name, spec.kind, spec.role, spec.path) == ("db.dat", "file", "data", tmp_path / "db.dat")
+    assert (spec.size_bytes, spec.size_rule, spec.options) == (None, None, {})
+
+
+def test_the_scheme_file_says_the_same_and_allows_any_name(tmp_path: Path) -> None:
+    assert parse_targets([f"file:{tmp_path}/f"]) == parse_targets([f"{tmp_path}/f"])
+    assert parse_targets([f"file:{tmp_path}/model:x"])[0].name == "model:x"
+
+
+def test_a_relative_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert parse_targets(["f"])[0].path == tmp_path / "f"
+
+
+@pytest.mark.parametrize(
+    ("role", "file_name"), [("data", "assay.dat"), ("log", "assay-log.dat"), ("tempdb", "assay-tempdb.dat")]
+)
+def test_a_folder_stands_for_a_file_in_it(tmp_path: Path, role: str, file_name: str) -> None:
+    (spec,) = parse_targets([], volumes=[f"{role}={tmp_path}"])
+
+    assert (spec.path, spec.role) == (tmp_path / file_name, role)
+
+
+def test_a_trailing_slash_means_a_folder_that_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder; create it"):
+        parse_targets([f"{tmp_path}/missing/"])
+
+
+def test_a_name_below_dev_is_a_device_even_if_missing_but_shared_memory_is_not() -> None:
+    assert [spec.kind for spec in parse_targets(["/dev/no-such-disk", "/dev/shm/assay-none"])] == ["device", "file"]
+
+
+def test_names_are_unique_and_short(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+
+    assert names(f"{tmp_path}/a", f"{tmp_path}/b") == ["a-assay.dat", "b-assay.dat"]
+    assert names("/srv/x/f", "/mnt/x/f") == ["x-f", "x-f-2"]
+    assert names("null:", "null:") == ["null", "null-2"]
+    assert names("/srv/f", volumes=["log=/srv/f"]) == ["f", "f-log"]
+
+
+def test_volumes_carry_roles_and_a_repeated_role_is_one_more_volume() -> None:
+    specs = parse_targets([], volumes=["data=/a/d1,log=/b/l", "data=/a/d2,tempdb=/c/t"])
+
+    assert [(spec.role, spec.name) for spec in specs] == [
+        ("data", "d1"), ("log", "l"), ("data", "d2"), ("tempdb", "t")
+    ]  # fmt: skip
+
+
+def test_roles_may_share_one_path() -> None:
+    specs = parse_targets([], volumes=["data=/a/f,log=/a/f"])
+
+    assert {spec.path for spec in specs} == {Path("/a/f")}
+
+
+def test_the_same_path_twice_is_an_error_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "f")
+
+    with pytest.raises(UsageError, match="is given twice"):
+        parse_targets([f"{tmp_path}/f", f"{tmp_path}/f"])
+    with pytest.raises(UsageError, match=r"are the same.*give each path once"):
+        parse_targets([f"{tmp_path}/f", f"{tmp_path}/link"])
+    with pytest.raises(UsageError, match="for role log"):
+        parse_targets([], volumes=["log=/a/f", "log=/a/f"])
+
+
+def test_null_keeps_its_options_as_written() -> None:
+    (spec,) = parse_targets(["null:?latency=200us&stall_at=3s&stall=1s&stall_every=10s&servers=8"])
+
+    assert (spec.kind, spec.path) == ("null", None)
+    assert spec.options == {
+        "latency": "200us", "stall_at": "3s", "stall": "1s", "stall_every": "10s", "servers": "8"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("null:?latncy=1ms", r"no option 'latncy'; did you mean 'latency'\? accepted: latency, stall_at"),
+        ("null:?zzz=1", r"no option 'zzz'; accepted: latency"),
+        ("null:?latency", "'latency' needs a value"),
+        ("null:?latency=", "'latency' needs a value"),
+        ("null:?latency=1ms&latency=2ms", "given twice"),
+        ("null:?latency=1parsec", "unknown unit 'parsec'"),
+        ("null:?servers=0", "not a whole number from 1"),
+        ("null:?stall_at=1s", "'stall_at' needs 'stall'"),
+        ("null:latency=1ms", "only options may follow"),
+        ("nul:", r"unknown kind; did you mean null:\?"),
+        ("nonsense:x", "unknown kind; accepted: PATH, file:PATH"),
+        ("file:", "not a path"),
+        ("", "not a path"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_what_is_accepted(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_targets([text])
+
+
+@pytest.mark.parametrize("scheme", ["faulty", "model", "embedded", "postgresql", "mariadb", "mssql", "duckdb"])
+def test_kinds_of_later_versions_say_so_and_do_not_repeat_passwords(scheme: str) -> None:
+    with pytest.raises(UsageError, match="not available in this version") as error:
+        parse_targets([f"{scheme}://user:hunter2@host/db?password=hunter2"])
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("volume", "message"),
+    [
+        ("logs=/a", r"unknown role 'logs'; did you mean 'log'\? accepted: data, log, tempdb"),
+        ("data=/a,/b", "'/b' has no role"),
+        ("data=", "data has no path"),
+    ],
+)
+def test_a_wrong_volume_says_what_is_accepted(volume: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_targets([], volumes=[volume])
+
+
+def test_nothing_named_is_an_error() -> None:
+    with pytest.raises(UsageError, match="no target: give a file"):
+        parse_targets([])
+
+
+def test_one_size_is_for_each_volume_and_sizes_by_role_for_theirs() -> None:
+    volumes = ["data=/a/d,log=/a/l,tempdb=/a/t"]
+
+    assert [spec.size_bytes for spec in parse_targets([], volumes=volumes, sizes="1G")] == [2**30] * 3
+    by_role = parse_targets([], volumes=volumes, sizes="data=2x-cache,log=64M")
+    assert [(spec.size_bytes, spec.size_rule) for spec in by_role] == [(None, "2x-cache"), (2**26, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("0", "at least one block"),
+        ("3x-cache", "unknown rule; accepted: a size such as 10G, or 2x-cache"),
+        ("log=1G", "log is not the role of any volume"),
+        ("data=1G,data=2G", "data is given twice"),
+        ("dta=1G", "did you mean 'data'"),
+        ("data=", "data has no size"),
+    ],
+)
+def test_a_wrong_size_says_so(sizes: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_targets(["/a/f"], sizes=sizes)
+
+
+@given(st.text(max_size=60), st.sampled_from(["", "null:?", "file:", "data="]), st.sampled_from(sorted(NULL_OPTIONS)))
+def test_any_text_is_understood_or_refused(text: str, start: str, option: str) -> None:
+    for attempt in (f"{start}{text}", f"null:?{option}={text}"):
+        for paths, volumes in (([attempt], []), ([], [attempt])):
+            with suppress(AssayError):
+                assert parse_targets(paths, volumes=volumes)
