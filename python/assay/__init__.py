@@ -1,1 +1,27 @@
-"""Assay examines storage the way a database will use it."""
+"""Assay examines storage the way a database will use it.
+
+The command line is `assay`; from a notebook, `assay.profile` measures and `assay.load` reads runs as polars frames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.api import profile
+    from assay.results.load import Run, load
+
+__all__ = ["Run", "load", "profile"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that the command line stays light."""
+    if name == "profile":
+        from assay.api import profile
+
+        return profile
+    if name in ("Run", "load"):
+        from assay.results import load as module
+
+        return getattr(module, name)
+    raise AttributeError(f"module 'assay' has no attribute {name!r}")

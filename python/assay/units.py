@@ -1,11 +1,12 @@
 """Reading and showing quantities: bytes, durations, shares, rates.
 
-Inside Assay values are base units (bytes, nanoseconds, shares 0..1). `K`, `M`, `G`, `T` and `KiB`, ... are binary, `KB`,
-`MB`, ... are decimal, as in fio and the IEC 80000-13 standard.
+Inside Assay values are base units (bytes, nanoseconds, shares 0..1). `K`, `M`, `G`, `T` and `KiB`, ... are binary,
+`KB`, `MB`, ... are decimal, as in fio and the IEC 80000-13 standard.
 """
 
 from __future__ import annotations
 
+import math
 import re
 
 from assay.errors import UsageError
@@ -25,30 +26,42 @@ def _split(text: str, what: str, accepted: str) -> tuple[float, str]:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise UsageError(f"{what}: {text!r} is not a quantity; accepted: {accepted}")
-    return float(match[1]), match[2]
+    number = float(match[1])
+    if number > 1e18:
+        raise UsageError(f"{what}: {text!r} is too large")
+    return number, match[2]
 
 
-def parse_bytes(text: str | int, *, what: str = "size") -> int:
+def _number(value: object, what: str, accepted: str) -> int | float:
+    """A number from TOML, JSON or Python: not negative, not infinite, no truth value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise UsageError(f"{what}: {value!r} is not a quantity; accepted: {accepted}")
+    return value
+
+
+def parse_bytes(text: str | int | float, *, what: str = "size") -> int:
     """Bytes from `8K`, `64KiB`, `1.5G`, `512`.
 
     Raises
     ------
     UsageError
-        The unit is unknown or the result is not a whole number of bytes.
+        The unit is unknown, or the result is negative or not a whole number of bytes.
 
     Examples
     --------
     >>> parse_bytes("8K"), parse_bytes("1.5GiB"), parse_bytes("1MB")
     (8192, 1610612736, 1000000)
     """
-    if isinstance(text, int):
-        return text
     accepted = "a number with K, M, G, T (binary), KiB ... or KB ... (decimal)"
-    number, unit = _split(text, what, accepted)
-    factor = _BYTE_UNITS.get(unit.lower())
-    if factor is None:
-        raise UsageError(f"{what}: unknown unit {unit!r} in {text!r}; accepted: {accepted}")
-    value = number * factor
+    if isinstance(text, str):
+        number, unit = _split(text, what, accepted)
+        factor = _BYTE_UNITS.get(unit.lower())
+        if factor is None:
+            raise UsageError(f"{what}: unknown unit {unit!r} in {text!r}; accepted: {accepted}")
+        # Beyond 2**53 a float is not exact any more, so plain digits stay whole numbers.
+        value = int(text) if text.strip().isdecimal() else number * factor
+    else:
+        value = _number(text, what, accepted)
     if value != int(value):
         raise UsageError(f"{what}: {text!r} is not a whole number of bytes")
     return int(value)
@@ -67,9 +80,9 @@ def parse_duration(text: str | int | float, *, what: str = "duration") -> int:
     >>> parse_duration("20ms"), parse_duration(2)
     (20000000, 2000000000)
     """
-    if isinstance(text, (int, float)):
-        return round(text * 10**9)
     accepted = "a number with ns, us, ms, s, m, h or d"
+    if not isinstance(text, str):
+        return round(_number(text, what, accepted) * 10**9)
     number, unit = _split(text, what, accepted)
     factor = _DURATION_UNITS.get(unit.lower() or "s")
     if factor is None:
@@ -96,7 +109,7 @@ def parse_share(text: str | int | float, *, what: str = "share") -> float:
             raise UsageError(f"{what}: unknown unit {unit!r} in {text!r}; accepted: 0 to 1, or 0% to 100%")
         value = number / 100 if unit == "%" else number
     else:
-        value = float(text)
+        value = _number(text, what, "0 to 1, or 0% to 100%")
     if not 0.0 <= value <= 1.0:
         raise UsageError(f"{what}: {text} is outside 0 to 1 (0 % to 100 %)")
     return value

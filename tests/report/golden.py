@@ -31,11 +31,16 @@ def stable_html(page: str) -> str:
 def stable_chart(specification: dict[str, Any]) -> str:
     """Specification without its data's values: marks, encodings, scales and the shape of the data."""
 
+    # Data that several layers share stand at the top under a name made from their hash.
+    datasets: dict[str, list[dict[str, Any]]] = specification.get("datasets", {})
+
     def stable(value: Any) -> Any:
         if isinstance(value, dict):
-            if isinstance(value.get("values"), list) and value["values"] and isinstance(value["values"][0], dict):
-                return {"columns": sorted(value["values"][0]), "rows": len(value["values"])}
-            return {key: stable(item) for key, item in value.items() if key not in ("$schema", "config", "usermeta")}
+            rows = datasets.get(str(value.get("name")), value.get("values"))
+            if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+                return {"columns": sorted(rows[0]), "rows": len(rows)}
+            left_out = ("$schema", "config", "usermeta", "datasets")
+            return {key: stable(item) for key, item in value.items() if key not in left_out}
         if isinstance(value, list):
             return [stable(item) for item in value]
         return float(f"{value:.4g}") if isinstance(value, float) else value

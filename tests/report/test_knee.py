@@ -12,15 +12,15 @@ IOPS = [1000.0, 1900.0, 3500.0, 4600.0, 4900.0, 5000.0]
 LATENCY = [1.0e6, 1.1e6, 1.2e6, 1.8e6, 6.0e6, 13.0e6]
 
 
-def test_the_figure_of_the_paper_has_its_knee_where_the_paper_says() -> None:
-    # Satopaa et al. 2011, figure 2: y = -1/x + 5 over x = 0.1 .. 1, concave with its knee at x = 0.37 on the unit
-    # square. Turned by half a circle it is the convex curve this function takes.
-    x = [index / 9 for index in range(10)]
-    concave = [-1 / (at * 0.9 + 0.1) + 5 for at in x]
-    turned = [-value for value in reversed(concave)]
+def test_the_knee_is_where_the_curve_is_farthest_from_the_diagonal() -> None:
+    # y = 5 - 1/x over x = 0.1 .. 1, the curve Satopaa et al. 2011 explain their method on. On the unit square the
+    # distance to the diagonal is largest where 0.1/x^2 = 1, so at x = 0.316, which is 0.240 of the way. Turned by half
+    # a circle it is the convex curve this function takes.
+    x = [index / 100 for index in range(101)]
+    turned = [-(5 - 1 / (at * 0.9 + 0.1)) for at in reversed(x)]
     found = kneedle(x, turned)
     assert found is not None
-    assert 1 - x[found] == pytest.approx(0.22, abs=0.01)
+    assert 1 - x[found] == pytest.approx(0.240, abs=0.011)
 
 
 def test_a_curve_that_bends_has_its_knee_before_the_wall() -> None:

@@ -198,13 +198,14 @@ def test_errors_saturation_and_unsteady_points_are_named_with_their_points() -> 
     sample.search("oltp", io(8192, 1.0, "reads"))
     sample.points[0]["errors"] = {"count": 3, "kinds": {"EIO": 2, "short": 1, "ENOSPC": 0}}
     sample.points[1]["generator"]["saturated"] = True
-    sample.points[2]["steady"]["reached"] = False
+    sample.points[2]["steady"] = {"reached": False, "window_s": 5.0, "slope_share": 0.4, "half_width_share": 0.1}
+    sample.points[2]["ended_by"] = "time"
     sample.points[3]["offered"] = {"rate": 1.0, "unfinished": 9, "oldest_unfinished_ns": 1, "sustained": False}
     sample.points[4]["ended_by"] = "not-answering"
     said = "\n".join(notices(assemble(facts_of(sample))))
     assert "I/O errors in p0001: EIO 2, short 1." in said
     assert "bottleneck in p0002" in said
-    assert "1 of 8 points did not reach a steady state before their time was up: p0003." in said
+    assert "1 of 8 points reached no steady state before their time was up: p0003." in said
     assert "not sustained in p0004" in said
     assert "stopped answering in p0005" in said
     assert "caches between host and disk are not excluded" in said.lower()

@@ -1,7 +1,10 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, OpenOptionsExt},
+    },
     path::Path,
 };
 
@@ -41,6 +44,20 @@ impl VolumeFile {
     }
 }
 
+/// Claims a block device for as long as the returned file is open, so that nothing mounts it meanwhile; `None` for
+/// what is no block device. The claim is a descriptor of its own: workers that open the device beside it may be several.
+///
+/// # Errors
+/// [`DeviceError::Open`] when the device is mounted or claimed by another, or cannot be opened.
+pub fn claim(path: &Path) -> Result<Option<File>, DeviceError> {
+    let open_error = |source| DeviceError::Open { path: path.display().to_string(), source };
+    if !std::fs::metadata(path).map_err(open_error)?.file_type().is_block_device() {
+        return Ok(None);
+    }
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(path);
+    opened.map(Some).map_err(open_error)
+}
+
 /// Gives a file its size and reserves the space, so that a full file system shows before anything is written.
 ///
 /// # Errors
@@ -54,12 +71,18 @@ pub fn allocate(path: &Path, size_bytes: u64) -> Result<(), DeviceError> {
         .truncate(false)
         .open(path)
         .map_err(|source| DeviceError::Open { path: what(), source })?;
-    // SAFETY: the descriptor is open for the call.
-    let result = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size_bytes as libc::off_t) };
-    if result == 0 {
-        return file.set_len(size_bytes).map_err(|source| DeviceError::Io { what: what(), source });
-    }
-    let source = io::Error::last_os_error();
+    let source = loop {
+        // SAFETY: the descriptor is open for the call.
+        let result = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size_bytes as libc::off_t) };
+        if result == 0 {
+            return file.set_len(size_bytes).map_err(|source| DeviceError::Io { what: what(), source });
+        }
+        let source = io::Error::last_os_error();
+        // A signal (Ctrl-C, a window that changes its size) is for others to deal with.
+        if source.kind() != io::ErrorKind::Interrupted {
+            break source;
+        }
+    };
     match source.raw_os_error() {
         Some(libc::ENOSPC | libc::EFBIG) => Err(DeviceError::NoSpace { path: what(), needed_bytes: size_bytes }),
         Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => {

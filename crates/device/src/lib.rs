@@ -14,7 +14,7 @@ mod uring;
 pub use buffers::BufferPool;
 pub use clock::SessionClock;
 pub use error::DeviceError;
-pub use file::{VolumeFile, allocate};
+pub use file::{VolumeFile, allocate, claim};
 pub use null::{NullOptions, NullQueue};
 pub use session::{Backend, Engine, Session, SessionPlan, Status, VolumeKind, VolumePlan};
 pub use threads::ThreadQueue;

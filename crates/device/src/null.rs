@@ -28,7 +28,7 @@ impl NullOptions {
         }
         let since_ns = due_ns - self.stall_at_ns;
         let into_ns = if self.stall_every_ns > 0 { since_ns % self.stall_every_ns } else { since_ns };
-        if into_ns < self.stall_ns { due_ns + (self.stall_ns - into_ns) } else { due_ns }
+        if into_ns < self.stall_ns { due_ns.saturating_add(self.stall_ns - into_ns) } else { due_ns }
     }
 }
 
@@ -56,9 +56,9 @@ impl NullQueue {
 
     fn due_ns(&mut self, now_ns: u64) -> u64 {
         let Some(Reverse(free_ns)) = self.servers_free_ns.pop() else {
-            return self.options.after_stalls_ns(now_ns + self.options.latency_ns);
+            return self.options.after_stalls_ns(now_ns.saturating_add(self.options.latency_ns));
         };
-        let due_ns = self.options.after_stalls_ns(free_ns.max(now_ns) + self.options.latency_ns);
+        let due_ns = self.options.after_stalls_ns(free_ns.max(now_ns).saturating_add(self.options.latency_ns));
         self.servers_free_ns.push(Reverse(due_ns));
         due_ns
     }

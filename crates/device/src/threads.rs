@@ -11,6 +11,7 @@ use assay_load::{Completion, Op, Queue, QueueError, Request};
 
 use crate::{
     BufferPool, SessionClock, VolumeFile,
+    buffers::Mapping,
     clock::{cpu_ns, thread_cpu_ns},
 };
 
@@ -22,8 +23,11 @@ pub struct ThreadQueue {
     clock: SessionClock,
 }
 
+/// What the serving threads hold a share of: buffers and file stay until the last of them is back from its call, so a
+/// queue may be dropped while the device does not answer.
 struct Shared {
     volume: VolumeFile,
+    _buffers: Arc<Mapping>,
     clock: SessionClock,
     requests: Mutex<Requests>,
     wanted: Condvar,
@@ -53,6 +57,7 @@ impl ThreadQueue {
     pub fn new(volume: VolumeFile, pool: BufferPool, clock: SessionClock, depth: u32) -> Result<Self, QueueError> {
         let shared = Arc::new(Shared {
             volume,
+            _buffers: pool.mapping(),
             clock: clock.clone(),
             requests: Mutex::default(),
             wanted: Condvar::new(),
@@ -60,6 +65,8 @@ impl ThreadQueue {
             completed: Condvar::new(),
             cpu_clocks: Mutex::default(),
         });
+        // Dropping the queue ends the threads that were started when a later one cannot be.
+        let queue = Self { shared: Arc::clone(&shared), pool, clock };
         for _ in 0..depth {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
@@ -68,7 +75,7 @@ impl ThreadQueue {
                 .spawn(move || shared.serve())
                 .map_err(|error| QueueError { operation: "starting an I/O thread", message: error.to_string() })?;
         }
-        Ok(Self { shared, pool, clock })
+        Ok(queue)
     }
 }
 
@@ -83,11 +90,11 @@ impl Shared {
             let (request, address) = {
                 let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
                 loop {
-                    if let Some(next) = requests.waiting.pop_front() {
-                        break next;
-                    }
                     if requests.closed {
                         return;
+                    }
+                    if let Some(next) = requests.waiting.pop_front() {
+                        break next;
                     }
                     requests = self.wanted.wait(requests).unwrap_or_else(PoisonError::into_inner);
                 }
@@ -138,7 +145,8 @@ impl Queue for ThreadQueue {
         }
         let mut waiting = self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner);
         for request in requests {
-            waiting.waiting.push_back((*request, Address(self.pool.address(request.buffer))));
+            let address = self.pool.address(request.buffer, request.length_bytes);
+            waiting.waiting.push_back((*request, Address(address)));
         }
         drop(waiting);
         requests.iter().for_each(|_| self.shared.wanted.notify_one());
@@ -167,6 +175,7 @@ impl Queue for ThreadQueue {
 
 impl Drop for ThreadQueue {
     fn drop(&mut self) {
+        // Requests that no thread has taken yet are forgotten; one that is being served ends by itself.
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.shared.wanted.notify_all();
     }

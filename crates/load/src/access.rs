@@ -2,6 +2,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadError;
 
+/// The largest block: a longer transfer does not fit one system call.
+const BLOCK_MOST_BYTES: u32 = 1 << 30;
+/// Most I/Os one worker may have outstanding, half of what an io_uring can hold.
+const QUEUE_DEPTH_MOST: u32 = 16_384;
+/// System calls take offsets as signed numbers.
+const OFFSET_MOST: u64 = i64::MAX as u64;
+
 /// A block size and its weight in a mix.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BlockShare {
@@ -42,7 +49,7 @@ pub struct Access {
     pub random_share: f64,
     pub skew: Skew,
     pub region: Region,
-    /// Offsets are multiples of this; must divide every block size unless blocks are mixed.
+    /// Random offsets are multiples of this from the start of the region; sequential I/Os follow each other.
     pub align_bytes: u64,
     /// Independent sequential streams, each in its own part of the region, taken in turn.
     pub streams: u32,
@@ -132,13 +139,6 @@ impl Access {
     /// # Errors
     /// [`LoadError::InvalidValue`] names the first field that cannot be carried out.
     pub fn validate(&self, sector_bytes: u32) -> Result<(), LoadError> {
-        let share = |field, value: f64| {
-            if (0.0..=1.0).contains(&value) {
-                Ok(())
-            } else {
-                Err(LoadError::value(field, format!("{value} is outside 0 to 1")))
-            }
-        };
         share("read_share", self.read_share)?;
         share("random_share", self.random_share)?;
         share("duplicate_share", self.duplicate_share)?;
@@ -150,7 +150,11 @@ impl Access {
                 let message = format!("{} is not a multiple of the sector of {sector_bytes} bytes", block.bytes);
                 return Err(LoadError::value("block_bytes", message));
             }
-            if block.weight.is_nan() || block.weight <= 0.0 {
+            if block.bytes > BLOCK_MOST_BYTES {
+                let message = format!("{} is more than {BLOCK_MOST_BYTES} bytes", block.bytes);
+                return Err(LoadError::value("block_bytes", message));
+            }
+            if !block.weight.is_finite() || block.weight <= 0.0 {
                 return Err(LoadError::value("block_bytes", format!("weight {} is not above 0", block.weight)));
             }
         }
@@ -161,26 +165,97 @@ impl Access {
         if self.streams == 0 {
             return Err(LoadError::value("streams", "must be at least 1"));
         }
-        match self.skew {
-            Skew::Uniform => {}
-            Skew::Zipf { theta } if theta > 0.0 && theta.is_finite() => {}
-            Skew::Zipf { theta } => {
-                return Err(LoadError::value("skew", format!("zipf exponent {theta} is not above 0")));
+        if let Some(stride_bytes) = self.stride_bytes {
+            if stride_bytes == 0 || stride_bytes > OFFSET_MOST || !stride_bytes.is_multiple_of(u64::from(sector_bytes))
+            {
+                let message = format!("{stride_bytes} is not a multiple of the sector of {sector_bytes} bytes");
+                return Err(LoadError::value("stride_bytes", message));
             }
+        }
+        self.validate_skew()?;
+        self.validate_region(sector_bytes)
+    }
+
+    fn validate_skew(&self) -> Result<(), LoadError> {
+        match self.skew {
+            Skew::Uniform => Ok(()),
+            Skew::Zipf { theta } if theta > 0.0 && theta.is_finite() => Ok(()),
+            Skew::Zipf { theta } => Err(LoadError::value("skew", format!("zipf exponent {theta} is not above 0"))),
             Skew::Hot { access_share, space_share } => {
                 share("skew", access_share)?;
                 share("skew", space_share)?;
                 if space_share == 0.0 {
                     return Err(LoadError::value("skew", "the hot part has no space"));
                 }
+                Ok(())
             }
         }
-        let region_bytes = self.region.end_bytes.saturating_sub(self.region.start_bytes);
+    }
+
+    fn validate_region(&self, sector_bytes: u32) -> Result<(), LoadError> {
+        let Region { start_bytes, end_bytes } = self.region;
+        if !start_bytes.is_multiple_of(u64::from(sector_bytes)) {
+            let message = format!("start {start_bytes} is not a multiple of the sector of {sector_bytes} bytes");
+            return Err(LoadError::value("region", message));
+        }
+        if end_bytes > OFFSET_MOST {
+            return Err(LoadError::value("region", format!("end {end_bytes} is beyond what an offset can be")));
+        }
+        let region_bytes = end_bytes.saturating_sub(start_bytes);
         if region_bytes < u64::from(self.largest_block_bytes()) {
             let message =
                 format!("{region_bytes} bytes are smaller than one block of {} bytes", self.largest_block_bytes());
             return Err(LoadError::value("region", message));
         }
         Ok(())
+    }
+}
+
+impl Load {
+    fn validate(&self) -> Result<(), LoadError> {
+        let depth = self.queue_depth();
+        if depth == 0 || depth > QUEUE_DEPTH_MOST {
+            return Err(LoadError::value("queue_depth", format!("{depth} is outside 1 to {QUEUE_DEPTH_MOST}")));
+        }
+        match *self {
+            Load::Closed { .. } => Ok(()),
+            Load::Open { rate, .. } if rate > 0.0 && rate.is_finite() => Ok(()),
+            Load::Open { rate, .. } => Err(LoadError::value("rate", format!("{rate} is not above 0"))),
+            Load::Bursts { interval_ns, bytes, spread_share, .. } => {
+                if interval_ns == 0 || bytes == 0 {
+                    return Err(LoadError::value("bursts", "interval and bytes must be above 0"));
+                }
+                share("bursts", spread_share)
+            }
+        }
+    }
+}
+
+impl Activity {
+    /// Checks every field against the others.
+    ///
+    /// # Errors
+    /// [`LoadError::InvalidValue`] names the first field that cannot be carried out.
+    pub fn validate(&self, sector_bytes: u32) -> Result<(), LoadError> {
+        self.access.validate(sector_bytes)?;
+        self.load.validate()?;
+        share("compressible_share", self.compressible_share)?;
+        for (field, value) in [("workers", self.workers), ("sync_every", self.sync_every)] {
+            if value == 0 {
+                return Err(LoadError::value(field, "must be at least 1"));
+            }
+        }
+        if self.volumes.is_empty() {
+            return Err(LoadError::value("volumes", "no volume given"));
+        }
+        Ok(())
+    }
+}
+
+fn share(field: &'static str, value: f64) -> Result<(), LoadError> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(LoadError::value(field, format!("{value} is outside 0 to 1")))
     }
 }

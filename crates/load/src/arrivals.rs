@@ -1,6 +1,6 @@
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use rand::{SeedableRng, rngs::SmallRng};
@@ -8,23 +8,38 @@ use rand_distr::{Distribution, Exp1};
 
 use crate::Load;
 
-/// Says whether a checkpoint burst is going on, to the workers whose reads are told apart by it.
+/// Says whether a checkpoint burst is going on, to the workers whose reads are told apart by it, and divides its time
+/// among the workers in it, so that what they count adds up to the time in which any of them was in a burst.
 #[derive(Debug, Default, Clone)]
-pub struct BurstGate(Arc<AtomicU32>);
+pub struct BurstGate(Arc<GateState>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    inside: AtomicU32,
+    /// Burst time up to here has been counted by some worker.
+    counted_to_ns: AtomicU64,
+}
 
 impl BurstGate {
     /// Whether any worker is in a burst.
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.0.inside.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn enter(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn enter(&self, now_ns: u64) {
+        if self.0.inside.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.0.counted_to_ns.fetch_max(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// Burst time up to now that no worker has counted yet; to be asked inside a burst only.
+    pub(crate) fn uncounted_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.0.counted_to_ns.fetch_max(now_ns, Ordering::Relaxed))
     }
 
     pub(crate) fn leave(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.inside.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -14,12 +14,18 @@ pub fn run_worker<Q: Queue>(queue: &mut Q, worker: &mut Worker) -> Result<Outcom
 
 fn drive<Q: Queue>(queue: &mut Q, worker: &mut Worker) -> Result<Outcome, QueueError> {
     let mut completions: Vec<Completion> = Vec::with_capacity(4096);
+    worker.begin(queue.cpu_ns());
     loop {
         let now_ns = queue.now_ns();
         if worker.tick_due(now_ns) {
             worker.tick(now_ns, queue.cpu_ns());
-            if let Some(outcome) = worker.not_answering(now_ns) {
-                return Ok(outcome);
+            if worker.not_answering(now_ns).is_some() {
+                // A process that was suspended finds its own absence here: what ended meanwhile is counted first.
+                queue.wait(0, now_ns, &mut completions)?;
+                completions.drain(..).for_each(|completion| worker.complete(completion));
+                if let Some(outcome) = worker.not_answering(now_ns) {
+                    return Ok(outcome);
+                }
             }
         }
         match worker.step(now_ns) {

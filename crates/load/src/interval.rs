@@ -77,7 +77,7 @@ pub struct Interval {
     pub flush: Counted,
     /// Open loop: from submission to end, beside `read` and `write`, which count from the intended start.
     pub service: LatencyHistogram,
-    /// Open loop: how late I/Os were submitted although a slot was free.
+    /// Open loop: how late I/Os were submitted although a slot was free; counted where they are submitted.
     pub lag: LatencyHistogram,
     pub errors: Errors,
     pub cpu_ns: u64,

@@ -96,6 +96,8 @@ pub struct Worker {
     free: Vec<u32>,
     flushes_wanted: Vec<u32>,
     requests: Vec<Request>,
+    /// Until when no slot was free: up to then a late submission is the device's doing.
+    full_until_ns: u64,
     writes_since_flush: u32,
     issued_bytes: u64,
     stopping_since_ns: Option<u64>,
@@ -117,7 +119,6 @@ enum FinalFlush {
 struct Burst {
     on: bool,
     all_submitted: bool,
-    since_ns: u64,
 }
 
 impl Worker {
@@ -149,6 +150,7 @@ impl Worker {
             free: (0..depth).rev().collect(),
             flushes_wanted: Vec::with_capacity(depth as usize),
             requests: Vec::with_capacity(depth as usize + 1),
+            full_until_ns: 0,
             writes_since_flush: 0,
             issued_bytes: 0,
             stopping_since_ns: None,
@@ -159,6 +161,11 @@ impl Worker {
             burst: Burst::default(),
             plan,
         }
+    }
+
+    /// CPU time the thread used before the load began is not the load's.
+    pub fn begin(&mut self, cpu_ns: Option<u64>) {
+        self.cpu_before_ns = cpu_ns.unwrap_or(0);
     }
 
     /// I/Os submitted and not ended.
@@ -186,6 +193,7 @@ impl Worker {
     /// Hands over what the worker counted since the last tick, at its end: no whole tick any more.
     pub fn finish(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         self.account(now_ns, cpu_ns);
+        self.end_burst(now_ns);
         let mut last = mem::take(&mut self.interval);
         last.next_tick = u64::MAX;
         self.plan.exchange.deliver(last);
@@ -194,12 +202,11 @@ impl Worker {
     /// Adds what is measured by time, not by I/O, up to now.
     fn account(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         if let Some(cpu_ns) = cpu_ns {
-            self.interval.cpu_ns += cpu_ns - self.cpu_before_ns;
+            self.interval.cpu_ns += cpu_ns.saturating_sub(self.cpu_before_ns);
             self.cpu_before_ns = cpu_ns;
         }
         if self.burst.on {
-            self.interval.burst_ns += now_ns - self.burst.since_ns;
-            self.burst.since_ns = now_ns;
+            self.interval.burst_ns += self.plan.gate.uncounted_ns(now_ns);
         }
     }
 
@@ -229,7 +236,8 @@ impl Worker {
         Step::Go { submit: &self.requests, min, until_ns }
     }
 
-    /// The oldest outstanding I/O's age when it is beyond the time-out; to be asked once a tick.
+    /// The oldest outstanding I/O's age when it is beyond the time-out; to be asked once a tick, and believed only
+    /// when what ended meanwhile has been counted.
     pub fn not_answering(&self, now_ns: u64) -> Option<Outcome> {
         let oldest_ns = self.oldest_outstanding_ns(now_ns);
         (oldest_ns > self.plan.io_timeout_ns)
@@ -261,6 +269,7 @@ impl Worker {
                     let intended_ns = arrivals.advance();
                     let ends_burst = arrivals.starts_burst();
                     self.note_burst(now_ns, starts_burst, ends_burst);
+                    self.interval.lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
                     intended_ns
                 }
                 Some(_) => break,
@@ -343,7 +352,7 @@ impl Worker {
     pub fn complete(&mut self, completion: Completion) {
         let tag = completion.tag;
         let slot = self.slots[tag as usize];
-        debug_assert!(slot.busy, "request {tag} completed twice");
+        assert!(slot.busy, "request {tag} completed twice");
         if slot.flushing {
             self.complete_flush(slot, completion);
         } else if completion.result < 0 || completion.result as u32 != slot.length_bytes {
@@ -351,12 +360,16 @@ impl Worker {
         } else if slot.op == Op::Write && self.flush_follows() {
             let slot = &mut self.slots[tag as usize];
             slot.flushing = true;
+            slot.flush_submitted_ns = completion.at_ns;
             self.flushes_wanted.push(tag);
             return;
         } else {
             self.count(slot, completion.at_ns);
         }
         self.slots[tag as usize].busy = false;
+        if self.free.is_empty() {
+            self.full_until_ns = completion.at_ns;
+        }
         self.free.push(tag);
         if self.burst.on && self.burst.all_submitted && self.outstanding() == 0 {
             self.end_burst(completion.at_ns);
@@ -402,10 +415,6 @@ impl Worker {
         counted.record(latency_ns, slot.length_bytes);
         if self.arrivals.is_some() {
             self.interval.service.record(at_ns.saturating_sub(slot.submitted_ns));
-            // With no free slot the device is late, not the generator.
-            if !self.free.is_empty() {
-                self.interval.lag.record(slot.submitted_ns - slot.intended_ns);
-            }
         }
     }
 
@@ -414,17 +423,20 @@ impl Worker {
         if !matches!(self.plan.activity.load, Load::Bursts { .. }) {
             return;
         }
-        if starts && !self.burst.on {
-            self.burst = Burst { on: true, all_submitted: false, since_ns: now_ns };
+        // All workers of the activity burst together: the first of them counts for all.
+        if starts && self.plan.worker == 0 {
             self.interval.bursts_count += 1;
-            self.plan.gate.enter();
+        }
+        if starts && !self.burst.on {
+            self.burst.on = true;
+            self.plan.gate.enter(now_ns);
         }
         self.burst.all_submitted = ends;
     }
 
     fn end_burst(&mut self, now_ns: u64) {
         if self.burst.on {
-            self.interval.burst_ns += now_ns.saturating_sub(self.burst.since_ns);
+            self.interval.burst_ns += self.plan.gate.uncounted_ns(now_ns);
             self.burst.on = false;
             self.plan.gate.leave();
         }

@@ -1,7 +1,7 @@
 """Acceptance limits: `read.mean<=20ms`, `log.write.p99<5ms`, `cpu<80%`.
 
-A limit without a role is judged for every role and every volume, each on its own (the method's rule: a mean over volumes
-would hide the slow one).
+A limit without a role is judged for every role and every volume, each on its own (the method's rule: a mean over
+volumes would hide the slow one).
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _meant(name: str) -> str:
 
 
 def _refuse_contradiction(one: Limit, other: Limit) -> None:
-    """An upper bound on a percentile is one on every smaller percentile, so it must leave room for their lower bounds."""
+    """Refuse bounds that leave no room: an upper bound on a percentile is one on every smaller percentile."""
     upper, lower = (one, other) if one.is_upper else (other, one)
     if not upper.is_upper or lower.is_upper or upper.unit != lower.unit or upper.direction != lower.direction:
         return

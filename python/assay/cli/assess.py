@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as opt
-from assay.cli.running import OutputOptions, Request, resume, start
+from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
 from assay.study.execute import Part
 from assay.study.plan import load_plan, read_preset
+from assay.study.request import Request
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 
@@ -34,7 +35,7 @@ BUDGET_QUICK_S = 90
 FULL_GRID_FROM_S = 15 * 60
 """Smaller budgets measure the levels that matter most instead of all of them too briefly."""
 
-REDUCED = {
+REDUCED: dict[str, dict[str, Any]] = {
     "oltp": {"block_bytes": ["8K", "64K"], "read_share": [0.7]},
     "dss": {"block_bytes": ["256K"]},
     "log": {"block_bytes": ["512", "8K", "60K"]},
@@ -44,6 +45,7 @@ POINTS_PER_SEARCH = 13
 
 
 def assess(
+    context: typer.Context,
     directory: Annotated[
         str | None, typer.Argument(metavar="DIR", help="A folder on the storage to examine.", show_default=False)
     ] = None,
@@ -77,7 +79,7 @@ def assess(
     del debug
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     if resume_run is not None:
-        resume("assess", resume_run, shown)
+        resume("assess", resume_run, shown, context)
         return
     if directory is None:
         raise UsageError("assess: give the folder to examine")
@@ -164,12 +166,12 @@ def _plan_part(
         return Part(name=name, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=seconds)
     preset = read_preset(name)
     data = preset.model_dump(mode="json", exclude_unset=True) | other
-    first, *rest = data["activity"]
+    activities: list[dict[str, Any]] = list(data["activity"])
     if not full:
-        first = {**first, **REDUCED.get(name, {})}
+        activities[0] = {**activities[0], **REDUCED.get(name, {})}
     if not direct:
-        first, *rest = ({**activity, "io_mode": "buffered"} for activity in [first, *rest])
-    data["activity"] = [first, *rest]
+        activities = [{**activity, "io_mode": "buffered"} for activity in activities]
+    data["activity"] = activities
     if limits:
         data |= {"limits": limits, "user_limits": True}
     data["timing"] = _timing(data, seconds, full)

@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
+
+from typer.exceptions import TyperException
 
 from assay.errors import AssayError, ExitCode, Interrupted
 from assay.study.runner import Progress, describe_load
@@ -19,33 +21,66 @@ PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
 
 
-def run_guarded(app: Callable[[], object], argv: Sequence[str]) -> None:
+def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> None:
     """Run the command line; errors become one line on standard error and an exit code."""
     debug = "--debug" in argv
+    # Until a verb looks after signals itself, SIGTERM ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app()
-    except AssayError as error:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        _leave_for_usage(error)
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            # Whoever read standard output has gone; there is nobody left to tell.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(ExitCode.DONE)
+        raise
+    except Exception as error:
         if debug:
             raise
-        leave(error.exit_code, str(error))
-    except KeyboardInterrupt:
-        leave(ExitCode.INTERRUPTED, "interrupted")
-    except BrokenPipeError:
-        # Whoever read standard output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.DONE)
-    except MemoryError:
-        leave(ExitCode.TARGET_FAILED, "out of memory; give a smaller --size, --queue-depth or --block")
+        leave(*_outcome(error))
+    else:
+        if code == ExitCode.INTERRUPTED:
+            leave(ExitCode.INTERRUPTED, "interrupted")
+        sys.exit(code if isinstance(code, int) else ExitCode.DONE)
 
 
-def leave(code: ExitCode, message: str | None = None) -> None:
+def _outcome(error: Exception) -> tuple[ExitCode, str]:
+    """Exit code and message of an error that no verb has handled."""
+    if isinstance(error, AssayError):
+        return error.exit_code, str(error)
+    if isinstance(error, MemoryError):
+        return ExitCode.TARGET_FAILED, "out of memory; give a smaller --size, --queue-depth or --block"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return ExitCode.TARGET_FAILED, f"{where}{error.strerror or error}"
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        ExitCode.TARGET_FAILED,
+        f"a fault of Assay itself ({what}); run it again with --debug and report what it says",
+    )
+
+
+def _leave_for_usage(error: TyperException) -> NoReturn:
+    """What the option parser says, in one line; a verb without arguments shows its help."""
+    message = error.format_message()
+    if "\n" in message:
+        print(message, file=sys.stderr)
+        sys.exit(ExitCode.USAGE)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "assay"
+    leave(ExitCode.USAGE, f"{message.rstrip('.')}; see {command} --help")
+
+
+def leave(code: ExitCode, message: str | None = None) -> NoReturn:
     """Say why on standard error and exit."""
     if message:
         print(f"assay: {message}", file=sys.stderr)
     sys.exit(int(code))
 
 
-def leave_at_once(code: ExitCode) -> None:
+def leave_at_once(code: ExitCode) -> NoReturn:
     """Exit without waiting for threads that are stuck in the kernel; what was printed is flushed first."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -103,8 +138,9 @@ class Console:
         """Show the point being measured."""
         left = max(progress.longest_s - progress.elapsed_s, 0)
         text = (
-            f"[{progress.part}] {progress.title}, {progress.load}: {progress.phase}, at most {format_duration(left)} left,"
-            f" {format_iops(progress.iops)} IOPS, {format_latency(progress.latency_mean_ns)}"
+            f"[{progress.part}] {progress.title}, {progress.load}: {progress.phase},"
+            f" at most {format_duration(left)} left, {format_iops(progress.iops)} IOPS,"
+            f" {format_latency(progress.latency_mean_ns)}"
         )
         if progress.error_count:
             text += f", {progress.error_count} errors"
@@ -171,14 +207,17 @@ def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) ->
     from rich.text import Text
 
     console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
+    if not lines:
+        console.print("no verdict: nothing was measured to its end")
     table = Table(title="Verdict", title_justify="left", show_lines=False)
     for column in ("asked", "limit", "value", "met", "meaning"):
         table.add_column(column, overflow="fold")
     for line in lines:
         met = {True: "met", False: "MISSED", None: "-"}[line["met"]]
         value = show_verdict_value(line["value"], line["unit"])
-        table.add_row(*(Text(cell) for cell in (line["question"], line["limit"], value, met, line["meaning"])))
-    console.print(table)
+        table.add_row(*(Text(cell) for cell in (line["question"], line["limit"] or "-", value, met, line["meaning"])))
+    if lines:
+        console.print(table)
     for notice in notices:
         console.print(Text(f"note: {notice}"))
 

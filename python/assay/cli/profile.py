@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from assay.cli import options as opt
-from assay.cli.running import OutputOptions, Request, resume, start
+from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
 from assay.study.execute import Part
 from assay.study.plan import Plan, load_plan, read_plan, read_preset
+from assay.study.request import Request
 from assay.units import parse_bytes, parse_duration, parse_percent
 
 EXAMPLES = """
@@ -31,7 +33,31 @@ METHOD_LIMITS = ("read.mean<=20ms", "write.mean<=20ms")
 """What the method asks of volumes under transactions (EqualLogic OLTP study)."""
 
 
+OPTION_OF_KEY = {
+    "block_bytes": "--block",
+    "read_share": "--read",
+    "random_share": "--random",
+    "align_bytes": "--align",
+    "compressible_share": "--compressible",
+    "duplicate_share": "--duplicate",
+    "queue_depth": "--queue-depth",
+    "sync_every": "--sync-every",
+    **{key: f"--{key}" for key in ("workers", "rate", "arrivals", "skew", "streams", "region", "role", "sync")},
+    **{key: f"--{key}" for key in ("seed", "backend")},
+    "search.axis": "--search",
+    "search.repeats": "--repeats",
+    "timing.duration_s": "--duration",
+    "timing.warmup_s": "--warmup",
+    "timing.min_s": "--min-time",
+    "timing.max_s": "--max-time",
+    "timing.rest_s": "--rest",
+    "timing.io_timeout_s": "--io-timeout",
+}
+"""The option of each key of a plan, for messages."""
+
+
 def profile(
+    context: typer.Context,
     path: Annotated[
         list[str] | None, typer.Argument(help="File, folder, device, or null:.", show_default=False)
     ] = None,
@@ -127,7 +153,7 @@ def profile(
     del debug
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     if resume_run is not None:
-        resume("profile", resume_run, shown)
+        resume("profile", resume_run, shown, context)
         return
     access: dict[str, Any] = {
         "block_bytes": _levels(block, _block_level),
@@ -165,12 +191,14 @@ def profile(
         search=search,
         repeats=repeats,
         quick=quick,
-        other={key: value for key, value in {"seed": seed, "backend": backend}.items() if value is not None},
+        other={
+            key: value for key, value in {"seed": seed, "backend": backend, "size": size}.items() if value is not None
+        },
     )
     request = Request(
         paths=path or [],
         volumes=volume or [],
-        size=size or chosen.size,
+        size=chosen.size,
         cache_size=cache_size,
         overwrite=overwrite or [],
         yes_destroy=yes_destroy or [],
@@ -232,7 +260,20 @@ def build_plan(
     if searching.get("axis") == "queue-depth" and isinstance(access.get("queue_depth"), int):
         searching["start"] = access["queue_depth"]
     data["search"] = searching
-    return load_plan(data, source="options" if plan_file is None else f"--plan {plan_file}")
+    if plan_file is not None:
+        return load_plan(data, source=f"--plan {plan_file}")
+    try:
+        return load_plan(data, source="options")
+    except UsageError as error:
+        raise UsageError(_in_words_of_options(str(error))) from None
+
+
+def _in_words_of_options(message: str) -> str:
+    """What is wrong with a plan made of options, naming the option instead of the plan's key."""
+    match = re.fullmatch(r"options: (?:activity \d+: )?([a-z_.]+): (.*)", message)
+    if match and match[1] in OPTION_OF_KEY:
+        return f"{OPTION_OF_KEY[match[1]]}: {match[2]}"
+    return message.removeprefix("options: ")
 
 
 def _custom(access: dict[str, Any], search: str | None) -> Plan:

@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import typer
+
+from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.cli.console import Console, Signals, leave_at_once, print_verdict
 from assay.cli.options import EXPORTS_KNOWN
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.study.execute import Execution, Part, estimate_s, new_folder, print_json
+from assay.study.execute import (
+    Execution,
+    Part,
+    estimate_s,
+    exit_code_of,
+    new_folder,
+    print_json,
+    run_document,
+)
 from assay.study.plan import load_plan
-from assay.targets.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
-from assay.targets.spec import parse_targets
-from assay.units import format_bytes, format_duration, parse_bytes
+from assay.study.request import Request
+from assay.targets.layout import Target
+from assay.units import format_bytes, format_duration
 
-
-@dataclass(kw_only=True)
-class Request:
-    """What the user asked of the target, as far as a resumed run needs it again. Holds no secrets."""
-
-    paths: list[str]
-    volumes: list[str] = field(default_factory=list)
-    size: str | None = None
-    cache_size: str | None = None
-    overwrite: list[str] = field(default_factory=list)
-    yes_destroy: list[str] = field(default_factory=list)
-    size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES
-
-    def choose(
-        self, parts: Sequence[Part], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
-    ) -> Target:
-        """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
-        specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size)
-        paths = {os.path.abspath(path): size for path, size in (by_path or {}).items()}
-        specs = [replace(spec, size_bytes=paths.get(str(spec.path), spec.size_bytes)) for spec in specs]
-        target = choose_target(
-            specs,
-            overwrite=self.overwrite,
-            yes_destroy=self.yes_destroy,
-            writes=any(workload.writes for part in parts for workload in part.plan.workloads()),
-            cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
-            size_most_bytes=self.size_most_bytes,
-        )
-        target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
-        return target
+GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})
+"""Parameters that a resumed run does not take from its folder."""
 
 
 @dataclass(kw_only=True)
@@ -80,7 +62,7 @@ def start(verb: str, request: Request, parts: Sequence[Part], options: OutputOpt
     if options.dry_run:
         _show_plan(verb, target, parts, options)
         return
-    folder = new_folder(options.output, verb, sys.argv[1:], _as_dict(request), parts)
+    folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts)
     _run(verb, folder, target, parts, options)
 
 
@@ -96,17 +78,21 @@ def _with_spans(part: Part, target: Target) -> Part:
     return replace(part, plan=plan)
 
 
-def resume(verb: str, path: Path, options: OutputOptions) -> None:
+def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
     """Go on with a run folder and exit.
 
     Raises
     ------
     RunFolderError
         It is not a run of this verb.
+    UsageError
+        Options were given that the run has decided already.
     """
     options.validate()
+    _refuse_decided(context)
     folder = RunFolder.open(path)
-    folder.lock()
+    if not options.dry_run:
+        folder.lock()
     manifest = folder.manifest
     if manifest.get("verb") != verb or "request" not in manifest:
         raise RunFolderError(
@@ -121,13 +107,35 @@ def resume(verb: str, path: Path, options: OutputOptions) -> None:
         )
         for part in manifest["parts"]
     ]
+    if manifest["status"] == "done" and not options.dry_run:
+        _show_finished(folder, parts, options)
     request = Request(**manifest["request"])
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
-    _run(verb, folder, request.choose(parts, sizes), parts, options)
+    target = request.choose(parts, sizes)
+    if options.dry_run:
+        _show_plan(verb, target, parts, options)
+        return
+    _run(verb, folder, target, parts, options)
 
 
-def _as_dict(request: Request) -> dict[str, Any]:
-    return dict(vars(request))
+def _refuse_decided(context: typer.Context) -> None:
+    """A run goes on with its own target and plan; options that ask for others must not be passed over in silence."""
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name)
+        if name not in GIVEN_ANEW and given is not None and given.name == "COMMANDLINE":
+            shown = max(option.opts, key=len) if option.opts[0].startswith("-") else name.upper()
+            raise UsageError(f"--resume goes on with the run's own target and plan; leave out {shown}")
+
+
+def _show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptions) -> NoReturn:
+    """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
+    print(f"assay: {folder.path} is finished: nothing was measured again", file=sys.stderr)
+    points, answers = folder.points(), folder.manifest["answers"]
+    for name in options.export if points else []:
+        _export(name, folder)
+    _print_folder(folder, options)
+    sys.exit(int(exit_code_of(parts, points, answers)))
 
 
 def _run(
@@ -150,7 +158,7 @@ def _run(
             uninterruptible=signals,
         )
         code = execution.run()
-        console.phase("done")
+        console.phase("done" if execution.error is None else "ended early")
     for name in options.export if execution.points else []:
         _export(name, folder)
     _print_outcome(execution, options)
@@ -166,16 +174,20 @@ def _export(name: str, folder: RunFolder) -> None:
         print(f"exported {path}", file=sys.stderr)
 
 
+def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
+    if options.json:
+        print(print_json(run_document(folder)), flush=True)
+        return
+    print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
+    for name in ("report.html", "report.pdf"):
+        if (folder.path / name).exists():
+            print(f"{name.removeprefix('report.').upper()} report: {folder.path / name}")
+    print(f"run folder: {folder.path}", flush=True)
+
+
 def _print_outcome(execution: Execution, options: OutputOptions) -> None:
     folder = execution.folder
-    if options.json:
-        print(print_json(execution.document()), flush=True)
-    else:
-        print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-        for name in ("report.html", "report.pdf"):
-            if (folder.path / name).exists():
-                print(f"{name.removeprefix('report.').upper()} report: {folder.path / name}")
-        print(f"run folder: {folder.path}", flush=True)
+    _print_folder(folder, options)
     if execution.error is not None:
         print(f"assay: {execution.error}", file=sys.stderr)
         if execution.error.exit_code is ExitCode.INTERRUPTED:
@@ -196,25 +208,22 @@ def _show_plan(verb: str, target: Target, parts: Sequence[Part], options: Output
     ]
     if options.json:
         document: dict[str, Any] = {"schema_version": 1, "verb": verb, "estimate": estimate, "volumes": volumes}
-        plans = [part.plan.model_dump(mode="json") for part in parts]
-        document |= (
-            {"plan": plans[0]}
-            if len(plans) == 1
-            else {"parts": [{"name": part.name, "plan": plan} for part, plan in zip(parts, plans, strict=True)]}
-        )
+        plans = {part.name: part.plan.model_dump(mode="json") for part in parts}
+        asked = [plan for name, plan in plans.items() if name != CACHE_SPAN]
+        # What `--plan` takes back; the cache-span part belongs to the option of its own.
+        document |= {"plan": asked[0]} if len(asked) == 1 else {}
+        document |= {"parts": [{"name": name, "plan": plan} for name, plan in plans.items()]} if len(plans) > 1 else {}
         print(print_json(document))
         return
+    new = {volume.spec.name for volume in target.to_lay_out}
     for volume in target.volumes:
-        laid_out = " (to be laid out)" if volume.name in {new.spec.name for new in target.to_lay_out} else ""
-        print(
-            f"volume {volume.name}: {volume.spec.path or 'no medium'}, {format_bytes(volume.size_bytes)}, {'+'.join(volume.roles)}{laid_out}"
-        )
+        facts = [str(volume.spec.path or "no medium"), format_bytes(volume.size_bytes), "+".join(volume.roles)]
+        facts += ["to be laid out"] if volume.name in new else []
+        print(f"volume {volume.name}: {', '.join(facts)}")
     for part in parts:
-        print(
-            f"part {part.name}: {part.title}; limits: {', '.join(part.plan.limits) or 'none'}; search: {part.plan.search.axis}"
-        )
+        limits, axis = ", ".join(part.plan.limits) or "none", part.plan.search.axis
+        print(f"part {part.name}: {part.title}; limits: {limits}; search: {axis}")
         for workload in part.plan.workloads():
             print(f"  {workload.title}")
-    print(
-        f"writes {format_bytes(target.layout_bytes)} of layout; takes {format_duration(shortest)} to {format_duration(longest)} and the layout"
-    )
+    print(f"layout: writes {format_bytes(target.layout_bytes)}")
+    print(f"time: {format_duration(shortest)} to {format_duration(longest)}, layout and report apart")

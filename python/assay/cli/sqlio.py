@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli.console import Console, Signals, leave_at_once
-from assay.cli.running import Request
 from assay.errors import NotAnswering, UsageError
 from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_point
 from assay.study.execute import Execution, Part, new_folder, print_json
 from assay.study.plan import Plan, load_plan
+from assay.study.request import Request
 from assay.targets.layout import Target
 from assay.workloads.sqlio import PlanFacts, SqlioCommand, read_sqlio
 
@@ -65,7 +65,7 @@ def sqlio(
     plan = _plan(facts, target)
     part = Part(name="sqlio", title="SQLIO", plan=plan)
     target_sizes = _file_sizes(command, target)
-    folder = new_folder(output, "sqlio", sys.argv[1:], dict(vars(request)), [part])
+    folder = new_folder(output, "sqlio", sys.argv[1:], request.to_dict(), [part])
     signals = Signals()
     with Console() as console:
         execution = Execution(

@@ -38,7 +38,7 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
     for number, panel in enumerate(panels):
         own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
         last = number == len(panels) - 1
-        axis = alt.Axis(grid=False, labels=last, ticks=last, tickCount=10, format="~g")
+        axis = alt.Axis(grid=False, labels=last, ticks=last, tickCount=10, format=".6~g")
         title = f"time since the start ({unit})" if last else None
         x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
         layers = _bands(bands, x, divisor, labelled=number == 0)

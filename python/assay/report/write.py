@@ -22,13 +22,13 @@ def write_report(run_path: Path, *, html: bool = True, pdf: bool = True) -> list
     drawings = render_figures(document)
     written = []
     if html:
-        written.append(_replace(run_path / "report.html", html_report(document, drawings).encode()))
+        written.append(replace_file(run_path / "report.html", html_report(document, drawings).encode()))
     if pdf:
-        written.append(_replace(run_path / "report.pdf", pdf_report(document, drawings)))
+        written.append(replace_file(run_path / "report.pdf", pdf_report(document, drawings)))
     return written
 
 
-def _replace(path: Path, content: bytes) -> Path:
+def replace_file(path: Path, content: bytes) -> Path:
     """Write a file whole or not at all: a reader may have the last report open."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

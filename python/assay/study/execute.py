@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +15,8 @@ from assay import _core
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.analysis.cache_span import cache_span
 from assay.analysis.limits import parse_limits
-from assay.analysis.verdict import honest_notices, verdict_lines
+from assay.analysis.notices import notices_of
+from assay.analysis.verdict import verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
 from assay.study.plan import Plan
@@ -24,6 +26,9 @@ from assay.targets.host import host_facts
 from assay.targets.layout import Target, lay_out
 from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
+
+CUT_SHORT = ("interrupted", "not-answering", "failed")
+"""Ends of points that are measured again when a run goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +111,14 @@ class Execution:
                 self._run_parts(recorder, devices)
             finally:
                 self.notices += recorder.notices
+        self._refuse_failed_points()
 
     def _run_parts(self, recorder: Recorder, devices: list[str]) -> None:
-        finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] != "not-answering"}
-        reports = []
+        known = self.folder.points()
+        finished = {point["key"]: point for point in known if point["ended_by"] not in CUT_SHORT}
+        numbers = itertools.count(len(known) + 1)
+        spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
+        reports: list[dict[str, Any]] = []
         for part in self.parts:
             began = time.monotonic()
             runner = Runner(
@@ -124,6 +133,7 @@ class Execution:
                 show=self.display.point,
                 done=self.display.point_done,
                 finished=finished,
+                numbers=numbers,
                 keeps_interrupted=self.keeps_interrupted,
             )
             try:
@@ -131,7 +141,7 @@ class Execution:
                 self.answers += runner.run()
             finally:
                 self.points += runner.points
-                spent = time.monotonic() - began
+                spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports.append(part_report(part) | {"spent_s": spent})
                 waiting = [part_report(other) for other in self.parts[len(reports) :]]
                 self.folder.update(parts=reports + waiting, answers=self.answers, engine=self._engine())
@@ -154,7 +164,7 @@ class Execution:
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
         verdict = verdict_lines(measured, self.answers)
-        notices = self.notices + honest_notices(measured, self.folder.manifest["target"])
+        notices = self.notices + [note.text for note in notices_of(measured, self.folder.manifest["target"])]
         if span is not None:
             notices.append(span["note"])
         engine = self._engine() or {}
@@ -192,29 +202,37 @@ class Execution:
             if self.uninterruptible is not None:
                 self.uninterruptible.raising = False
 
+    def _refuse_failed_points(self) -> None:
+        for point in self.points:
+            if point["errors"]["count"] and not point["total"]:
+                kinds = ", ".join(kind for kind, count in point["errors"]["kinds"].items() if count)
+                raise IoFailed(f"point {point['id']}: every I/O failed ({kinds}); see the kernel log (dmesg)")
+
     @property
     def exit_code(self) -> ExitCode:
         """What the outcome means for the caller's shell."""
         if self.error is not None:
             return self.error.exit_code
-        asked = {part.name for part in self.parts if part.plan.user_limits}
-        missed = any(
-            verdict["met"] is False
-            for point in self.points
-            if point["part"] in asked and point["purpose"] == "grid"
-            for verdict in point["limits"]
-        )
-        unanswered = any(answer["max"] is None for answer in self.answers)
-        if missed or unanswered:
-            return ExitCode.LIMIT_MISSED
-        if any(point["errors"]["count"] and not point["total"] for point in self.points):
-            self.error = IoFailed("all I/Os of a point failed")
-            return ExitCode.TARGET_FAILED
-        return ExitCode.DONE
+        return exit_code_of(self.parts, self.points, self.answers)
 
     def document(self) -> dict[str, Any]:
         """The JSON document of `--json`."""
         return run_document(self.folder)
+
+
+def exit_code_of(
+    parts: Sequence[Part], points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+) -> ExitCode:
+    """What the figures of a run that ended well mean for the caller's shell."""
+    asked = {part.name for part in parts if part.plan.user_limits}
+    missed = any(
+        verdict["met"] is False
+        for point in points
+        if point["part"] in asked and point["purpose"] == "grid"
+        for verdict in point["limits"]
+    )
+    unanswered = any(answer["max"] is None for answer in answers)
+    return ExitCode.LIMIT_MISSED if missed or unanswered else ExitCode.DONE
 
 
 def part_report(part: Part) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Plans: what to measure, how long, within which limits. Presets are plans in TOML files beside the workloads.
 
-A plan's activity may give a list for any of its keys; the plan then measures every combination. `--dry-run --json` prints
-a plan in the form `--plan` accepts.
+A plan's activity may give a list for any of its keys; the plan then measures every combination. `--dry-run --json`
+prints a plan in the form `--plan` accepts.
 """
 
 from __future__ import annotations
@@ -23,6 +23,17 @@ from assay.workloads.io import Activity, Seconds, Strict, Workload
 
 Model = TypeVar("Model", bound=BaseModel)
 
+AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
+"""First and last load of a search unless the plan says otherwise."""
+
+EXPECTED = {
+    "tuple_type": "a list is expected; in TOML, several tables are written [[...]]",
+    "dict_type": "a table is expected",
+    "model_type": "a table is expected",
+    "missing": "a value is missing",
+}
+"""What pydantic says of its own types, in the words of a plan."""
+
 PLAIN_LISTS = frozenset({"region"})
 """Keys whose value is itself a list and thus no list of levels."""
 
@@ -31,9 +42,9 @@ class Timing(Strict):
     """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
 
     warmup_s: Seconds = 2.0
-    min_s: Seconds = 5.0
-    max_s: Seconds = 30.0
-    duration_s: Seconds | None = None
+    min_s: Annotated[Seconds, Field(gt=0)] = 5.0
+    max_s: Annotated[Seconds, Field(gt=0)] = 30.0
+    duration_s: Annotated[Seconds, Field(gt=0)] | None = None
     rest_s: Seconds = 0.0
     io_timeout_s: Annotated[Seconds, Field(gt=0)] = 30.0
 
@@ -52,11 +63,22 @@ class Search(Strict):
     """How the largest load within limits is looked for; `axis` none measures the loads as given."""
 
     axis: Literal["none", "queue-depth", "rate"] = "none"
-    start: Annotated[float, Field(gt=0)] = 1.0
-    end: Annotated[float, Field(gt=0)] = 1024.0
+    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """First and last load; unless given those of `AXES`: I/Os outstanding per worker, or arrivals per second."""
     repeats: Annotated[int, Field(ge=0, le=20)] = 1
     resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
     plateau: bool = True
+
+    @property
+    def first_load(self) -> float:
+        """Where the search begins."""
+        return self.start if self.start is not None else min(AXES[self.axis][0], self.last_load)
+
+    @property
+    def last_load(self) -> float:
+        """The largest load the search tries."""
+        return self.end if self.end is not None else AXES[self.axis][1]
 
 
 class Plan(Strict):
@@ -64,7 +86,7 @@ class Plan(Strict):
 
     name: str = "custom"
     title: str = ""
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
     limits: tuple[str, ...] = ()
     user_limits: bool = False
     """Whether the limits were given by the user: missing them then changes the exit code."""
@@ -90,6 +112,9 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         for key, value in activity.items()
         if isinstance(value, list) and key not in PLAIN_LISTS
     ]
+    for index, key, value in factors:
+        if not value:
+            raise UsageError(f"activity {index + 1}: {key}: an empty list; give at least one level")
     for levels in itertools.product(*(value for _, _, value in factors)):
         chosen = [dict(activity) for activity in activities]
         for (index, key, _), level in zip(factors, levels, strict=True):
@@ -126,8 +151,9 @@ def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
             raise UsageError(f"{source}: search on {axis} and several levels of {key} exclude each other")
         if axis == "queue-depth" and workloads[0].activities[0].is_open:
             raise UsageError(f"{source}: search on queue-depth and a rate exclude each other; search on rate")
-    if plan.search.start > plan.search.end:
-        raise UsageError(f"{source}: search: start {plan.search.start:g} is above end {plan.search.end:g}")
+    if axis != "none" and plan.search.first_load > plan.search.last_load:
+        first, last = plan.search.first_load, plan.search.last_load
+        raise UsageError(f"{source}: search: start {first:g} is above end {last:g}")
     if plan.timing.duration_s is None and plan.timing.min_s > plan.timing.max_s:
         raise UsageError(f"{source}: timing: min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}")
     return plan
@@ -144,7 +170,8 @@ def read_plan(path: Path) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--plan {path}: cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"--plan {path}: cannot be read: {reason}") from None
     try:
         data = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
@@ -170,8 +197,8 @@ def read_preset(name: str) -> Plan:
     """
     if name not in preset_names():
         close = difflib.get_close_matches(name, preset_names(), n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"--preset: unknown preset {name!r}{meant} Known: {', '.join(preset_names())}")
+        meant = f", did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"--preset: unknown preset {name!r}{meant}; known: {', '.join(preset_names())}")
     text = (resources.files("assay.workloads") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
     return load_plan({"name": name, **tomllib.loads(text)}, source=f"preset {name}")
 
@@ -187,7 +214,7 @@ def _validated(model: type[Model], data: dict[str, Any], source: str) -> Model:
             assert isinstance(inner, type)
             _refuse_unknown({str(first["loc"][-1]): None}, inner, f"{source}: {first['loc'][0]}")
         where = ".".join(str(part) for part in first["loc"])
-        message = str(first["msg"]).removeprefix("Value error, ")
+        message = EXPECTED.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
         shown = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
         raise UsageError(f"{source}: {where + ': ' if where else ''}{message}{shown}") from None
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,20 +17,20 @@ from assay import _core
 from assay.analysis.limits import Limit, judge, met
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
-from assay.study.plan import Plan, Timing
+from assay.study.plan import Plan
 from assay.study.search import Axis, search
-from assay.study.session import Volume, open_session, volumes_for
+from assay.study.session import Volume, deepest_queue, open_session, takes_no_time, volumes_for
 from assay.study.steady import Steady, steady_state
+from assay.study.ticks import batches, series_rows, tick_length_s, tick_sums
 from assay.telemetry.recorder import Recorder, summarise
 from assay.workloads.io import Workload, load_facts
 
 SATURATED_CPU_SHARE = 0.95
-"""A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder: the generator limits."""
+"""A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
 SATURATED_HOST_SHARE = 0.98
 LAG_LEAST_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 SUSTAINED_SHARE = 0.98
-BATCHES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,8 @@ class Runner:
     show: Callable[[Progress], None]
     done: Callable[[dict[str, Any]], None]
     finished: dict[str, dict[str, Any]]
+    numbers: Iterator[int]
+    """Numbers of new points; those of a run that goes on have others."""
     keeps_interrupted: bool = False
     points: list[dict[str, Any]] = field(default_factory=list)
 
@@ -81,11 +83,13 @@ class Runner:
         first = workload.activities[0]
         workers = first.workers * len(volumes_for(first, self.volumes))
         outstanding = settings.axis == "queue-depth"
+        end = min(settings.last_load, float(deepest_queue(first))) if outstanding else settings.last_load
+        start = settings.first_load if outstanding else first.rate or settings.first_load
         axis = Axis(
             name="outstanding" if outstanding else "rate",
             # The axis counts outstanding I/Os per worker; answers count them in total.
-            start=settings.start if outstanding else first.rate or max(settings.start, 100.0),
-            end=settings.end if outstanding else max(settings.end, 10e6),
+            start=min(start, end),
+            end=end,
             whole=outstanding,
             resolution_share=settings.resolution_share,
             stops_at_plateau=settings.plateau,
@@ -158,7 +162,7 @@ class Runner:
             raise Interrupted("interrupted")
         self._rest()
         measurement = Measurement(self, workload, repeat)
-        point_id = f"p{len(self.finished) + 1:04d}"
+        point_id = f"p{next(self.numbers):04d}"
         try:
             measured = measurement.run()
         finally:
@@ -336,6 +340,7 @@ class Measurement:
             saturated = lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
         else:
             saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
+            saturated = saturated or all(takes_no_time(volume) for volume in self.runner.volumes)
         steady = {
             "reached": self.steady.reached,
             "window_s": seconds,
@@ -392,92 +397,6 @@ class Measurement:
             "oldest_unfinished_ns": detail.get("oldest_unfinished_ns", 0),
             "sustained": iops >= first.rate - slack,
         }
-
-
-def tick_length_s(timing: Timing) -> float:
-    """Length of a tick: a second on long points, shorter where that would leave too few to judge by."""
-    shortest = timing.duration_s or timing.min_s
-    if shortest >= 20:
-        return 1.0 if shortest <= 250 else max(1.0, round(shortest / 250))
-    return 0.25 if shortest >= 3 else 0.1
-
-
-def tick_sums(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int) -> list[dict[str, float]]:
-    """Counts and summed latencies of all groups per tick; ticks in which nothing ended are there with zeros."""
-    sums = [{"count": 0.0, "latency_ns": 0.0} for _ in range(max(to_tick - from_tick, 0))]
-    for tick in ticks:
-        if from_tick <= tick["tick"] < to_tick:
-            total = sums[tick["tick"] - from_tick]
-            for side in (tick["read"], tick["write"]):
-                total["count"] += side["count"]
-                total["latency_ns"] += side["count"] * (side["mean_ns"] or 0.0)
-    return sums
-
-
-def batches(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int, interval_s: float) -> dict[str, Any]:
-    """Means over at most `BATCHES` equal parts of the window, from which intervals are computed."""
-    ticks_each = max((to_tick - from_tick) // BATCHES, 1)
-    count = (to_tick - from_tick) // ticks_each
-    seconds = ticks_each * interval_s
-    table: dict[str, Any] = {"seconds": seconds}
-    for direction in ("read", "write", "total"):
-        counts, sums = [0.0] * count, [0.0] * count
-        for tick in ticks:
-            batch = (tick["tick"] - from_tick) // ticks_each
-            if from_tick <= tick["tick"] and batch < count:
-                for side in ("read", "write") if direction == "total" else (direction,):
-                    counts[batch] += tick[side]["count"]
-                    sums[batch] += tick[side]["count"] * (tick[side]["mean_ns"] or 0.0)
-        table[direction] = {
-            "iops": [value / seconds for value in counts],
-            "latency_mean_ns": [total / value if value else None for total, value in zip(sums, counts, strict=True)],
-        }
-    return table
-
-
-def series_rows(
-    ticks: Sequence[Mapping[str, Any]],
-    started_ns: int,
-    interval_s: float,
-    workload: Workload,
-    volumes: Sequence[Volume],
-) -> list[dict[str, Any]]:
-    """Rows of the series schema for what the workload did, tick by tick."""
-    import socket
-
-    host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
-    several = len(workload.activities) > 1
-    rows = []
-    for tick in ticks:
-        activity = workload.activities[tick["activity"]]
-        name = volumes[tick["volume"]].name
-        common = {
-            "t_ns": started_ns + (tick["tick"] + 1) * interval_ns,
-            "clock": "wall",
-            "interval_ns": interval_ns,
-            "tier": "client",
-            "host": host,
-            "source": "assay",
-            "entity": f"{name}/{activity.name}" if several else name,
-            "role": activity.role,
-        }
-        rows += [{**common, **reading} for reading in _tick_readings(tick)]
-    return rows
-
-
-def _tick_readings(tick: Mapping[str, Any]) -> list[dict[str, Any]]:
-    readings = []
-    for direction in ("read", "write"):
-        side = tick[direction]
-        readings.append({"metric": f"{direction}_ios_count", "kind": "delta", "value": float(side["count"])})
-        readings.append({"metric": f"{direction}_bytes", "kind": "delta", "value": float(side["bytes"])})
-        readings += [
-            {"metric": f"{direction}_latency_{name}", "kind": "gauge", "value": float(side[name])}
-            for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns")
-            if side[name] is not None
-        ]
-    readings.append({"metric": "error_count", "kind": "delta", "value": float(tick["error_count"])})
-    return readings
 
 
 def describe_load(load: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Finding the largest load whose point meets the limits.
 
-One search serves every axis: outstanding I/Os, rate, and later users, streams, members. It goes upward from low load, so
-that a slow device is never flooded, keeps every point as the curve, narrows the bracket between the largest load that
-passes and the smallest that fails, and repeats both ends before it answers.
+One search serves every axis: outstanding I/Os, rate, and later users, streams, members. It goes upward from low load,
+so that a slow device is never flooded, keeps every point as the curve, narrows the bracket between the largest load
+that passes and the smallest that fails, and repeats both ends before it answers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from assay import _core
 from assay.errors import UsageError
 from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes, parse_bytes, parse_duration
-from assay.workloads.io import Activity, Workload, parse_skew
+from assay.workloads.io import DEEPEST_QUEUE, Activity, Workload, parse_skew
 
 BUFFERS_MOST_BYTES = 1 << 30
 """Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""
@@ -30,6 +30,11 @@ class Volume:
     def name(self) -> str:
         """Short name, unique in the target."""
         return self.spec.name
+
+
+def takes_no_time(volume: Volume) -> bool:
+    """Whether the volume answers at once, so that what is measured on it is the load generator alone."""
+    return volume.spec.kind == "null" and not {"latency", "stall"} & volume.spec.options.keys()
 
 
 ROLE_REGIONS = {"data": (0.0, 0.7), "tempdb": (0.7, 0.9), "log": (0.9, 1.0)}
@@ -64,6 +69,23 @@ def open_session(
         "io_timeout_ns": round(io_timeout_s * 1e9),
     }
     return _core.Session(json.dumps(plan))
+
+
+def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
+    """Refuse a workload that does not fit the volumes, before anything is written to them.
+
+    Raises
+    ------
+    UsageError
+        A block does not fit the sector, the region or the memory.
+    """
+    for activity in workload.activities:
+        _activity_plan(activity, workload, volumes, None)
+
+
+def deepest_queue(activity: Activity) -> int:
+    """Most I/Os a worker can have outstanding."""
+    return max(min(DEEPEST_QUEUE, BUFFERS_MOST_BYTES // (2 * activity.largest_block_bytes)), 1)
 
 
 def volumes_for(activity: Activity, volumes: Sequence[Volume]) -> list[int]:
@@ -128,6 +150,8 @@ def _activity_plan(
     for block in activity.blocks:
         if block % sector_bytes:
             raise UsageError(f"--block: {block} bytes is not a multiple of the sector of {sector_bytes} bytes")
+    if align_bytes % sector_bytes:
+        raise UsageError(f"--align: {align_bytes} bytes is not a multiple of the sector of {sector_bytes} bytes")
     if end_bytes - start_bytes < largest:
         raise UsageError(
             f"{volumes[positions[0]].name}: {format_bytes(end_bytes - start_bytes)} is smaller than a block of"

@@ -1,8 +1,9 @@
 """When a point has been measured long enough.
 
 The series of ticks is steady when a straight line through the window neither rises nor falls by more than `SLOPE_SHARE`
-of the mean over the window (SNIA Solid State Storage Performance Test Specification 2.0.2: 10 %), and the 95 % confidence
-interval of the mean, widened for the correlation of neighbouring ticks, is at most `HALF_WIDTH_SHARE` to either side.
+of the mean over the window (SNIA Solid State Storage Performance Test Specification 2.0.2: 10 %), and the 95 %
+confidence interval of the mean, widened for the correlation of neighbouring ticks, is at most
+`HALF_WIDTH_SHARE` to either side.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import _core
-from assay.errors import Interrupted, IoFailed, NotAnswering, OutOfSpace, UsageError
+from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, UsageError
 from assay.study.session import Volume, open_session
+from assay.targets.answering import answer_within
 from assay.targets.host import memory_bytes, volume_facts
 from assay.targets.ownership import claim, create, release
 from assay.targets.safety import Examined, check_space, examine
@@ -30,6 +31,8 @@ SIZE_LEAST_BYTES = 16 << 20
 """A new file takes a tenth of the free space, 10 GiB at most, unless `--size` says otherwise."""
 
 LAYOUT_BLOCK_BYTES = 1 << 20
+RESERVED_LEAST_BYTES_PER_S = 20e6
+"""A file system that reserves space slower than this is taken for one that does not answer."""
 LAYOUT_DEPTH = 8
 
 Progress = Callable[[str, float, float], None]
@@ -158,14 +161,14 @@ def _size_of(volume: Examined, target: Target, size_most_bytes: int) -> int:
     elif spec.size_bytes is not None:
         size_bytes = spec.size_bytes
     elif volume.size_bytes:
-        return volume.size_bytes // 512 * 512
+        size_bytes = volume.size_bytes
     else:
         free_bytes = volume.free_bytes or 0
         size_bytes = max(min(int(free_bytes * FREE_SHARE_DEFAULT), size_most_bytes), SIZE_LEAST_BYTES)
         size_bytes = size_bytes >> 20 << 20
-    unit = 4096 if size_bytes >= 4096 else 512
     if size_bytes < 512:
-        raise UsageError(f"--size: {size_bytes} bytes is smaller than a sector; give at least 512")
+        raise UsageError(f"{spec.path}: {size_bytes} bytes are smaller than a sector; give --size, at least 512")
+    unit = 4096 if size_bytes >= 4096 and size_bytes != volume.size_bytes else 512
     if spec.kind == "device" and volume.size_bytes is not None and size_bytes > volume.size_bytes:
         raise UsageError(f"--size: {format_bytes(size_bytes)} is more than {spec.path} has")
     return size_bytes // unit * unit
@@ -199,6 +202,7 @@ def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, 
         # A file on a device that does not answer cannot be removed without waiting for it, too.
         if not isinstance(error, NotAnswering):
             discard_created(target.created)
+            _restore_sizes(target)
         raise
 
 
@@ -210,14 +214,23 @@ def discard_created(created: Iterable[Examined]) -> None:
                 release(volume.path)
 
 
-def _lay_out_one(
-    volume: Examined, target: Target, io_timeout_s: float, interrupt: threading.Event, progress: Progress
-) -> None:
-    path, size_bytes = volume.path, target.sizes[volume.spec.name]
+def _restore_sizes(target: Target) -> None:
+    """Cut files that were there before back to the size they had: what lies beyond was written by this layout alone."""
+    for volume in target.to_lay_out:
+        path, size_bytes = volume.path, volume.size_bytes
+        if volume.exists and path is not None and size_bytes is not None:
+            with suppress(OSError, AssayError):
+                if os.stat(path).st_size > size_bytes:
+                    os.truncate(path, size_bytes)
+                    # Where the mark is a sidecar, it holds the size.
+                    claim(path)
+
+
+def _allocate(volume: Examined, size_bytes: int) -> None:
+    path = volume.path
     assert path is not None
     if not volume.exists:
         create(path)
-        target.created.append(volume)
     ours = volume.created_by_assay or not volume.exists
     if ours or volume.is_empty:
         claim(path)
@@ -225,6 +238,18 @@ def _lay_out_one(
     _core.allocate(path, max(size_bytes, volume.size_bytes or 0))
     if ours:
         claim(path)
+
+
+def _lay_out_one(
+    volume: Examined, target: Target, io_timeout_s: float, interrupt: threading.Event, progress: Progress
+) -> None:
+    path, size_bytes = volume.path, target.sizes[volume.spec.name]
+    assert path is not None
+    if not volume.exists:
+        target.created.append(volume)
+    # Some file systems write zeros to reserve space, so a large file may take longer than one I/O.
+    longest_s = io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
+    answer_within(longest_s, lambda: _allocate(volume, size_bytes), what=str(path))
     spec = replace(volume.spec, path=path)
     written = Volume(
         spec=spec,

@@ -2,31 +2,71 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from assay.errors import UsageError
 from assay.units import format_bytes, parse_bytes, parse_duration, parse_share
 
+
+def _named_by_key(parse: Callable[[Any], float]) -> BeforeValidator:
+    """A reader of quantities whose error leaves it to pydantic to name the key."""
+
+    def read(value: Any) -> float:
+        try:
+            return parse(value)
+        except UsageError as error:
+            raise ValueError(str(error).partition(": ")[2]) from None
+
+    return BeforeValidator(read)
+
+
 Role = Literal["data", "log", "tempdb"]
-Bytes = Annotated[int, BeforeValidator(lambda value: parse_bytes(value, what="bytes")), Field(ge=0)]
-Share = Annotated[float, BeforeValidator(lambda value: parse_share(value)), Field(ge=0, le=1)]
-Seconds = Annotated[float, BeforeValidator(lambda value: parse_duration(value) / 1e9), Field(ge=0)]
+Bytes = Annotated[int, _named_by_key(parse_bytes), Field(gt=0, lt=1 << 60)]
+Share = Annotated[float, _named_by_key(parse_share), Field(ge=0, le=1)]
+Seconds = Annotated[float, _named_by_key(lambda value: parse_duration(value) / 1e9), Field(ge=0, le=366 * 86400)]
 """Seconds from a duration with a unit, or from a bare number of seconds."""
+
+DEEPEST_QUEUE = 4096
+"""Most I/Os a worker may have outstanding."""
 
 DEFAULT_OPEN_DEPTH = 256
 """Most I/Os an open-loop worker has outstanding unless the plan says otherwise."""
 
 
-def _block_mix(value: Any) -> Any:
+def _block_mix(value: Any) -> int | dict[str, float]:
     """`8K` or a mix `{8K = 80, 64K = 20}`; the text form of a mix is `8K:80+64K:20`."""
     if isinstance(value, str) and ":" in value:
-        parts = [part.split(":", 1) for part in value.split("+")]
-        return {str(parse_bytes(size, what="block_bytes")): float(weight) for size, weight in parts}
+        value = dict(part.partition(":")[::2] for part in value.split("+"))
     if isinstance(value, dict):
-        return {str(parse_bytes(size, what="block_bytes")): float(weight) for size, weight in value.items()}
-    return parse_bytes(value, what="block_bytes")
+        if not value:
+            raise ValueError("a mix of no blocks; write it as {8K = 80, 64K = 20}")
+        return {str(_block(size)): _weight(weight) for size, weight in value.items()}
+    return _block(value)
+
+
+def _block(value: Any) -> int:
+    try:
+        size_bytes = parse_bytes(value, what="block")
+    except UsageError as error:
+        raise ValueError(str(error).partition(": ")[2]) from None
+    if not 0 < size_bytes < 1 << 30:
+        raise ValueError(f"{value!r} is no block size; accepted: a multiple of the sector, below 1 GiB")
+    return size_bytes
+
+
+def _weight(value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise ValueError(f"{value!r} is no weight of a mix; accepted: a number above 0")
+    return weight
 
 
 class Strict(BaseModel):
@@ -41,7 +81,7 @@ class Access(Strict):
     block_bytes: Annotated[int | dict[str, float], BeforeValidator(_block_mix)] = 8192
     read_share: Share = 1.0
     random_share: Share = 1.0
-    skew: Annotated[str, Field(pattern=r"^(uniform|zipf:[0-9.]+|hot:[0-9.]+/[0-9.]+)$")] = "uniform"
+    skew: Annotated[str, AfterValidator(lambda skew: parse_skew(skew) and skew)] = "uniform"
     streams: Annotated[int, Field(ge=1, le=4096)] = 1
     align_bytes: Bytes | None = None
     stride_bytes: Bytes | None = None
@@ -73,8 +113,8 @@ class Activity(Access):
     volume: str | None = None
     """Name of the one volume to use, instead of all of the role."""
     workers: Annotated[int, Field(ge=1, le=1024)] = 1
-    queue_depth: Annotated[int, Field(ge=1, le=4096)] | None = None
-    rate: Annotated[float, Field(gt=0)] | None = None
+    queue_depth: Annotated[int, Field(ge=1, le=DEEPEST_QUEUE)] | None = None
+    rate: Annotated[float, Field(gt=0, le=1e9)] | None = None
     arrivals: Literal["constant", "poisson"] = "constant"
     burst_interval_s: Seconds | None = None
     burst_bytes: Bytes | None = None
@@ -175,10 +215,18 @@ def load_facts(activity: Activity, volumes: int) -> dict[str, Any]:
 
 
 def parse_skew(skew: str) -> dict[str, Any]:
-    """The generator's form of `uniform`, `zipf:THETA`, `hot:ACCESS/SPACE`."""
+    """The generator's form of `uniform`, `zipf:THETA`, `hot:ACCESS/SPACE`.
+
+    Raises
+    ------
+    ValueError
+        It is none of these, or a number is out of range.
+    """
+    number = r"([0-9]*\.?[0-9]+)"
     if skew == "uniform":
         return {"kind": "uniform"}
-    if match := re.fullmatch(r"zipf:([0-9.]+)", skew):
+    if (match := re.fullmatch(f"zipf:{number}", skew)) and 0 < float(match[1]) < 100:
         return {"kind": "zipf", "theta": float(match[1])}
-    access_share, space_share = skew.removeprefix("hot:").split("/")
-    return {"kind": "hot", "access_share": float(access_share), "space_share": float(space_share)}
+    if (match := re.fullmatch(f"hot:{number}/{number}", skew)) and float(match[1]) <= 1 and 0 < float(match[2]) <= 1:
+        return {"kind": "hot", "access_share": float(match[1]), "space_share": float(match[2])}
+    raise ValueError(f"{skew!r}; accepted: uniform, zipf:THETA as in zipf:0.99, hot:ACCESS/SPACE as in hot:0.8/0.2")

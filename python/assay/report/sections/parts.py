@@ -140,7 +140,7 @@ def _log(facts: RunFacts) -> list[Block]:
 
 
 def _database(facts: RunFacts) -> list[Block]:
-    points = [point for point in facts.points if point.get("activities")]
+    points = [point for point in facts.points if len(point.get("activities") or ()) > 1]
     blocks: list[Block] = []
     for point in points[:3]:  # repeats add pages, not insight; every point stands in the table of points
         blocks += _activities(point)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from assay.analysis.notices import notices_of
 from assay.report.document import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
 from assay.report.source import Record, RunFacts
 from assay.report.text import (
     DASH,
     NOT_MEASURED,
     block_bytes_of,
-    id_range,
     latency_of,
     shorten,
     value_text,
@@ -161,7 +161,7 @@ def _best_scan(facts: RunFacts) -> str | None:
 
 def run_notices(facts: RunFacts) -> list[Notice]:
     """Everything that qualifies the figures, worst first."""
-    found = [*_status_notices(facts), *_point_notices(facts), *_given_notices(facts), *_target_notices(facts)]
+    found = [*_status_notices(facts), *_figure_notices(facts)]
     return sorted(found, key=lambda notice: ("bad", "warn", "plain").index(notice.tone))
 
 
@@ -185,69 +185,13 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
     return notices
 
 
-def _point_notices(facts: RunFacts) -> list[Notice]:
-    notices = []
-    kinds: Counter[str] = Counter()
-    failing, saturated, unsteady, hung, behind = [], [], [], [], []
-    for point in facts.points:
-        errors = point.get("errors") or {}
-        if errors.get("count"):
-            failing.append(point.get("id"))
-            kinds.update({str(kind): int(count) for kind, count in (errors.get("kinds") or {}).items() if count})
-        if (point.get("generator") or {}).get("saturated"):
-            saturated.append(point.get("id"))
-        if (point.get("steady") or {}).get("reached") is False:
-            unsteady.append(point.get("id"))
-        if point.get("ended_by") == "not-answering":
-            hung.append(point.get("id"))
-        if (point.get("offered") or {}).get("sustained") is False:
-            behind.append(point.get("id"))
-    if hung:
-        notices.append(Notice(f"The target stopped answering in {id_range(hung)}.", "bad"))
-    if failing:
-        listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
-        notices.append(Notice(f"I/O errors in {id_range(failing)}: {listed}.", "bad"))
-    if saturated:
-        notices.append(
-            Notice(
-                f"The load generator was the bottleneck in {id_range(saturated)}: these say nothing about the storage."
-            )
-        )
-    if behind:
-        notices.append(Notice(f"The offered rate was not sustained in {id_range(behind)}."))
-    if unsteady:
-        share = f"{len(unsteady)} of {len(facts.points)} points"
-        notices.append(Notice(f"{share} did not reach a steady state before their time was up: {id_range(unsteady)}."))
-    return notices
-
-
-def _target_notices(facts: RunFacts) -> list[Notice]:
-    target = facts.manifest.get("target") or {}
-    notices = []
-    states: dict[str, list[Record]] = {}
-    for volume in target.get("volumes") or []:
-        states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
-    meanings = {
-        "fresh": "fresh: written once before reading; flash that has been written over for hours can be slower",
-        "preconditioned": "preconditioned before measuring",
-        "unknown": "in a state Assay did not make and does not know",
-    }
-    for state, volumes in states.items():
-        size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))
-        laid = format_bytes(sum(volume.get("bytes_laid_out") or 0 for volume in volumes))
-        names = ", ".join(shorten(str(volume.get("name") or DASH), 40) for volume in volumes[:4])
-        more = f" and {len(volumes) - 4} more" if len(volumes) > 4 else ""
-        text = f"Measured on {size} ({names}{more}), {laid} of it laid out with data by Assay"
-        notices.append(Notice(f"{text}; {meanings.get(state, state)}.", "plain"))
-    if target.get("cache_notice"):
-        notices.append(Notice(sentence(str(target["cache_notice"])), "plain"))
-    return notices
-
-
-def _given_notices(facts: RunFacts) -> list[Notice]:
-    said = str((facts.manifest.get("target") or {}).get("cache_notice") or "")
-    given = [str(text) for text in facts.manifest.get("notices") or []]
-    return [Notice(sentence(text), "warn") for text in dict.fromkeys(given) if text and text != said]
+def _figure_notices(facts: RunFacts) -> list[Notice]:
+    """What follows from the figures, and what the run itself had to say; a text that is both is said once."""
+    derived = notices_of(facts.points, facts.manifest.get("target") or {})
+    tones = {note.text: note.tone for note in derived}
+    error = str(facts.manifest.get("error") or "")
+    given = [str(text) for text in facts.manifest.get("notices") or [] if text and str(text) != error]
+    return [Notice(sentence(text), tones.get(text, "warn")) for text in dict.fromkeys([*tones, *given])]
 
 
 def sentence(text: str) -> str:

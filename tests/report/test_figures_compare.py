@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.analysis.compare import METRICS, Comparison, Difference
-from assay.analysis.compare_figure import POINTS_MAX, compare_figure
+from assay.report.figures_compare import POINTS_MAX, compare_figure
 from assay.report.palette import COLOURS
 
 

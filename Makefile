@@ -1,0 +1,81 @@
+# Targets with a `##` text are listed by `make help`. Set-up happens by itself, once; see packaging/set-up.sh.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# The extension module links no libpython, so its crate is tested from Python and left out here.
+RUST_TESTED := --workspace --exclude assay-python
+
+# Stamps: each is newer than everything its step was made from.
+SET_UP := .venv/.assay-set-up
+SET_UP_DEV := .venv/.assay-set-up-dev
+BUILT := .venv/.assay-built
+
+export CARGO_TERM_PROGRESS_WHEN := never
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: help set-up build assess test test-packaging lint fmt bench bundle clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+set-up: $(SET_UP_DEV) ## check this machine, make .venv and install all tools for development
+
+build: $(BUILT) ## compile the load generator (release) and install assay into .venv
+
+assess: $(BUILT) ## examine the storage under ./assay-data in about two minutes, and write the report
+	@mkdir -p assay-data
+	@echo "examining the storage under ./assay-data: writes and reads one file there, keeps it for the next time"
+	@status=0; $(BIN)/assay assess ./assay-data --quick || status=$$?; \
+	if [ $$status -gt 1 ]; then exit $$status; fi # 1 is an answer, too: the storage misses a limit
+
+test: $(BUILT) $(SET_UP_DEV) ## run all tests: Rust, Python, examples in docstrings
+	cargo test --locked $(RUST_TESTED)
+	$(BIN)/python -m pytest
+
+test-packaging: $(BUILT) $(SET_UP_DEV) ## run the slow tests: wheel, pip install, bundle without index, commands of the README
+	$(BIN)/python -m pytest -m packaging --timeout 1800
+
+lint: $(BUILT) $(SET_UP_DEV) ## check formatting, lints and types: rustfmt, clippy, ruff, mypy, stubtest
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+	{ echo "lint: adding rustfmt and clippy to the Rust toolchain"; rustup component add rustfmt clippy; }
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest assay._core
+
+fmt: $(SET_UP_DEV) ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(BUILT) $(SET_UP_DEV) ## compare with fio on this machine and keep the output under benches/results
+	$(BIN)/python benches/generator.py
+
+bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
+	$(BIN)/python packaging/bundle.py
+
+clean: ## remove what was built; keeps .venv, ./assay-data and ./assay-results
+	rm -rf target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(BUILT)
+	find python tests benches packaging -name __pycache__ -prune -exec rm -rf {} +
+
+$(SET_UP): pyproject.toml packaging/set-up.sh
+	@packaging/set-up.sh
+	@touch $@
+
+$(SET_UP_DEV): $(SET_UP)
+	@packaging/set-up.sh dev
+	@touch $@
+
+# `maturin develop` installs assay editable, with its dependencies: only a change of Rust or of pyproject.toml needs it.
+$(BUILT): $(SET_UP) $(RUST_SOURCES)
+	@echo "building assay (release) and installing it with its dependencies into .venv"
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@

@@ -1,0 +1,110 @@
+"""Measuring from Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.results.load import Run, load
+from assay.study.execute import Execution, Part, new_folder
+from assay.study.plan import Plan, load_plan, read_preset
+from assay.study.request import Request
+from assay.study.runner import Progress
+
+
+class _Silent:
+    """A display that shows nothing."""
+
+    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None: ...
+    def point(self, progress: Progress) -> None: ...
+    def phase(self, text: str) -> None: ...
+    def point_done(self, point: dict[str, Any]) -> None: ...
+
+
+def profile(
+    *paths: str | Path,
+    preset: str | None = None,
+    plan: dict[str, Any] | Plan | None = None,
+    size: str | int | None = None,
+    overwrite: Sequence[str] = (),
+    output: str | Path = "assay-results",
+    report: bool = False,
+    **activity: Any,
+) -> Run:
+    """Find how much load files or devices hold within limits, as `assay profile` does.
+
+    Parameters
+    ----------
+    *paths
+        Files, folders, devices, or `null:`.
+    preset
+        Name of a preset; `oltp` unless a plan or an activity is given.
+    plan
+        A plan, or a dictionary in the form of a plan file.
+    size
+        Size of each file: `"10G"` or bytes.
+    overwrite
+        Existing files or devices that may be written to.
+    output
+        Where the run folder is made.
+    report
+        Whether to write report.html and report.pdf.
+    **activity
+        Keys of one activity (`block_bytes`, `read_share`, `queue_depth`, ...), lists for several levels.
+
+    Returns
+    -------
+    Run
+        The finished run; `points`, `answers` and `series` are polars frames.
+
+    Raises
+    ------
+    AssayError
+        What the command line would report; what was measured until then is in the run folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> timing = {"warmup_s": 0.1, "duration_s": 0.3}
+    >>> plan = {"timing": timing, "activity": [{"queue_depth": [1, 2]}]}
+    >>> run = profile("null:?latency=1ms", plan=plan, output=folder)
+    >>> run.points["queue_depth"].to_list()
+    [1, 2]
+    """
+    chosen = _plan(preset, plan, activity)
+    parts = [Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)]
+    request = Request(
+        paths=[str(path) for path in paths],
+        size=str(size) if size is not None else chosen.size,
+        overwrite=list(overwrite),
+    )
+    target = request.choose(parts)
+    with new_folder(Path(output), "profile", ["profile", *request.paths], request.to_dict(), parts) as folder:
+        execution = Execution(
+            verb="profile",
+            folder=folder,
+            target=target,
+            parts=parts,
+            display=_Silent(),
+            interrupt=threading.Event(),
+            with_report=report,
+        )
+        execution.run()
+        if execution.error is not None:
+            raise execution.error
+        return load(folder.path)
+
+
+def _plan(preset: str | None, plan: dict[str, Any] | Plan | None, activity: dict[str, Any]) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    if plan is not None:
+        return load_plan(plan, source="plan")
+    if activity and preset is None:
+        return load_plan({"activity": [activity]}, source="activity")
+    base = read_preset(preset or "oltp").model_dump(mode="json", exclude_unset=True)
+    base["activity"] = [{**base["activity"][0], **activity}, *base["activity"][1:]]
+    return load_plan(base, source=f"preset {preset or 'oltp'}")

@@ -1,0 +1,61 @@
+"""The page of a comparison: sentence, figure, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.analysis.compare import COLUMNS, Comparison, run_letter
+from assay.report.document import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
+from assay.report.figures_compare import compare_figure
+from assay.report.html import html_report
+from assay.report.render import render_figures
+from assay.report.write import replace_file
+
+NUMBERS = frozenset({"A", "other", "difference"})
+
+
+def write_comparison(comparison: Comparison, runs: Sequence[str], path: Path) -> None:
+    """Write a self-contained page.
+
+    Raises
+    ------
+    OpenFailed, OutOfSpace
+        The page cannot be written.
+    """
+    document = comparison_document(comparison, runs)
+    replace_file(path, html_report(document, render_figures(document)).encode())
+
+
+def comparison_document(comparison: Comparison, runs: Sequence[str]) -> Document:
+    """The document of a comparison."""
+    names = [(run_letter(index), run) for index, run in enumerate(runs)]
+    summary = Section(
+        name="summary",
+        title="What changed",
+        blocks=[Paragraph(comparison.sentence, strong=True), Facts("runs", names)],
+    )
+    if comparison.unmatched:
+        notices = [Notice(f"not compared: {line}") for line in comparison.unmatched]
+        summary.blocks.append(Notices(notices))
+    sections = [summary]
+    if any(row.relative is not None for row in comparison.differences):
+        figure = Figure(
+            name="differences",
+            caption="Relative differences with their 95 % intervals; the grey band is too small to matter.",
+            alternative=comparison.sentence,
+            chart=compare_figure(comparison),
+        )
+        sections.append(Section(name="figure", title="Differences", blocks=[figure]))
+    answers = _table("answers", "Largest load within limits", comparison.answer_rows())
+    points = _table("points", "Points that both runs have", comparison.rows())
+    blocks = [table for table in (answers, points) if table.rows]
+    if blocks:
+        sections.append(Section(name="tables", title="Every figure", blocks=[*blocks], wide=True))
+    title = f"Comparison: {' and '.join(letter for letter, _ in names)}"
+    return Document(title=title, facts_line=" · ".join(runs), sections=sections, footer="Assay")
+
+
+def _table(name: str, caption: str, rows: Sequence[Sequence[str]]) -> Table:
+    columns = [Column(title, number=title in NUMBERS) for title in COLUMNS]
+    return Table(name, caption, columns, [[Cell(text) for text in row] for row in rows], dense=True)
