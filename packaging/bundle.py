@@ -1,8 +1,8 @@
 """Writes dist/assay-VERSION-ARCH.tar.gz: Assay and all it needs, to be installed where there is no package index.
 
-Assay's wheel is linked by zig against the glibc of `GLIBC`, and of the dependencies only wheels are taken that run there,
-so that the bundle installs on systems older than the one it was made on. They are those of the Python that runs this
-file; `PYTHON_VERSION` of another one can be given, such as 3.12.
+Assay's wheel is linked by zig against the glibc of `GLIBC`, and of the dependencies only wheels are taken that run
+there, so that the bundle installs on systems older than the one it was made on. They are those of the Python that runs
+this file, or of `--python-version`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ ENTRY_TIME_S = 1_767_225_600
 def main() -> None:
     """Build the archive and print its path."""
     parser = argparse.ArgumentParser(description="Write dist/assay-VERSION-ARCH.tar.gz.")
-    parser.add_argument("--python-version", default="{}.{}".format(*sys.version_info), help="Python it is for (this one)")
+    parser.add_argument(
+        "--python-version", default="{}.{}".format(*sys.version_info), help="Python it is for (this one)"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the archive")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="assay-bundle-") as work:

@@ -91,9 +91,9 @@ impl Queue for NullQueue {
             completions.extend(self.at_once.drain(..).map(|(tag, result)| Completion { tag, result, at_ns }));
             return Ok(());
         }
+        let mut found = 0;
         loop {
             let now_ns = self.clock.now_ns();
-            let mut found = 0;
             while let Some(&Reverse((due_ns, tag, result))) = self.due.peek() {
                 if due_ns > now_ns {
                     break;

@@ -1,5 +1,6 @@
 use std::{
-    mem,
+    fs::File,
+    panic::{self, AssertUnwindSafe},
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -11,16 +12,24 @@ use std::{
 };
 
 use assay_load::{
-    Activity, BurstGate, Collector, Exchange, GroupKey, Outcome, Queue, QueueError, Worker, WorkerPlan, run_worker,
+    Activity, BurstGate, Collector, Exchange, GroupKey, LoadError, Outcome, Queue, QueueError, Worker, WorkerPlan,
+    run_worker,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{BufferPool, DeviceError, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue, VolumeFile};
+use crate::{
+    BufferPool, DeviceError, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue, VolumeFile, file::claim,
+};
 
 /// Intervals a worker can be ahead of the collector before they grow longer.
 const SPARE_INTERVALS: usize = 8;
 /// How long the workers' own watch may take before the session's watch steps in.
 const WATCH_MARGIN_NS: u64 = 3_000_000_000;
+/// Shorter ticks would cost more than the I/O they count; longer ones would notice a silent device too late.
+const INTERVALS_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_000;
+/// A worker is a thread, and a server of a null device a place in memory: more are a mistake.
+const WORKERS_MOST: usize = 4096;
+const SERVERS_MOST: u32 = 65_536;
 
 /// What a volume is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +111,11 @@ pub struct Session {
     workers_count: usize,
     interval_ns: u64,
     io_timeout_ns: u64,
+    /// When a tick last became complete, and when that was last looked at.
+    heard_ns: u64,
+    polled_ns: u64,
+    /// Block devices are this session's alone until its workers have ended.
+    claims: Vec<File>,
 }
 
 impl Session {
@@ -110,6 +124,7 @@ impl Session {
     /// # Errors
     /// Whatever keeps a worker from starting; the others are not started then.
     pub fn start(plan: &SessionPlan) -> Result<Self, DeviceError> {
+        validate(plan)?;
         let uring = match plan.backend {
             Backend::Threads => None,
             Backend::IoUring => Some(UringQueue::available()?),
@@ -121,17 +136,19 @@ impl Session {
         }
         let engine = Arc::new(Mutex::new(engine));
         let stop = Arc::new(AtomicBool::new(false));
-        let (sources, workers) = plan_workers(plan, &stop)?;
+        let (sources, workers) = plan_workers(plan, &stop);
         let (ready_sender, ready) = mpsc::channel();
         let (end_sender, ends) = mpsc::channel();
         let mut starts = Vec::new();
         let workers_count = workers.len();
+        let mut claimed = vec![false; plan.volumes.len()];
         for (volume, worker_plan) in workers {
             let (start_sender, start) = mpsc::channel::<SessionClock>();
             starts.push(start_sender);
             let host = Host {
                 volume: plan.volumes[volume].clone(),
                 plan: worker_plan,
+                claims: !std::mem::replace(&mut claimed[volume], true),
                 uring: uring.is_some(),
                 engine: Arc::clone(&engine),
             };
@@ -142,10 +159,11 @@ impl Session {
                 .map_err(|source| DeviceError::Io { what: "starting a worker".into(), source })?;
         }
         let open_timeout = Duration::from_nanos(plan.io_timeout_ns);
+        let mut claims = Vec::new();
         for _ in 0..workers_count {
-            ready.recv_timeout(open_timeout).map_err(|_| {
+            claims.extend(ready.recv_timeout(open_timeout).map_err(|_| {
                 DeviceError::NotAnswering(format!("opening the volumes took longer than {} s", open_timeout.as_secs()))
-            })??;
+            })??);
         }
         let clock = SessionClock::start();
         for start in starts {
@@ -165,6 +183,9 @@ impl Session {
             workers_count,
             interval_ns: plan.interval_ns,
             io_timeout_ns: plan.io_timeout_ns,
+            heard_ns: 0,
+            polled_ns: 0,
+            claims,
         })
     }
 
@@ -173,8 +194,21 @@ impl Session {
         while let Ok(end) = self.ends.try_recv() {
             self.note_end(end);
         }
-        self.collector.collect();
+        self.collect();
         self.status()
+    }
+
+    fn collect(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let unwatched_ns = now_ns - self.polled_ns;
+        let before = self.collector.complete_ticks();
+        if self.collector.collect() > before {
+            self.heard_ns = now_ns;
+        } else if unwatched_ns > WATCH_MARGIN_NS {
+            // Whoever polls this late, perhaps because the whole process was suspended, cannot say who was silent.
+            self.heard_ns += unwatched_ns;
+        }
+        self.polled_ns = now_ns;
     }
 
     /// Tells the workers to stop issuing; what is outstanding still completes.
@@ -187,7 +221,7 @@ impl Session {
         self.stop();
         let deadline = Instant::now() + timeout;
         while self.running > 0 && self.trouble.is_none() {
-            self.collector.collect();
+            self.collect();
             let left = deadline.saturating_duration_since(Instant::now()).min(Duration::from_millis(50));
             match self.ends.recv_timeout(left) {
                 Ok(end) => self.note_end(end),
@@ -203,6 +237,9 @@ impl Session {
 
     fn note_end(&mut self, end: Result<Outcome, String>) {
         self.running -= 1;
+        if self.running == 0 {
+            self.claims.clear();
+        }
         match end {
             Ok(Outcome::Finished) => {}
             Ok(Outcome::Stopped { unfinished_count, oldest_unfinished_ns }) => {
@@ -231,9 +268,8 @@ impl Session {
             return Status::Ended { unfinished_count, oldest_unfinished_ns };
         }
         // A worker stuck inside the kernel delivers no more ticks and cannot report itself.
-        let heard_ns = (self.collector.complete_ticks() + 1) * self.interval_ns;
-        let silent_ns = self.clock.now_ns().saturating_sub(heard_ns);
-        if silent_ns > self.io_timeout_ns + WATCH_MARGIN_NS {
+        let silent_ns = self.clock.now_ns().saturating_sub(self.heard_ns);
+        if silent_ns > self.io_timeout_ns.saturating_add(self.interval_ns).saturating_add(WATCH_MARGIN_NS) {
             return Status::NotAnswering(format!("a worker has been stuck for {} s", silent_ns / 1_000_000_000));
         }
         Status::Running
@@ -269,17 +305,45 @@ impl Drop for Session {
 
 type Sources = Vec<(GroupKey, Exchange)>;
 
-fn plan_workers(
-    plan: &SessionPlan,
-    stop: &Arc<AtomicBool>,
-) -> Result<(Sources, Vec<(usize, WorkerPlan)>), DeviceError> {
+/// Refuses what no worker could carry out.
+fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
+    let invalid = |field, message: String| Err(LoadError::InvalidValue { field, message }.into());
+    if !INTERVALS_NS.contains(&plan.interval_ns) {
+        return invalid("interval_ns", format!("{} is not between a millisecond and an hour", plan.interval_ns));
+    }
+    if plan.io_timeout_ns == 0 {
+        return invalid("io_timeout_ns", "must be above 0".into());
+    }
+    let mut workers_count = 0_usize;
+    for activity in &plan.activities {
+        for &volume in &activity.volumes {
+            let Some(volume_plan) = plan.volumes.get(volume) else {
+                return invalid("volumes", format!("{}: there is no volume {volume}", activity.name));
+            };
+            activity.validate(volume_plan.sector_bytes)?;
+        }
+        workers_count = workers_count.saturating_add(activity.volumes.len().saturating_mul(activity.workers as usize));
+    }
+    if workers_count == 0 || workers_count > WORKERS_MOST {
+        return invalid("workers", format!("{workers_count} in total is outside 1 to {WORKERS_MOST}"));
+    }
+    for volume in &plan.volumes {
+        if let VolumeKind::Null { options } = volume.volume
+            && options.servers > SERVERS_MOST
+        {
+            return invalid("servers", format!("{} is more than {SERVERS_MOST}", options.servers));
+        }
+    }
+    Ok(())
+}
+
+fn plan_workers(plan: &SessionPlan, stop: &Arc<AtomicBool>) -> (Sources, Vec<(usize, WorkerPlan)>) {
     let gate = BurstGate::default();
     let mut sources = Vec::new();
     let mut workers = Vec::new();
     for (activity_index, activity) in plan.activities.iter().enumerate() {
         let workers_total = activity.workers * activity.volumes.len() as u32;
         for (position, &volume) in activity.volumes.iter().enumerate() {
-            activity.access.validate(plan.volumes[volume].sector_bytes)?;
             for worker_on_volume in 0..activity.workers {
                 let exchange = Exchange::new(SPARE_INTERVALS);
                 sources.push((GroupKey { activity: activity_index, volume }, exchange.clone()));
@@ -303,13 +367,18 @@ fn plan_workers(
             }
         }
     }
-    Ok((sources, workers))
+    (sources, workers)
 }
+
+/// What a worker on a file or device is made of.
+type Prepared = (VolumeFile, BufferPool);
 
 /// One worker's thread.
 struct Host {
     volume: VolumePlan,
     plan: WorkerPlan,
+    /// This worker claims the volume for all that use it.
+    claims: bool,
     uring: bool,
     engine: Arc<Mutex<Engine>>,
 }
@@ -317,30 +386,35 @@ struct Host {
 impl Host {
     fn run(
         self,
-        ready: &mpsc::Sender<Result<(), DeviceError>>,
+        ready: &mpsc::Sender<Result<Option<File>, DeviceError>>,
         start: &mpsc::Receiver<SessionClock>,
         ends: &mpsc::Sender<Result<Outcome, String>>,
     ) {
         // A worker that waits for an arrival must not be woken 50 us late, the default slack of timers.
         // SAFETY: the call changes a setting of this thread only.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-        let prepared = self.prepare();
-        let prepared = match prepared {
+        let (prepared, claim) = match self.prepare() {
             Ok(prepared) => prepared,
             Err(error) => {
                 let _ = ready.send(Err(error));
                 return;
             }
         };
-        let _ = ready.send(Ok(()));
+        let _ = ready.send(Ok(claim));
         // No clock comes when another worker could not start.
         let Ok(clock) = start.recv() else { return };
-        let end = self.drive(prepared, clock).map_err(|error| error.to_string());
+        // A defect in a worker must not leave the session waiting for its end; the queue is safe to drop at any time.
+        let driven = panic::catch_unwind(AssertUnwindSafe(|| self.drive(prepared, clock)));
+        let end = driven.map_or_else(
+            |_| Err("a worker broke off; this is a defect of Assay".to_owned()),
+            |driven| driven.map_err(|error| error.to_string()),
+        );
         let _ = ends.send(end);
     }
 
-    fn prepare(&self) -> Result<Option<(VolumeFile, BufferPool)>, DeviceError> {
-        let VolumeKind::File { path } = &self.volume.volume else { return Ok(None) };
+    fn prepare(&self) -> Result<(Option<Prepared>, Option<File>), DeviceError> {
+        let VolumeKind::File { path } = &self.volume.volume else { return Ok((None, None)) };
+        let claim = if self.claims { claim(path)? } else { None };
         let activity = &self.plan.activity;
         let writes = activity.access.read_share < 1.0;
         let file = VolumeFile::open(path, writes, activity.direct, activity.sync)?;
@@ -351,10 +425,10 @@ impl Host {
             activity.compressible_share,
             self.plan.seed,
         )?;
-        Ok(Some((file, pool)))
+        Ok((Some((file, pool)), claim))
     }
 
-    fn drive(&self, prepared: Option<(VolumeFile, BufferPool)>, clock: SessionClock) -> Result<Outcome, DeviceError> {
+    fn drive(&self, prepared: Option<Prepared>, clock: SessionClock) -> Result<Outcome, DeviceError> {
         let depth = self.plan.activity.load.queue_depth();
         let Some((file, pool)) = prepared else {
             let VolumeKind::Null { options } = self.volume.volume else { unreachable!("only files are prepared") };
@@ -374,10 +448,6 @@ impl Host {
     fn work<Q: Queue>(&self, mut queue: Q) -> Result<Outcome, DeviceError> {
         let mut worker = Worker::new(self.plan.clone());
         let outcome: Result<Outcome, QueueError> = run_worker(&mut queue, &mut worker);
-        if worker.outstanding() > 0 {
-            // The kernel may still write into the buffers: they must stay, and closing would wait for the device.
-            mem::forget(queue);
-        }
         Ok(outcome?)
     }
 

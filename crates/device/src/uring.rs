@@ -1,7 +1,7 @@
-use std::{io, os::fd::AsRawFd, ptr};
+use std::{io, marker::PhantomData, mem::ManuallyDrop, os::fd::AsRawFd, ptr};
 
 use assay_load::{Completion, Op, Queue, QueueError, Request};
-use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue, types};
+use io_uring::{EnterFlags, IoUring, Probe, opcode, squeue, types};
 
 use crate::{BufferPool, DeviceError, SessionClock, VolumeFile, clock::thread_cpu_ns};
 
@@ -9,29 +9,43 @@ use crate::{BufferPool, DeviceError, SessionClock, VolumeFile, clock::thread_cpu
 const TIMER: u64 = u64::MAX;
 /// Waits longer than this share one timer per tick; arming one per wait would cost more than the I/O.
 const SHORT_WAIT_NS: u64 = 2_000_000;
+/// No single wait is longer than this: the kernel adds the time to its own clock, which must not overflow.
+const WAIT_MOST_NS: u64 = 3_600_000_000_000;
+/// A full submission queue empties the first time the kernel is entered, unless it is out of memory.
+const PUSH_ATTEMPTS: u32 = 1000;
 /// The kernel registers at most this much as one buffer.
 const REGISTERED_MOST_BYTES: usize = 1 << 30;
 // Of the kernel's uapi/linux/io_uring.h; the library keeps a registered ring only as long as it borrows the ring.
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const ENTER_NO_IOWAIT: u32 = 1 << 7;
 const REGISTER_RING_FDS: libc::c_uint = 20;
+const UNREGISTER_RING_FDS: libc::c_uint = 21;
 
 /// A queue on io_uring with every feature the kernel grants.
+///
+/// It belongs to the thread that made it: the kernel knows the ring by an index of that thread. Dropped while requests
+/// are outstanding, it leaves ring, file and buffers where they are, because the kernel still uses them and closing
+/// them could wait for a device that does not answer.
 pub struct UringQueue {
-    ring: IoUring,
-    volume: VolumeFile,
-    pool: BufferPool,
+    ring: ManuallyDrop<IoUring>,
+    volume: ManuallyDrop<VolumeFile>,
+    pool: ManuallyDrop<BufferPool>,
     clock: SessionClock,
-    now_ns: u64,
+    /// Requests accepted and not yet reported as complete.
+    outstanding: u32,
+    /// Entries of the submission queue the kernel has not taken.
     queued: u32,
     fixed_file: bool,
     fixed_buffers: bool,
     enter_fd: i32,
     enter_flags: u32,
-    timer: types::Timespec,
+    /// The kernel reads it when it takes the timer's entry; it changes only when no timer is under way.
+    timer: Box<types::Timespec>,
+    /// When the timer that is under way ends. There is one at most, so that timers never fill the completion queue.
     timer_due_ns: Option<u64>,
     features: Vec<&'static str>,
     degraded: Vec<String>,
+    of_this_thread: PhantomData<*mut ()>,
 }
 
 /// A set-up flag, the kernel that brought it, and how to ask for it.
@@ -95,7 +109,7 @@ impl UringQueue {
         let fixed_buffers = if region.iov_len > REGISTERED_MOST_BYTES {
             note("registered_buffers", Err(io::Error::other("more than 1 GiB of buffers")))
         } else {
-            // SAFETY: the region stays mapped as long as the ring lives.
+            // SAFETY: the region stays mapped as long as the ring lives: see `drop`.
             note("registered_buffers", unsafe { ring.submitter().register_buffers(&[region]) })
         };
         let mut enter_flags = EnterFlags::GETEVENTS.bits();
@@ -114,20 +128,21 @@ impl UringQueue {
             degraded.push("no_iowait: needs Linux 6.15".into());
         }
         Ok(Self {
-            ring,
-            volume,
-            pool,
+            ring: ManuallyDrop::new(ring),
+            volume: ManuallyDrop::new(volume),
+            pool: ManuallyDrop::new(pool),
             clock,
-            now_ns: 0,
+            outstanding: 0,
             queued: 0,
             fixed_file,
             fixed_buffers,
             enter_fd,
             enter_flags,
-            timer: types::Timespec::new(),
+            timer: Box::new(types::Timespec::new()),
             timer_due_ns: None,
             features,
             degraded,
+            of_this_thread: PhantomData,
         })
     }
 
@@ -143,7 +158,7 @@ impl UringQueue {
 
     #[inline]
     fn entry(&self, request: &Request) -> squeue::Entry {
-        let address = self.pool.address(request.buffer);
+        let address = self.pool.address(request.buffer, request.length_bytes);
         let (length, offset) = (request.length_bytes, request.offset_bytes);
         macro_rules! on_file {
             ($make:expr) => {
@@ -169,8 +184,14 @@ impl UringQueue {
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> Result<(), QueueError> {
-        // SAFETY: buffers and timer outlive the request; each outstanding request has a buffer of its own.
+        let mut attempts = 0;
+        // SAFETY: buffers, file and timer outlive the request; each outstanding request has a buffer of its own.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
+            if attempts == PUSH_ATTEMPTS {
+                let message = "the submission queue stays full".to_owned();
+                return Err(QueueError { operation: "io_uring_enter", message });
+            }
+            attempts += 1;
             self.enter(0, None)?;
         }
         self.queued += 1;
@@ -180,7 +201,7 @@ impl UringQueue {
     /// Submits what is queued and waits for `min` completions, `timeout_ns` at most.
     #[inline]
     fn enter(&mut self, min: u32, timeout_ns: Option<u64>) -> Result<(), QueueError> {
-        let timeout = types::Timespec::new().nsec(timeout_ns.unwrap_or(0) as u32);
+        let timeout = timespec(timeout_ns.unwrap_or(0));
         let wait = WaitArguments { timeout: &raw const timeout, ..WaitArguments::NONE };
         let (flags, argument, argument_bytes) = match timeout_ns {
             None => (self.enter_flags, ptr::null(), 0),
@@ -190,37 +211,36 @@ impl UringQueue {
         let submitted = unsafe {
             libc::syscall(libc::SYS_io_uring_enter, self.enter_fd, self.queued, min, flags, argument, argument_bytes)
         };
-        let result = if submitted < 0 { Err(io::Error::last_os_error()) } else { Ok(submitted) };
-        match result {
-            Ok(submitted) => {
-                self.queued -= (submitted as u32).min(self.queued);
-                Ok(())
-            }
-            Err(error) => match error.raw_os_error() {
-                // Requests that were queued are submitted before a wait times out or is interrupted.
-                Some(libc::ETIME | libc::EINTR) => {
-                    self.queued = self.ring.submission().len() as u32;
-                    Ok(())
-                }
-                // The kernel wants completions to be taken first.
-                Some(libc::EAGAIN | libc::EBUSY) => Ok(()),
-                _ => Err(QueueError { operation: "io_uring_enter", message: error.to_string() }),
-            },
+        // The kernel may take fewer than all and then does not wait: the caller comes again.
+        if submitted >= 0 {
+            self.queued -= (submitted as u32).min(self.queued);
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // The wait was over or interrupted. When anything was submitted the kernel says how much instead, so what
+            // was queued before is queued still. With EAGAIN and EBUSY it wants completions to be taken first.
+            Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
+            _ => Err(QueueError { operation: "io_uring_enter", message: error.to_string() }),
         }
     }
 
-    /// One timer completion at `until_ns` serves all waits until then.
-    fn arm_timer(&mut self, until_ns: u64) -> Result<(), QueueError> {
-        if self.timer_due_ns.is_some_and(|due_ns| due_ns > self.now_ns && due_ns <= until_ns) {
-            return Ok(());
+    /// Whether the timer ends a wait by `until_ns`. One that is under way serves all waits until then; a new one is
+    /// queued for a long wait.
+    #[inline]
+    fn timer_ends_by(&mut self, until_ns: u64) -> Result<bool, QueueError> {
+        if let Some(due_ns) = self.timer_due_ns {
+            return Ok(due_ns <= until_ns);
         }
-        let wait_ns = until_ns - self.now_ns;
-        self.timer = types::Timespec::new().sec(wait_ns / 1_000_000_000).nsec((wait_ns % 1_000_000_000) as u32);
-        self.timer_due_ns = Some(until_ns);
-        let entry = opcode::Timeout::new(&raw const self.timer).build().user_data(TIMER);
+        let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MOST_NS);
+        if wait_ns < SHORT_WAIT_NS {
+            return Ok(false);
+        }
+        *self.timer = timespec(wait_ns);
+        let entry = opcode::Timeout::new(&raw const *self.timer).build().user_data(TIMER);
         self.push(&entry)?;
-        // The kernel reads the time when it takes the request, so that must happen before `timer` changes again.
-        self.enter(0, None)
+        self.timer_due_ns = Some(until_ns);
+        Ok(true)
     }
 
     #[inline]
@@ -231,13 +251,41 @@ impl UringQueue {
         }
         let at_ns = self.clock.now_ns();
         let before = completions.len();
-        completions.extend(queue.filter(|entry: &cqueue::Entry| entry.user_data() != TIMER).map(|entry| Completion {
-            tag: entry.user_data() as u32,
-            result: entry.result(),
-            at_ns,
-        }));
-        completions.len() - before
+        for entry in queue {
+            if entry.user_data() == TIMER {
+                self.timer_due_ns = None;
+            } else {
+                completions.push(Completion { tag: entry.user_data() as u32, result: entry.result(), at_ns });
+            }
+        }
+        let found = completions.len() - before;
+        self.outstanding -= found as u32;
+        found
     }
+}
+
+impl Drop for UringQueue {
+    fn drop(&mut self) {
+        if self.outstanding > 0 {
+            return;
+        }
+        // A closed ring lets go of what it holds some time later; a device would stay open until then.
+        let _ = self.ring.submitter().unregister_files();
+        let _ = self.ring.submitter().unregister_buffers();
+        if self.enter_flags & ENTER_REGISTERED_RING != 0 {
+            unregister_ring(self.ring.as_raw_fd(), self.enter_fd);
+        }
+        // SAFETY: each is dropped once, here, the ring before what it refers to, and none is used after.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.volume);
+            ManuallyDrop::drop(&mut self.pool);
+        }
+    }
+}
+
+fn timespec(duration_ns: u64) -> types::Timespec {
+    types::Timespec::new().sec(duration_ns / 1_000_000_000).nsec((duration_ns % 1_000_000_000) as u32)
 }
 
 /// `struct io_uring_getevents_arg`.
@@ -253,20 +301,28 @@ impl WaitArguments {
     const NONE: Self = Self { signal_mask: 0, signal_mask_bytes: 0, min_wait_us: 0, timeout: ptr::null() };
 }
 
+/// `struct io_uring_rsrc_update`.
+#[repr(C)]
+struct RingUpdate {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
 /// Registers the ring with the thread, so that entering it need not look its descriptor up; returns its index.
 fn register_ring(ring_fd: i32) -> io::Result<i32> {
-    /// `struct io_uring_rsrc_update`.
-    #[repr(C)]
-    struct Update {
-        offset: u32,
-        reserved: u32,
-        data: u64,
-    }
-    let mut update = Update { offset: u32::MAX, reserved: 0, data: ring_fd as u64 };
+    let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: ring_fd as u64 };
     // SAFETY: `update` is what IORING_REGISTER_RING_FDS reads and writes.
     let registered =
         unsafe { libc::syscall(libc::SYS_io_uring_register, ring_fd, REGISTER_RING_FDS, &raw mut update, 1) };
     if registered == 1 { Ok(update.offset as i32) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Gives the index back: a thread has sixteen, and each keeps its ring alive.
+fn unregister_ring(ring_fd: i32, index: i32) {
+    let mut update = RingUpdate { offset: index as u32, reserved: 0, data: 0 };
+    // SAFETY: `update` is what IORING_UNREGISTER_RING_FDS reads.
+    unsafe { libc::syscall(libc::SYS_io_uring_register, ring_fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
 }
 
 fn build_ring(depth: u32, degraded: &mut Vec<String>) -> Result<(IoUring, Vec<&'static str>), DeviceError> {
@@ -294,8 +350,7 @@ fn build_ring(depth: u32, degraded: &mut Vec<String>) -> Result<(IoUring, Vec<&'
 impl Queue for UringQueue {
     #[inline]
     fn now_ns(&mut self) -> u64 {
-        self.now_ns = self.clock.now_ns();
-        self.now_ns
+        self.clock.now_ns()
     }
 
     #[inline]
@@ -306,6 +361,7 @@ impl Queue for UringQueue {
             }
             let entry = self.entry(request);
             self.push(&entry)?;
+            self.outstanding += 1;
         }
         Ok(())
     }
@@ -321,11 +377,11 @@ impl Queue for UringQueue {
             }
             return Ok(());
         }
-        let wait_ns = until_ns.saturating_sub(self.now_ns);
-        if wait_ns >= SHORT_WAIT_NS {
-            self.arm_timer(until_ns)?;
+        // A timer's completion ends the wait for however many.
+        if self.timer_ends_by(until_ns)? {
             self.enter(missing, None)?;
         } else {
+            let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MOST_NS);
             self.enter(missing, Some(wait_ns))?;
         }
         self.reap(completions);
@@ -334,5 +390,88 @@ impl Queue for UringQueue {
 
     fn cpu_ns(&self) -> Option<u64> {
         Some(thread_cpu_ns())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        ffi::CString,
+        fs::{self, File, OpenOptions},
+        os::unix::ffi::OsStrExt,
+        path::PathBuf,
+    };
+
+    use assay_load::Sync;
+
+    use super::*;
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("assay-uring-{}-{name}", std::process::id()))
+    }
+
+    fn queue(path: &std::path::Path) -> UringQueue {
+        let volume = VolumeFile::open(path, true, false, Sync::None).unwrap();
+        let pool = BufferPool::new(3, 4096, 1, 0.0, 1).unwrap();
+        UringQueue::new(volume, pool, SessionClock::start(), 1).unwrap()
+    }
+
+    fn read() -> Request {
+        Request { op: Op::Read, volume: 0, offset_bytes: 0, length_bytes: 4096, buffer: 0, tag: 0 }
+    }
+
+    fn available() -> bool {
+        UringQueue::available().inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
+    }
+
+    #[test]
+    fn a_thread_can_make_many_queues_one_after_the_other() {
+        if !available() {
+            return;
+        }
+        let path = path("many");
+        File::create(&path).unwrap().set_len(4096).unwrap();
+        let features = queue(&path).features().to_vec();
+        for _ in 0..40 {
+            let mut queue = queue(&path);
+            assert_eq!(queue.features(), features, "a queue that is gone leaves nothing behind");
+            queue.submit(&[read()]).unwrap();
+            let mut completions = Vec::new();
+            while completions.is_empty() {
+                queue.wait(1, u64::MAX, &mut completions).unwrap();
+            }
+        }
+        // The kernel grants a lease for reading only when nobody has the file open for writing.
+        let reader = File::open(&path).unwrap();
+        // SAFETY: the descriptor is open for the call.
+        let leased = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) };
+        let refused = io::Error::last_os_error();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(leased, 0, "the file is still open somewhere: {refused}");
+    }
+
+    #[test]
+    fn dropped_while_a_request_is_outstanding_its_buffers_stay() {
+        if !available() {
+            return;
+        }
+        // Reading from a pipe that nobody writes into is what a device that does not answer looks like.
+        let path = path("pipe");
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name is a valid string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let keeps_open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut queue = queue(&path);
+        queue.submit(&[read()]).unwrap();
+        let until_ns = queue.now_ns() + 10_000_000;
+        let mut completions = Vec::new();
+        queue.wait(1, until_ns, &mut completions).unwrap();
+        assert!(completions.is_empty());
+        let buffer = queue.pool.address(0, 4096);
+        drop(queue);
+        // SAFETY: the memory is still there: that is what is tested, by not being killed here.
+        unsafe { buffer.write_volatile(1) };
+        drop(keeps_open);
+        fs::remove_file(&path).unwrap();
     }
 }

@@ -165,12 +165,10 @@ impl Access {
         if self.streams == 0 {
             return Err(LoadError::value("streams", "must be at least 1"));
         }
-        if let Some(stride_bytes) = self.stride_bytes {
-            if stride_bytes == 0 || stride_bytes > OFFSET_MOST || !stride_bytes.is_multiple_of(u64::from(sector_bytes))
-            {
-                let message = format!("{stride_bytes} is not a multiple of the sector of {sector_bytes} bytes");
-                return Err(LoadError::value("stride_bytes", message));
-            }
+        let fits = |bytes: u64| bytes > 0 && bytes <= OFFSET_MOST && bytes.is_multiple_of(u64::from(sector_bytes));
+        if let Some(stride_bytes) = self.stride_bytes.filter(|bytes| !fits(*bytes)) {
+            let message = format!("{stride_bytes} is not a multiple of the sector of {sector_bytes} bytes");
+            return Err(LoadError::value("stride_bytes", message));
         }
         self.validate_skew()?;
         self.validate_region(sector_bytes)

@@ -46,7 +46,8 @@ pub trait Queue {
     /// Nanoseconds since the start of the session on this queue's clock.
     fn now_ns(&mut self) -> u64;
 
-    /// Accepts requests. At most `capacity` may be outstanding.
+    /// Accepts requests, no more outstanding at once than the queue was made for. An outstanding request's buffer
+    /// belongs to it alone, except that writes may share the last buffer.
     ///
     /// # Errors
     /// The queue is broken; requests that merely fail complete with a negative result instead.

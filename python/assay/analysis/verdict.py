@@ -32,7 +32,8 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
     within = _within(answer.get("limits", ()))
     if best is None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
-        return {"question": title, "limit": limit, "value": None, "unit": "iops", "met": False, "meaning": meaning}
+        line: Line = {"question": title, "limit": limit, "value": None, "unit": "iops", "met": False}
+        return line | {"meaning": meaning, "point_id": None}
     meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
     meaning += f" at {best['rate']:,.0f} arrivals per s" if "rate" in best else f" at {best['outstanding']} outstanding"
     meaning += f", {format_throughput(best['bytes_per_s'])}"
@@ -73,7 +74,27 @@ def _point_lines(point: Mapping[str, Any]) -> list[Line]:
     ]
     if not lines and point["total"]:
         lines = [_throughput_line(title, point)]
-    return lines
+    return lines + _burst_lines(title, point)
+
+
+def _burst_lines(title: str, point: Mapping[str, Any]) -> list[Line]:
+    """Foreground reads while a checkpoint writes, against the time between."""
+    bursts = point.get("bursts")
+    if not bursts or not bursts["read_during"] or not bursts["read_between"]:
+        return []
+    during, between = (bursts[when]["latency_ns"]["mean"] for when in ("read_during", "read_between"))
+    meaning = (
+        f"reads take {format_latency(during)} on average during {bursts['count']} checkpoint bursts,"
+        f" {format_latency(between)} between"
+    )
+    line: Line = {
+        "question": f"{title}, reads during bursts",
+        "limit": None,
+        "value": during,
+        "unit": "ns",
+        "met": None,
+    }
+    return [line | {"meaning": meaning, "point_id": point["id"]}]
 
 
 def _point_title(point: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
 from assay.study.execute import Part
-from assay.study.plan import load_plan, read_preset
+from assay.study.plan import fit_bursts, load_plan, read_preset
 from assay.study.request import Request
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
@@ -175,6 +175,8 @@ def _plan_part(
     if limits:
         data |= {"limits": limits, "user_limits": True}
     data["timing"] = _timing(data, seconds, full)
+    if "duration_s" in data["timing"]:
+        data["activity"] = fit_bursts(activities, data["timing"]["duration_s"])
     if timeout_s is not None:
         data["timing"]["io_timeout_s"] = timeout_s
     if not full:

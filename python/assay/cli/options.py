@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from assay.errors import UsageError
 
 TARGET, LOAD, TIME, OUTPUT, SAFETY = "Target", "Load", "Time and limits", "Output", "Safety"
 
@@ -57,3 +60,18 @@ Backend = Annotated[str | None, typer.Option("--backend", help="auto, io-uring o
 
 OUTPUT_DEFAULT = Path("assay-results")
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")
+
+
+def parse_exports(values: Sequence[str]) -> list[str]:
+    """Formats from `--export`, given several times or listed with commas, each once.
+
+    Raises
+    ------
+    UsageError
+        A format is unknown.
+    """
+    names = [name.strip() for value in values for name in value.split(",")]
+    for name in names:
+        if name not in EXPORTS_KNOWN:
+            raise UsageError(f"--export: unknown format {name!r}; accepted: {', '.join(EXPORTS_KNOWN)}")
+    return list(dict.fromkeys(names))

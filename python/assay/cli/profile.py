@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
 from assay.study.execute import Part
-from assay.study.plan import Plan, load_plan, read_plan, read_preset
+from assay.study.plan import Plan, fit_bursts, load_plan, read_plan, read_preset
 from assay.study.request import Request
 from assay.units import parse_bytes, parse_duration, parse_percent
 
@@ -111,6 +113,13 @@ def profile(
     sync_every: Annotated[
         str | None, typer.Option(help="With fdatasync, fsync: after every N writes.", rich_help_panel=opt.LOAD)
     ] = None,
+    burst_interval: Annotated[
+        str | None, typer.Option(help="Time from one checkpoint to the next.", rich_help_panel=opt.LOAD)
+    ] = None,
+    burst_bytes: Annotated[str | None, typer.Option(help="What a checkpoint writes.", rich_help_panel=opt.LOAD)] = None,
+    burst_spread: Annotated[
+        str | None, typer.Option(help="Percent of the interval a checkpoint takes.", rich_help_panel=opt.LOAD)
+    ] = None,
     backend: opt.Backend = None,
     seed: opt.Seed = None,
     duration: Annotated[
@@ -156,23 +165,25 @@ def profile(
         resume("profile", resume_run, shown, context)
         return
     access: dict[str, Any] = {
-        "block_bytes": _levels(block, _block_level),
-        "read_share": _levels(read, lambda text: parse_percent(text, what="--read")),
-        "random_share": _levels(random, lambda text: parse_percent(text, what="--random")),
-        "queue_depth": _levels(queue_depth, lambda text: _whole(text, "--queue-depth")),
-        "workers": _levels(workers, lambda text: _whole(text, "--workers")),
-        "rate": _levels(rate, lambda text: _number(text, "--rate")),
+        "block_bytes": _levels(block, _block_level, "--block"),
+        "read_share": _levels(read, lambda text: parse_percent(text, what="--read"), "--read"),
+        "random_share": _levels(random, lambda text: parse_percent(text, what="--random"), "--random"),
+        "queue_depth": _levels(queue_depth, lambda text: _whole(text, "--queue-depth"), "--queue-depth"),
+        "workers": _levels(workers, lambda text: _whole(text, "--workers"), "--workers"),
+        "rate": _levels(rate, lambda text: _number(text, "--rate"), "--rate"),
         "arrivals": arrivals,
         "skew": skew,
-        "streams": _levels(streams, lambda text: _whole(text, "--streams")),
+        "streams": _levels(streams, lambda text: _whole(text, "--streams"), "--streams"),
         "align_bytes": parse_bytes(align, what="--align") if align else None,
         "region": _region(region),
-        "compressible_share": _levels(compressible, lambda text: parse_percent(text, what="--compressible")),
-        "duplicate_share": _levels(duplicate, lambda text: parse_percent(text, what="--duplicate")),
+        "compressible_share": _levels(
+            compressible, lambda text: parse_percent(text, what="--compressible"), "--compressible"
+        ),
+        "duplicate_share": _levels(duplicate, lambda text: parse_percent(text, what="--duplicate"), "--duplicate"),
         "role": role,
         "io_mode": "buffered" if buffered else None,
-        "sync": _levels(sync, str),
-        "sync_every": _levels(sync_every, lambda text: _whole(text, "--sync-every")),
+        "sync": _levels(sync, str, "--sync"),
+        "sync_every": _levels(sync_every, lambda text: _whole(text, "--sync-every"), "--sync-every"),
     }
     timing: dict[str, Any] = {
         "duration_s": _seconds(duration, "--duration"),
@@ -182,19 +193,28 @@ def profile(
         "rest_s": _seconds(rest, "--rest"),
         "io_timeout_s": _seconds(io_timeout, "--io-timeout"),
     }
-    chosen = build_plan(
-        preset=preset,
-        plan_file=plan,
-        access={key: value for key, value in access.items() if value is not None},
-        timing={key: value for key, value in timing.items() if value is not None},
-        limits=limit,
-        search=search,
-        repeats=repeats,
-        quick=quick,
-        other={
-            key: value for key, value in {"seed": seed, "backend": backend, "size": size}.items() if value is not None
-        },
-    )
+    bursts: dict[str, Any] = {
+        "burst_interval_s": _seconds(burst_interval, "--burst-interval"),
+        "burst_bytes": parse_bytes(burst_bytes, what="--burst-bytes") if burst_bytes else None,
+        "burst_spread": parse_percent(burst_spread, what="--burst-spread") if burst_spread else None,
+    }
+    with _words_of_options():
+        chosen = build_plan(
+            preset=preset,
+            plan_file=plan,
+            access={key: value for key, value in access.items() if value is not None},
+            timing={key: value for key, value in timing.items() if value is not None},
+            limits=limit,
+            search=search,
+            repeats=repeats,
+            quick=quick,
+            bursts={key: value for key, value in bursts.items() if value is not None},
+            other={
+                key: value
+                for key, value in {"seed": seed, "backend": backend, "size": size}.items()
+                if value is not None
+            },
+        )
     request = Request(
         paths=path or [],
         volumes=volume or [],
@@ -225,6 +245,7 @@ def build_plan(
     repeats: int | None,
     quick: bool,
     other: dict[str, Any],
+    bursts: dict[str, Any] | None = None,
 ) -> Plan:
     """The plan that preset, file and options ask for together: options win over both.
 
@@ -243,13 +264,18 @@ def build_plan(
         base = _custom(access, search)
     data = base.model_dump(mode="json", exclude_unset=True) | other
     data["timing"] = {**data.get("timing", {}), **(QUICK_TIMING if quick else {}), **timing}
-    if quick and base.timing.duration_s is not None:
-        data["timing"].setdefault("duration_s", None)
-        if "duration_s" not in timing:
-            data["timing"]["duration_s"] = 8.0
+    if {"min_s", "max_s"} & timing.keys():
+        if "duration_s" in timing:
+            raise UsageError("--duration excludes --min-time and --max-time: every point lasts just that long")
+        data["timing"]["duration_s"] = None
+    elif quick and base.timing.duration_s is not None and "duration_s" not in timing:
+        data["timing"]["duration_s"] = 8.0
     if limits:
         data |= {"limits": limits, "user_limits": True}
+    if "block_bytes" in access:
+        data["fits_sector"] = False
     _apply_access(data, access, search)
+    _apply_bursts(data, bursts)
     searching = {**data.get("search", {})}
     if search is not None:
         searching["axis"] = search
@@ -260,20 +286,20 @@ def build_plan(
     if searching.get("axis") == "queue-depth" and isinstance(access.get("queue_depth"), int):
         searching["start"] = access["queue_depth"]
     data["search"] = searching
-    if plan_file is not None:
-        return load_plan(data, source=f"--plan {plan_file}")
+    return load_plan(data, source="options" if plan_file is None else f"--plan {plan_file}")
+
+
+@contextmanager
+def _words_of_options() -> Iterator[None]:
+    """Say what is wrong with a plan made of options by naming the option instead of the plan's key."""
     try:
-        return load_plan(data, source="options")
+        yield
     except UsageError as error:
-        raise UsageError(_in_words_of_options(str(error))) from None
-
-
-def _in_words_of_options(message: str) -> str:
-    """What is wrong with a plan made of options, naming the option instead of the plan's key."""
-    match = re.fullmatch(r"options: (?:activity \d+: )?([a-z_.]+): (.*)", message)
-    if match and match[1] in OPTION_OF_KEY:
-        return f"{OPTION_OF_KEY[match[1]]}: {match[2]}"
-    return message.removeprefix("options: ")
+        message = str(error)
+        match = re.fullmatch(r"options: (?:activity \d+: )?([a-z_.]+): (.*)", message)
+        if match and match[1] in OPTION_OF_KEY:
+            message = f"{OPTION_OF_KEY[match[1]]}: {match[2]}"
+        raise UsageError(message.removeprefix("options: ")) from None
 
 
 def _custom(access: dict[str, Any], search: str | None) -> Plan:
@@ -305,6 +331,20 @@ def _apply_access(data: dict[str, Any], access: dict[str, Any], search: str | No
         data["search"] = {**data.get("search", {}), "axis": "none"}
 
 
+def _apply_bursts(data: dict[str, Any], bursts: dict[str, Any] | None) -> None:
+    """Apply options to the activities that have bursts; without options bursts are fitted to short points."""
+    if bursts:
+        if not any("burst_bytes" in activity for activity in data["activity"]):
+            raise UsageError(
+                "--burst-interval, --burst-bytes, --burst-spread: this plan has no bursts; see --preset database"
+            )
+        data["activity"] = [
+            {**activity, **bursts} if "burst_bytes" in activity else activity for activity in data["activity"]
+        ]
+    elif data["timing"].get("duration_s"):
+        data["activity"] = fit_bursts(data["activity"], data["timing"]["duration_s"])
+
+
 def _without(cases: list[dict[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
     kept: list[dict[str, Any]] = []
     for case in cases:
@@ -314,13 +354,13 @@ def _without(cases: list[dict[str, Any]], keys: set[str]) -> list[dict[str, Any]
     return kept
 
 
-def _levels(text: str | None, convert: Any) -> Any:
+def _levels(text: str | None, convert: Any, what: str) -> Any:
     """One value, or a list of them when the option has commas."""
     if text is None:
         return None
     values = [convert(part) for part in text.split(",") if part.strip()]
     if not values:
-        raise UsageError(f"an option is empty: {text!r}")
+        raise UsageError(f"{what}: {text!r} is empty; give at least one level")
     return values if len(values) > 1 else values[0]
 
 

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as opt
-from assay.cli.options import EXPORTS_KNOWN
-from assay.errors import UsageError
 
 EXAMPLES = """
 Examples:
@@ -29,18 +27,16 @@ def report(
 ) -> None:
     """Write report.html and report.pdf of a run, finished or not."""
     del debug
-    for name in export or []:
-        if name not in EXPORTS_KNOWN:
-            raise UsageError(f"--export: unknown format {name!r}; accepted: {', '.join(EXPORTS_KNOWN)}")
+    exports = opt.parse_exports(export or [])
     from assay.report import write_report
     from assay.results.run_folder import RunFolder
 
     folder = RunFolder.open(run)
     written = write_report(run, html=html, pdf=pdf)
-    if export:
+    if exports:
         from assay.results.exports import EXPORTS
 
-        for name in export:
+        for name in exports:
             written += EXPORTS[name](folder.manifest, folder.points(), run)
     for path in written:
         print(path)

@@ -12,7 +12,7 @@ import typer
 
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.cli.console import Console, Signals, leave_at_once, print_verdict
-from assay.cli.options import EXPORTS_KNOWN
+from assay.cli.options import parse_exports
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
 from assay.study.execute import (
@@ -48,9 +48,7 @@ class OutputOptions:
 
     def validate(self) -> None:
         """Refuse unknown exports before anything is measured."""
-        for name in self.export:
-            if name not in EXPORTS_KNOWN:
-                raise UsageError(f"--export: unknown format {name!r}; accepted: {', '.join(EXPORTS_KNOWN)}")
+        self.export = parse_exports(self.export)
 
 
 def start(verb: str, request: Request, parts: Sequence[Part], options: OutputOptions) -> None:
@@ -91,8 +89,6 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     options.validate()
     _refuse_decided(context)
     folder = RunFolder.open(path)
-    if not options.dry_run:
-        folder.lock()
     manifest = folder.manifest
     if manifest.get("verb") != verb or "request" not in manifest:
         raise RunFolderError(
@@ -109,6 +105,8 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     ]
     if manifest["status"] == "done" and not options.dry_run:
         _show_finished(folder, parts, options)
+    if not options.dry_run:
+        folder.lock()
     request = Request(**manifest["request"])
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target = request.choose(parts, sizes)

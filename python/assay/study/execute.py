@@ -100,6 +100,7 @@ class Execution:
         facts = target.facts()
         devices = sorted({volume["device"] for volume in facts["volumes"] if volume["device"]})
         self.notices = list(target.notices)
+        _keep_states(facts, self.folder.manifest["target"])
         self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
         timing = self.parts[0].plan.timing
         if target.to_lay_out:
@@ -141,6 +142,7 @@ class Execution:
                 self.answers += runner.run()
             finally:
                 self.points += runner.points
+                self.notices += runner.notices
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports.append(part_report(part) | {"spent_s": spent})
                 waiting = [part_report(other) for other in self.parts[len(reports) :]]
@@ -233,6 +235,14 @@ def exit_code_of(
     )
     unanswered = any(answer["max"] is None for answer in answers)
     return ExitCode.LIMIT_MISSED if missed or unanswered else ExitCode.DONE
+
+
+def _keep_states(facts: dict[str, Any], before: dict[str, Any]) -> None:
+    """A resumed run goes on with the state its volumes had when it began."""
+    known = {volume["name"]: volume for volume in before["volumes"]}
+    for volume in facts["volumes"]:
+        if volume["name"] in known and not volume["bytes_laid_out"]:
+            volume |= {key: known[volume["name"]][key] for key in ("state", "bytes_laid_out")}
 
 
 def part_report(part: Part) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import difflib
 import itertools
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from assay.analysis.limits import parse_limits
 from assay.errors import UsageError
+from assay.units import parse_bytes, parse_duration
 from assay.workloads.io import Activity, Seconds, Strict, Workload
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -92,6 +93,8 @@ class Plan(Strict):
     """Whether the limits were given by the user: missing them then changes the exit code."""
     backend: Literal["auto", "io-uring", "threads"] = "auto"
     size: str | None = None
+    fits_sector: bool = False
+    """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
     timing: Timing = Timing()
     search: Search = Search()
     case: tuple[dict[str, Any], ...] = ({},)
@@ -179,6 +182,24 @@ def read_plan(path: Path) -> Plan:
     if isinstance(data.get("plan"), dict):
         data = data["plan"]
     return load_plan(data, source=f"--plan {path}")
+
+
+BURSTS_LEAST = 3
+"""Bursts a point should see, so that they can be told from the time between."""
+
+
+def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> list[dict[str, Any]]:
+    """Activities with bursts as dense in bytes as before, but near enough for `BURSTS_LEAST` of them in a point."""
+    fitted = []
+    for activity in activities:
+        made = dict(activity)
+        interval_s, size = made.get("burst_interval_s"), made.get("burst_bytes")
+        if interval_s is not None and size is not None:
+            before_s, nearest_s = parse_duration(interval_s) / 1e9, duration_s / BURSTS_LEAST
+            if nearest_s < before_s:
+                made |= {"burst_interval_s": nearest_s, "burst_bytes": int(parse_bytes(size) * nearest_s / before_s)}
+        fitted.append(made)
+    return fitted
 
 
 def preset_names() -> list[str]:

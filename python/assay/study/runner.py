@@ -9,6 +9,7 @@ import hashlib
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
 from assay.study.plan import Plan
 from assay.study.search import Axis, search
-from assay.study.session import Volume, deepest_queue, open_session, takes_no_time, volumes_for
+from assay.study.session import Volume, deepest_queue, drain, open_session, takes_no_time, volumes_for
 from assay.study.steady import Steady, steady_state
 from assay.study.ticks import batches, series_rows, tick_length_s, tick_sums
 from assay.telemetry.recorder import Recorder, summarise
@@ -66,17 +67,33 @@ class Runner:
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
     keeps_interrupted: bool = False
+    notices: list[str] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self) -> list[dict[str, Any]]:
         """Measure the plan's workloads; returns the answers of its searches."""
         answers = []
-        for workload in self.plan.workloads():
+        for workload in self._workloads():
             if self.plan.search.axis == "none":
                 self.measure(workload, "grid", 0)
             else:
                 answers.append(self._search(workload))
         return answers
+
+    def _workloads(self) -> list[Workload]:
+        """The plan's workloads, without blocks the sector forbids where the plan allows to leave them out."""
+        workloads = self.plan.workloads()
+        if not self.plan.fits_sector:
+            return workloads
+        sector_bytes = max(volume.sector_bytes for volume in self.volumes)
+        fitted = [workload.fitted(sector_bytes) for workload in workloads]
+        left_out = sum(1 for before, after in zip(workloads, fitted, strict=True) if before != after)
+        if left_out:
+            self.notices.append(
+                f"{self.part}: blocks that are no multiple of the sector of {sector_bytes} bytes are left out"
+                f" of {left_out} workloads"
+            )
+        return [workload for workload in fitted if workload is not None]
 
     def _search(self, workload: Workload) -> dict[str, Any]:
         settings = self.plan.search
@@ -238,8 +255,8 @@ class Measurement:
             runner.recorder.sample()
             self._take_telemetry()
         stuck = self.trouble is not None and not isinstance(self.trouble, Interrupted)
-        report = None if stuck else json.loads(session.finish(timing.io_timeout_s + 5))
-        if report is not None:
+        report = None
+        for report in () if stuck else drain(session, timing.io_timeout_s + 5):
             self._note(report)
         self.series_rows += series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes)
         self.series_rows += self.telemetry_rows
@@ -258,7 +275,7 @@ class Measurement:
             self._show(warmup_ticks)
             if self.runner.interrupt.is_set():
                 if not self.runner.keeps_interrupted:
-                    session.finish(timing.io_timeout_s)
+                    deque(drain(session, timing.io_timeout_s), maxlen=0)
                     raise Interrupted("interrupted; the point that was running is not kept")
                 self.ended_by = "interrupted"
                 self.trouble = Interrupted("interrupted; the point holds what was measured until then")

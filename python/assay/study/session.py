@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes, parse_bytes, parse_duration
 from assay.workloads.io import DEEPEST_QUEUE, Activity, Workload, parse_skew
 
+DRAIN_LOOK_S = 0.01
 BUFFERS_MOST_BYTES = 1 << 30
 """Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""
 
@@ -69,6 +71,21 @@ def open_session(
         "io_timeout_ns": round(io_timeout_s * 1e9),
     }
     return _core.Session(json.dumps(plan))
+
+
+def drain(session: _core.Session, timeout_s: float) -> Iterator[dict[str, Any]]:
+    """Stop a session and wait for what is outstanding; gives reports, of which the last says how it ended.
+
+    The wait is here rather than in the compiled core, so that a second Ctrl-C is heard.
+    """
+    session.stop()
+    deadline = time.monotonic() + timeout_s
+    report = json.loads(session.poll())
+    while report["state"] == "running" and time.monotonic() < deadline:
+        yield report
+        time.sleep(DRAIN_LOOK_S)
+        report = json.loads(session.poll())
+    yield report if report["state"] != "running" else json.loads(session.finish(0.0))
 
 
 def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
@@ -157,7 +174,7 @@ def _activity_plan(
             f"{volumes[positions[0]].name}: {format_bytes(end_bytes - start_bytes)} is smaller than a block of"
             f" {format_bytes(largest)}; give a larger --size or a smaller --block"
         )
-    if activity.depth * largest * 2 > BUFFERS_MOST_BYTES:
+    if activity.depth > deepest_queue(activity):
         raise UsageError(
             f"--queue-depth {activity.depth} with blocks of {format_bytes(largest)} needs more than"
             f" {format_bytes(BUFFERS_MOST_BYTES)} of buffers per worker; give a smaller --queue-depth or --block"

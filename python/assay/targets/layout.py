@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Any
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, UsageError
-from assay.study.session import Volume, open_session
+from assay.study.session import Volume, drain, open_session
 from assay.targets.answering import answer_within
 from assay.targets.host import memory_bytes, volume_facts
 from assay.targets.ownership import claim, create, release
@@ -226,11 +227,12 @@ def _restore_sizes(target: Target) -> None:
                     claim(path)
 
 
-def _allocate(volume: Examined, size_bytes: int) -> None:
+def _allocate(volume: Examined, size_bytes: int, created: list[Examined]) -> None:
     path = volume.path
     assert path is not None
     if not volume.exists:
         create(path)
+        created.append(volume)
     ours = volume.created_by_assay or not volume.exists
     if ours or volume.is_empty:
         claim(path)
@@ -245,11 +247,9 @@ def _lay_out_one(
 ) -> None:
     path, size_bytes = volume.path, target.sizes[volume.spec.name]
     assert path is not None
-    if not volume.exists:
-        target.created.append(volume)
     # Some file systems write zeros to reserve space, so a large file may take longer than one I/O.
     longest_s = io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
-    answer_within(longest_s, lambda: _allocate(volume, size_bytes), what=str(path))
+    answer_within(longest_s, lambda: _allocate(volume, size_bytes, target.created), what=str(path))
     spec = replace(volume.spec, path=path)
     written = Volume(
         spec=spec,
@@ -298,7 +298,7 @@ def _watch(
         errors += sum(tick["error_count"] for tick in report["ticks"])
         progress(name, done_bytes, size_bytes)
         if interrupt.is_set():
-            session.finish(io_timeout_s)
+            deque(drain(session, io_timeout_s), maxlen=0)
             raise Interrupted(f"interrupted while laying out {name}; what was made for this run is removed")
         if report["state"] == "not-answering":
             raise NotAnswering(f"{name}: stopped answering while being laid out: {report['detail']}")

@@ -183,6 +183,21 @@ class Workload(Strict):
         first = self.activities[0].model_copy(update=change)
         return self.model_copy(update={"activities": (first, *self.activities[1:])})
 
+    def fitted(self, sector_bytes: int) -> Workload | None:
+        """The workload without blocks that are no multiple of the sector; None when an activity has no block left."""
+        fitted = []
+        for activity in self.activities:
+            kept = {str(size): weight for size, weight in activity.blocks.items() if size % sector_bytes == 0}
+            if not kept:
+                return None
+            change: dict[str, Any] = {}
+            if len(kept) < len(activity.blocks):
+                change["block_bytes"] = kept
+            if activity.align_bytes is not None and activity.align_bytes % sector_bytes:
+                change["align_bytes"] = sector_bytes
+            fitted.append(activity.model_copy(update=change))
+        return self.model_copy(update={"activities": tuple(fitted)})
+
     def facts(self) -> dict[str, Any]:
         """The `workload` object of a point: everything but the load."""
         load_keys = {"queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers"}

@@ -1,0 +1,140 @@
+"""`--json`: exactly one document on standard output, as docs/results.md has it, and the exit code it implies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import SHORT, command
+from document_contract import check_document
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+SLOW = "null:?latency=1ms&servers=4"
+"""A device of 4 servers that each take 1 ms: it holds 4,000 I/Os per second, and latency rises beyond 4 outstanding."""
+
+CLOSED = ("--queue-depth", "1,2")
+SEARCH = ("--search", "queue-depth", "--block", "8K", "--read", "70")
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        pytest.param("file", CLOSED, id="closed loop"),
+        pytest.param("file", ("--rate", "300", "--arrivals", "poisson"), id="open loop"),
+        pytest.param(SLOW, (*SEARCH, "--limit", "read.mean<=2.5ms"), id="search"),
+        pytest.param("file", ("--block", "4K:80+64K:20", "--queue-depth", "2", "--workers", "2"), id="mix of blocks"),
+        pytest.param("file", ("--preset", "dss", "--block", "64K", "--queue-depth", "4"), id="dss"),
+        pytest.param("file", ("--preset", "log", "--block", "512", "--workers", "1"), id="log"),
+        pytest.param("file", ("--preset", "database"), id="database"),
+        pytest.param("file", ("--cache-span", "--queue-depth", "1", "--read", "100"), id="cache span"),
+    ],
+)
+def test_the_document_is_as_documented(bench: Bench, target: str, options: Sequence[str]) -> None:
+    name = bench.target if target == "file" else target
+
+    outcome = bench.measure(name, "--size", "32M", *options)
+
+    check_document(outcome.document)
+    assert (outcome.code, outcome.document["status"]) == (0, "done")
+    assert outcome.document["points"] == [json.loads(line) for line in bench.point_lines()]
+    assert outcome.document["run_folder"] == str(bench.run)
+    assert "assay:" not in outcome.stderr
+
+
+def test_without_json_the_verdict_and_the_folder_are_printed(bench: Bench) -> None:
+    outcome = bench.profile(SLOW, *CLOSED, "--warmup", "0s", "--duration", "0.3s", "--limit", "read.mean<=5ms")
+
+    assert outcome.code == 0
+    for word in ("Verdict", "read.mean<=5ms", "met", str(bench.run)):
+        assert word in outcome.stdout
+
+
+def test_quiet_says_nothing_while_it_measures(bench: Bench) -> None:
+    outcome = bench.measure(SLOW, *CLOSED, "--quiet")
+
+    assert (outcome.code, outcome.stderr) == (0, "")
+
+
+class TestExitCodes:
+    def test_1_when_a_limit_the_user_gave_is_missed(self, bench: Bench) -> None:
+        outcome = bench.measure(SLOW, *CLOSED, "--limit", "read.mean<=10us")
+
+        assert outcome.code == 1
+        assert {verdict["met"] for verdict in outcome.document["verdict"]} == {False}
+
+    def test_0_when_only_the_methods_own_limits_are_missed(self, bench: Bench) -> None:
+        log = ("--preset", "log", "--block", "512", "--workers", "1")
+        outcome = bench.measure("null:?latency=20ms", *log)
+
+        assert outcome.code == 0
+        assert [(line["limit"], line["met"]) for line in outcome.document["verdict"]] == [("write.mean<=5ms", False)]
+
+    def test_0_when_a_limit_has_no_meaning_for_the_workload(self, bench: Bench) -> None:
+        outcome = bench.measure(SLOW, "--read", "100", "--queue-depth", "1", "--limit", "write.mean<=1us")
+
+        assert outcome.code == 0
+        assert [limit["met"] for limit in outcome.document["points"][0]["limits"]] == [None]
+
+    def test_1_when_a_search_finds_no_load(self, bench: Bench) -> None:
+        outcome = bench.measure(SLOW, *SEARCH, "--limit", "read.mean<=10us")
+
+        assert outcome.code == 1
+        (answer,) = outcome.document["answers"]
+        assert (answer["max"], answer["limited_by"]) == (None, "read.mean<=10us")
+        check_document(outcome.document)
+
+    def test_0_when_a_search_finds_one(self, bench: Bench) -> None:
+        outcome = bench.measure(SLOW, *SEARCH, "--limit", "read.mean<=2.5ms")
+
+        (answer,) = outcome.document["answers"]
+        assert (outcome.code, answer["limited_by"]) == (0, "read.mean<=2.5ms")
+        # 4 servers of 1 ms: 10 outstanding take 2.5 ms by Little's law.
+        assert 6 <= answer["max"]["outstanding"] < answer["first_failing"]["outstanding"] <= 13
+
+    def test_the_load_generator_is_never_an_answer(self, bench: Bench) -> None:
+        outcome = bench.measure("null:", *SEARCH)
+
+        assert outcome.code == 1
+        assert all(point["generator"]["saturated"] for point in outcome.document["points"])
+        (answer,) = outcome.document["answers"]
+        assert (answer["max"], answer["limited_by"]) == (None, "generator")
+        assert any("load generator was the bottleneck" in notice for notice in outcome.document["notices"])
+
+
+def test_exports_lie_in_the_run_folder(bench: Bench) -> None:
+    own = {"run.json", "points.jsonl", "series.parquet", ".lock"}
+
+    outcome = bench.measure(SLOW, *CLOSED, "--export", "csv", "--export", "fio-json", "--export", "openmetrics")
+
+    made = {path for path in bench.run.rglob("*") if path.is_file() and path.name not in own}
+    assert outcome.code == 0
+    assert len(made) >= 3
+    said = {Path(line.removeprefix("exported ")) for line in outcome.stderr.splitlines() if line.startswith("exported")}
+    assert said == made
+    check_document(outcome.document)
+
+
+def test_exports_may_be_listed_with_commas(bench: Bench) -> None:
+    outcome = bench.measure(SLOW, *CLOSED, "--export", "csv,fio-json")
+
+    assert outcome.code == 0
+    assert len([line for line in outcome.stderr.splitlines() if line.startswith("exported")]) >= 2
+
+
+def test_a_reader_that_goes_away_is_no_failure(bench: Bench) -> None:
+    line = [*command("profile", SLOW, *CLOSED, *SHORT, "--no-report", "--json", "--quiet", "-o", bench.results)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(60), said) == (0, b"")
+    assert bench.manifest()["status"] == "done"

@@ -1,0 +1,124 @@
+"""Ctrl-C and SIGTERM: exit code 130, what is finished is kept, what is half-made is removed, the run can go on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Bench, Outcome
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+
+
+def complaints(outcome: Outcome) -> list[str]:
+    return [line for line in outcome.stderr.splitlines() if line.startswith("assay: ")]
+
+
+@SIGNALS
+def test_in_layout_the_half_made_file_is_removed(bench: Bench, number: signal.Signals) -> None:
+    arguments = (
+        "profile",
+        bench.target,
+        "--size",
+        "512M",
+        "--queue-depth",
+        "1",
+        "--warmup",
+        "0s",
+        "--duration",
+        "0.3s",
+    )
+    with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: bench.target.exists() and bench.target.stat().st_size > 0, every_s=0.001)
+        running.process.send_signal(number)
+        outcome = running.end()
+
+    assert outcome.code == 130
+    said, how_to_go_on = complaints(outcome)
+    if "laying out" not in said:
+        pytest.skip("the layout was over before the signal came")
+    assert how_to_go_on.endswith(f"--resume {bench.run}")
+    assert list(bench.target.parent.iterdir()) == []
+    assert bench.manifest()["status"] == "interrupted"
+
+    again = bench.assay("profile", "--resume", bench.run, "--no-report", "--json")
+    assert (again.code, again.document["status"], len(again.document["points"])) == (0, "done", 1)
+
+
+@SIGNALS
+def test_in_a_point_the_finished_ones_are_kept(bench: Bench, number: signal.Signals) -> None:
+    arguments = ("profile", "null:?latency=1ms", "--queue-depth", "1,2,3", "--warmup", "0s", "--duration", "0.6s")
+    with bench.started(*arguments, "--no-report", "--json", "-o", bench.results) as running:
+        running.wait_until(bench.point_lines)
+        running.process.send_signal(number)
+        outcome = running.end()
+    kept = bench.point_lines()
+
+    assert outcome.code == 130
+    assert len(complaints(outcome)) == 2
+    assert outcome.document["status"] == bench.manifest()["status"] == "interrupted"
+    assert 1 <= len(kept) == len(outcome.document["points"]) < 3
+    again = bench.assay("profile", "--resume", bench.run, "--no-report", "--json")
+    assert (again.code, len(again.document["points"])) == (0, 3)
+    assert bench.point_lines()[: len(kept)] == kept
+
+
+@SIGNALS
+def test_in_the_report_the_measurements_are_kept(bench: Bench, number: signal.Signals) -> None:
+    arguments = ("profile", "null:?latency=1ms", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s")
+    with bench.started(*arguments, "--json", "-o", bench.results) as running:
+        running.wait_until(lambda: "writing the report" in running.stderr)
+        running.process.send_signal(number)
+        outcome = running.end()
+    kept = bench.point_lines()
+
+    assert outcome.code == 130
+    assert "Traceback" not in outcome.stderr
+    assert "assay report" in complaints(outcome)[0]
+    assert (bench.manifest()["status"], len(outcome.document["points"]), len(kept)) == ("done", 2, 2)
+    assert not [path for path in bench.run.iterdir() if path.name.endswith((".part", ".tmp"))]
+    assert bench.assay("report", bench.run, "--no-pdf").code == 0
+    assert (bench.run / "report.html").exists()
+    assert bench.point_lines() == kept
+
+
+@SIGNALS
+def test_the_verb_report_ends_with_one_line(bench: Bench, number: signal.Signals) -> None:
+    bench.measure("null:?latency=1ms", "--queue-depth", "1")
+    with bench.started("report", bench.run) as running:
+        running.wait_until(loads("vl_convert", running.process.pid), every_s=0.001)
+        running.process.send_signal(number)
+        outcome = running.end()
+
+    assert (outcome.code, outcome.complaint) == (130, "assay: interrupted")
+
+
+def loads(module: str, pid: int) -> Callable[[], bool]:
+    """Whether a process has come so far that it has a module's library loaded."""
+    return lambda: f"/{module}" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_a_second_signal_ends_at_once(bench: Bench) -> None:
+    arguments = (
+        "profile",
+        "null:?stall_at=100ms&stall=60s",
+        "--queue-depth",
+        "1",
+        "--warmup",
+        "0s",
+        "--duration",
+        "30s",
+    )
+    with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        # Signals that come before the first is handled count as one.
+        running.wait_until_ended(lambda: running.process.send_signal(signal.SIGINT))
+        outcome = running.end()
+
+    assert outcome.code == 130
+    assert "Traceback" not in outcome.stderr

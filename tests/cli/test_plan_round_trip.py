@@ -1,0 +1,81 @@
+"""`--dry-run --json` prints a plan in the form `--plan` accepts, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from assay.study.plan import preset_names, read_plan
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+OPTIONS = {
+    "nothing": (),
+    "one load": ("--block", "8K", "--read", "70", "--queue-depth", "4"),
+    "levels": ("--block", "4K,64K", "--read", "100,0", "--queue-depth", "1,4,16"),
+    "mix of blocks": ("--block", "8K:80+64K:20", "--queue-depth", "1"),
+    "open loop": ("--rate", "100,200", "--arrivals", "poisson"),
+    "search on queue depth": ("--search", "queue-depth", "--block", "8K", "--limit", "read.p99<=2ms"),
+    "search from a depth": ("--search", "queue-depth", "--queue-depth", "8"),
+    "search on rate": ("--search", "rate", "--rate", "500", "--limit", "read.p99.9<=1.5ms"),
+    "times": ("--queue-depth", "1", "--warmup", "1s", "--min-time", "3s", "--max-time", "1m", "--rest", "500ms"),
+    "duration": ("--queue-depth", "1", "--duration", "90s", "--io-timeout", "5s"),
+    "access": ("--skew", "zipf:0.99", "--region", "10-50", "--align", "4K", "--streams", "3", "--random", "50"),
+    "content": ("--compressible", "30", "--duplicate", "5", "--read", "0"),
+    "durability": ("--role", "log", "--sync", "fsync,fdatasync", "--sync-every", "8", "--buffered"),
+    "quick": ("--quick",),
+    "size, seed and backend": ("--size", "1G", "--seed", "7", "--backend", "threads", "--queue-depth", "1"),
+    "cache span": ("--cache-span", "--queue-depth", "1"),
+    **{name: ("--preset", name) for name in preset_names()},
+    "preset changed": ("--preset", "oltp", "--block", "8K", "--repeats", "3", "--limit", "write.mean<=1ms"),
+    "preset without its search": ("--preset", "oltp", "--queue-depth", "4"),
+    "quick preset of set duration": ("--preset", "database", "--quick"),
+    "preset with a time of its own instead of a duration": ("--preset", "database", "--max-time", "1m"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_is_printed_is_understood_as_the_same_plan(bench: Bench, tmp_path: Path, name: str) -> None:
+    first = bench.profile(bench.target, *OPTIONS[name], "--dry-run", "--json")
+    (tmp_path / "plan.json").write_text(first.stdout)
+    cache_span = ("--cache-span",) if "--cache-span" in OPTIONS[name] else ()
+    second = bench.profile(bench.target, "--plan", "plan.json", *cache_span, "--dry-run", "--json")
+
+    assert (first.code, first.stderr) == (second.code, second.stderr) == (0, "")
+    for key in ("plan", "parts"):
+        assert second.document.get(key) == first.document.get(key)
+    assert read_plan(tmp_path / "plan.json").model_dump(mode="json") == first.document["plan"]
+    assert bench.made() == []
+
+
+def test_it_tells_the_bytes_it_will_write_and_the_time(bench: Bench) -> None:
+    outcome = bench.profile(
+        bench.target, "--size", "1G", "--queue-depth", "1,2", "--duration", "10s", "--dry-run", "--json"
+    )
+
+    assert outcome.document["estimate"] == {"shortest_s": 24.0, "longest_s": 24.0, "layout_bytes": 1 << 30}
+    assert outcome.document["volumes"] == [
+        {"name": "f", "path": str(bench.target), "roles": ["data"], "size_bytes": 1 << 30}
+    ]
+
+
+def test_it_tells_people_the_same(bench: Bench) -> None:
+    outcome = bench.profile(bench.target, "--size", "1G", "--preset", "log", "--dry-run")
+
+    assert outcome.code == 0
+    for word in ("1 GiB", "to be laid out", "write.mean<=5ms", "512 B sequential write dsync", "4 workers"):
+        assert word in outcome.stdout
+    assert bench.made() == []
+
+
+def test_assess_shows_every_part_without_writing(bench: Bench) -> None:
+    outcome = bench.assay("assess", bench.target.parent, "--quick", "--dry-run", "--json", "-o", bench.results)
+
+    assert outcome.code == 0
+    parts = [part["name"] for part in json.loads(outcome.stdout)["parts"]]
+    assert parts == ["cache-span", "oltp", "dss", "log", "database"]
+    assert bench.made() == []

@@ -1,0 +1,241 @@
+"""Targets that must not be written to, and file systems without room: nothing is lost and nothing half-made stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+MIB = 1 << 20
+SHORT = ("--queue-depth", "1", "--warmup", "0s", "--duration", "0.3s")
+
+
+class TestFolders:
+    def test_a_missing_folder_is_named(self, bench: Bench) -> None:
+        outcome = bench.profile(bench.target.parent / "none" / "f", "--size", "16M", *SHORT)
+
+        assert outcome.code == 2
+        assert f"{bench.target.parent / 'none'} does not exist" in outcome.complaint
+        assert bench.made() == []
+
+    def test_a_missing_folder_to_assess_is_named(self, bench: Bench) -> None:
+        outcome = bench.assay("assess", "none", "--quick", "-o", bench.results)
+
+        assert (outcome.code, "none: is not a folder" in outcome.complaint) == (2, True)
+        assert bench.made() == []
+
+    def test_a_read_only_file_system_is_refused(self, bench: Bench, mounted: Callable[..., Path]) -> None:
+        point = mounted("-t", "tmpfs", "-o", "ro,size=32m", "none")
+
+        outcome = bench.profile(point / "f", "--size", "16M", *SHORT)
+
+        assert (outcome.code, "mounted read-only" in outcome.complaint) == (2, True)
+        assert bench.made() == []
+
+    def test_a_folder_one_may_not_write_to_is_refused(self, public_bench: Bench, as_nobody: list[str]) -> None:
+        public_bench.target.parent.chmod(0o555)
+
+        outcome = public_bench.profile(public_bench.target, "--size", "16M", *SHORT, prefix=as_nobody)
+
+        assert (outcome.code, "no permission to create files" in outcome.complaint) == (2, True)
+        assert public_bench.made() == []
+
+    def test_an_unprivileged_user_measures_in_a_folder_of_his_own(
+        self, public_bench: Bench, as_nobody: list[str]
+    ) -> None:
+        outcome = public_bench.profile(public_bench.target, "--size", "16M", *SHORT, prefix=as_nobody)
+
+        assert outcome.code == 0
+        assert public_bench.target.stat().st_size == 16 * MIB
+
+
+class TestExistingFiles:
+    def test_a_file_assay_did_not_make_is_refused_and_keeps_its_content(self, bench: Bench) -> None:
+        content = os.urandom(MIB)
+        bench.target.write_bytes(content)
+
+        outcome = bench.profile(bench.target, *SHORT)
+
+        assert outcome.code == 2
+        assert "that Assay did not write" in outcome.complaint
+        assert f"--overwrite {bench.target}" in outcome.complaint
+        assert bench.target.read_bytes() == content
+        assert bench.made() == ["target/f"]
+
+    def test_another_file_named_by_overwrite_permits_nothing(self, bench: Bench) -> None:
+        bench.target.write_bytes(b"x" * MIB)
+        other = bench.target.with_name("other")
+
+        assert bench.profile(bench.target, *SHORT, "--overwrite", other).code == 2
+        assert bench.target.read_bytes() == b"x" * MIB
+
+    def test_overwrite_writes_to_it_and_keeps_its_size(self, bench: Bench) -> None:
+        content = os.urandom(MIB + 512)
+        bench.target.write_bytes(content)
+
+        assert bench.profile(bench.target, *SHORT, "--read", "0", "--overwrite", bench.target).code == 0
+
+        assert bench.target.stat().st_size == len(content)
+        assert bench.target.read_bytes() != content
+
+    def test_reading_alone_needs_no_permission_and_changes_nothing(self, bench: Bench) -> None:
+        content = os.urandom(MIB)
+        bench.target.write_bytes(content)
+
+        assert bench.profile(bench.target, *SHORT, "--read", "100").code == 0
+        assert bench.target.read_bytes() == content
+
+    def test_a_file_smaller_than_a_sector_is_refused(self, bench: Bench) -> None:
+        bench.target.write_bytes(b"precious")
+
+        outcome = bench.profile(bench.target, *SHORT, "--read", "100")
+
+        assert (outcome.code, "8 bytes are smaller than a sector" in outcome.complaint) == (2, True)
+
+    def test_its_own_file_is_used_again_without_laying_it_out(self, bench: Bench) -> None:
+        first = bench.measure(bench.target, "--size", "16M", "--queue-depth", "1").document
+        second = bench.measure(bench.target, "--queue-depth", "1").document
+
+        states = [run["target"]["volumes"][0] for run in (first, second)]
+        assert [(state["state"], state["bytes_laid_out"]) for state in states] == [
+            ("fresh", 16 * MIB),
+            ("preconditioned", 0),
+        ]
+
+
+class TestDevices:
+    def test_a_mounted_device_is_refused_whatever_is_allowed(
+        self,
+        bench: Bench,
+        loop_device: Callable[[int], Path],
+        mounted: Callable[..., Path],
+        run_tool: Callable[..., str],
+    ) -> None:
+        device = loop_device(16 * MIB)
+        run_tool("mkfs.ext4", "-q", device)
+        point = mounted(device)
+        (point / "precious").write_text("mine")
+
+        outcome = bench.profile(device, *SHORT, "--overwrite", device, "--yes-destroy", device)
+
+        assert (outcome.code, "mounted" in outcome.complaint) == (2, True)
+        assert (point / "precious").read_text() == "mine"
+        assert bench.made() == []
+
+    def test_a_device_with_a_file_system_needs_both_permissions(
+        self, bench: Bench, loop_device: Callable[[int], Path], run_tool: Callable[..., str], tmp_path: Path
+    ) -> None:
+        device = loop_device(16 * MIB)
+        run_tool("mkfs.ext4", "-q", device)
+        before = (tmp_path / "image0").read_bytes()
+
+        for permissions in ((), ("--overwrite", device), ("--yes-destroy", device)):
+            outcome = bench.profile(device, *SHORT, *permissions)
+            assert outcome.code == 2
+            for word in ("ext4", f"--overwrite {device}", f"--yes-destroy {device}"):
+                assert word in outcome.complaint
+        assert (tmp_path / "image0").read_bytes() == before
+        assert bench.made() == []
+
+        assert bench.profile(device, *SHORT, "--overwrite", device, "--yes-destroy", device).code == 0
+
+
+class TestFullFileSystem:
+    def test_space_is_checked_before_anything_is_written(self, bench: Bench, mounted: Callable[..., Path]) -> None:
+        point = mounted("-t", "tmpfs", "-o", "size=32m", "none")
+
+        outcome = bench.profile(point / "f", "--size", "64M", *SHORT)
+
+        assert outcome.code == 3
+        for word in ("64 MiB", "32 MiB", "--size"):
+            assert word in outcome.complaint
+        assert (list(point.iterdir()), bench.made()) == ([], [])
+
+    def test_two_volumes_of_one_file_system_need_room_for_both(
+        self, bench: Bench, mounted: Callable[..., Path]
+    ) -> None:
+        point = mounted("-t", "tmpfs", "-o", "size=32m", "none")
+
+        outcome = bench.profile(point / "a", point / "b", "--size", "20M", *SHORT)
+
+        assert (outcome.code, "40 MiB" in outcome.complaint) == (3, True)
+        assert list(point.iterdir()) == []
+
+    def test_one_that_becomes_full_during_layout_is_left_as_it_was(
+        self,
+        bench: Bench,
+        loop_device: Callable[[int], Path],
+        mounted: Callable[..., Path],
+        run_tool: Callable[..., str],
+    ) -> None:
+        # ext2 cannot reserve space, so that only writing shows that there is none.
+        device = loop_device(512 * MIB)
+        run_tool("mkfs.ext2", "-q", "-m", "0", device)
+        point = mounted(device)
+        target, filler = point / "f", point / "filler"
+        arguments = ("profile", target, "--size", "400M", *SHORT, "--no-report", "-o", bench.results, "--json")
+        with bench.started(*arguments) as running:
+            running.wait_until(lambda: target.exists() and target.stat().st_size == 400 * MIB, every_s=0.001)
+            running.process.send_signal(signal.SIGSTOP)
+            if target.stat().st_blocks * 512 >= 390 * MIB:
+                pytest.skip("the layout was over before the file system could be filled")
+            fill(filler)
+            running.process.send_signal(signal.SIGCONT)
+            outcome = running.end()
+
+        assert outcome.code == 3
+        (line,) = [line for line in outcome.stderr.splitlines() if line.startswith("assay: ")]
+        assert "became full while laying out" in line
+        assert not target.exists()
+        assert [path.name for path in point.iterdir() if path.name != "lost+found"] == ["filler"]
+        assert (outcome.document["status"], outcome.document["points"]) == ("failed", [])
+
+    def test_a_file_that_was_there_gets_its_size_back(self, bench: Bench, mounted: Callable[..., Path]) -> None:
+        point = mounted("-t", "tmpfs", "-o", "size=64m", "none")
+        (point / "f").touch()
+        (point / "g").touch()
+
+        with bench.started(
+            "profile",
+            point / "f",
+            point / "g",
+            "--size",
+            "28M",
+            "--no-report",
+            "--backend",
+            "threads",
+            "-o",
+            bench.results,
+            *SHORT,
+        ) as running:
+            running.wait_until(lambda: (point / "f").stat().st_size > 0, every_s=0.001)
+            running.process.send_signal(signal.SIGINT)
+            outcome = running.end()
+
+        assert outcome.code == 130
+        if "laying out" not in outcome.stderr.splitlines()[-2]:
+            pytest.skip("the layout was over before it could be interrupted")
+        assert [(point / name).stat().st_size for name in ("f", "g")] == [0, 0]
+
+
+def fill(path: Path) -> None:
+    """Write until the file system is full."""
+    block = bytes(MIB)
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(block)
+        except OSError:
+            while True:
+                try:
+                    file.write(block[:1024])
+                except OSError:
+                    break
+        os.fsync(file.fileno())

@@ -1,0 +1,133 @@
+"""The documents agree with the code: links, exit codes, plan keys, presets, and every command line they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from typer.testing import CliRunner
+
+from assay.cli import app
+from assay.errors import ExitCode
+from assay.study.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
+from assay.workloads.io import Activity
+
+DOCUMENTS = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/exit-codes.md",
+    "docs/plans.md",
+    "docs/results.md",
+)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def section(text: str, heading: str) -> str:
+    """What stands under a heading."""
+    (found,) = re.findall(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    return found
+
+
+def table(text: str) -> dict[str, tuple[str, ...]]:
+    """Rows of a table by their first cell, without quotes."""
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in text.splitlines() if line[:1] == "|"]
+    return {row[0].strip("`"): row[1:] for row in rows[2:]}
+
+
+def command_lines(text: str) -> Iterator[list[str]]:
+    """Arguments of every `assay ...` line in the shell blocks of a document."""
+    for block in blocks(text, "sh"):
+        # A here-document holds no commands.
+        commands = re.sub(r"<<'END'.*?^END$", "", block, flags=re.MULTILINE | re.DOTALL).replace("\\\n", " ")
+        for line in commands.splitlines():
+            if line.startswith("assay "):
+                yield shlex.split(line.partition(" > ")[0], comments=True)[1:]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(root: Path, name: str) -> None:
+    document = root / name
+    text = document.read_text()
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("#"):
+            headings = [
+                re.sub(r"[^a-z -]", "", line.lower()).strip(" ") for line in re.findall(r"^#+(.*)$", text, re.M)
+            ]
+            assert target[1:] in [heading.replace(" ", "-") for heading in headings]
+        elif "://" not in target:
+            assert (document.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_exit_codes_are_those_of_the_code(root: Path) -> None:
+    rows = table((root / "docs/exit-codes.md").read_text())
+    assert {int(code): cells[0].strip("`") for code, cells in rows.items()} == {
+        code.value: code.name for code in ExitCode
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [("Plan", Plan), ("`[timing]`", Timing), ("`[search]`", Search), ("`[[activity]]`", Activity)],
+)
+def test_plan_keys_and_defaults_are_those_of_the_code(root: Path, heading: str, model: type[BaseModel]) -> None:
+    rows = table(section((root / "docs/plans.md").read_text(), heading))
+    assert set(rows) == set(model.model_fields)
+    for key, field in model.model_fields.items():
+        shown = rows[key][0].strip("`")
+        if isinstance(field.default, bool):
+            assert shown == str(field.default).lower(), key
+        elif isinstance(field.default, int | float):
+            assert float(shown) == field.default, key
+        elif isinstance(field.default, str) and field.default:
+            assert shown == field.default, key
+
+
+def test_plans_in_the_documents_are_understood(root: Path) -> None:
+    plans = blocks((root / "docs/plans.md").read_text(), "toml")
+    plans += re.findall(r"\.toml <<'END'\n(.*?)^END$", (root / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert len(plans) == 2
+    for text in plans:
+        assert load_plan(tomllib.loads(text), source="document").workloads()
+
+
+def test_presets_and_their_limits_are_those_of_the_code(root: Path) -> None:
+    rows = table(section((root / "docs/plans.md").read_text(), "Presets"))
+    assert set(rows) == set(preset_names())
+    for name, (_, limits) in rows.items():
+        assert (limits == "none") == (not read_preset(name).limits)
+        assert set(re.findall(r"`([^`]+)`", limits)) <= set(read_preset(name).limits)
+    readme = (root / "README.md").read_text()
+    assert all(f"`{name}`" in readme for name in preset_names())
+
+
+def test_command_lines_of_the_readme_are_understood(root: Path) -> None:
+    lines = list(command_lines((root / "README.md").read_text()))
+    assert {line[0] for line in lines} == {"assess", "profile", "compare", "report", "sqlio"}
+    for line in lines:
+        # Help is shown only after every option before it was understood.
+        shown = CliRunner().invoke(app, [*line, "--help"])
+        assert shown.exit_code == 0, f"{line}: {shown.output}"
+
+
+def test_the_readme_names_every_verb(root: Path) -> None:
+    readme = (root / "README.md").read_text()
+    verbs = [command.name for command in app.registered_commands]
+    assert verbs
+    assert all(f"    assay {verb} " in readme for verb in verbs)
+
+
+def test_the_picture_of_the_readme_is_small(root: Path) -> None:
+    picture = root / "docs" / "images" / "report.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size < 400_000
