@@ -128,7 +128,7 @@ def parse_percent(text: str | int | float, *, what: str = "percentage") -> float
     >>> parse_percent("70"), parse_percent("62.5%")
     (0.7, 0.625)
     """
-    number, unit = _split(str(text), what, "0 to 100")
+    number, unit = _split(text, what, "0 to 100") if isinstance(text, str) else (_number(text, what, "0 to 100"), "")
     if unit not in ("", "%") or not 0 <= number <= 100:
         raise UsageError(f"{what}: {text} is outside 0 to 100 %")
     return number / 100

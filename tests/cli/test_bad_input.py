@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 LOAD = ("--size", "16M", "--queue-depth", "1", "--warmup", "0s", "--duration", "0.3s")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import SHORT, command
+from assay_command import SHORT, command
 from document_contract import check_document
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 SLOW = "null:?latency=1ms&servers=4"
 """A device of 4 servers that each take 1 ms: it holds 4,000 I/Os per second, and latency rises beyond 4 outstanding."""
@@ -32,7 +32,6 @@ SEARCH = ("--search", "queue-depth", "--block", "8K", "--read", "70")
         pytest.param("file", ("--preset", "dss", "--block", "64K", "--queue-depth", "4"), id="dss"),
         pytest.param("file", ("--preset", "log", "--block", "512", "--workers", "1"), id="log"),
         pytest.param("file", ("--preset", "database"), id="database"),
-        pytest.param("file", ("--cache-span", "--queue-depth", "1", "--read", "100"), id="cache span"),
     ],
 )
 def test_the_document_is_as_documented(bench: Bench, target: str, options: Sequence[str]) -> None:

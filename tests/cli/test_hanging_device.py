@@ -16,7 +16,7 @@ import pytest
 from hanging_fuse import unmount_lazily
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 MIB = 1 << 20
 

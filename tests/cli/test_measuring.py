@@ -8,7 +8,7 @@ import pytest
 from document_contract import check_document
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 MIB = 1 << 20
 ONE = ("--queue-depth", "1")
@@ -161,15 +161,16 @@ class TestHonesty:
     def test_it_says_on_how_many_bytes_and_in_which_state(self, bench: Bench) -> None:
         notices = bench.measure(bench.target, "--size", "16M", *ONE).document["notices"]
 
-        (notice,) = [notice for notice in notices if notice.startswith("f:")]
-        for word in ("16 MiB", "fresh", "caches between host and disk are not excluded"):
-            assert word in notice
+        said = "; ".join(notices)
+        for word in ("measured on 16 MiB (f)", "fresh", "caches between host and disk are not excluded"):
+            assert word in said
 
     def test_the_cache_span_is_measured_when_asked_for(self, bench: Bench) -> None:
         options = ("--size", "64M", *ONE, "--read", "100", "--cache-span")
-        span = bench.measure(bench.target, *options).document["cache_span"]
+        document = bench.measure(bench.target, *options).document
 
-        assert [step["span_bytes"] for step in span["steps"]] == [16 * MIB, 64 * MIB]
+        check_document(document)
+        assert [step["span_bytes"] for step in document["cache_span"]["steps"]] == [16 * MIB, 64 * MIB]
 
     def test_twice_a_stated_cache_sets_the_size(self, bench: Bench) -> None:
         options = ("--size", "2x-cache", "--cache-size", "12M", *ONE)

@@ -11,7 +11,7 @@ import pytest
 from assay.study.plan import preset_names, read_plan
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 OPTIONS = {
     "nothing": (),

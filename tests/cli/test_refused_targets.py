@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from assay_command import Bench
 
 MIB = 1 << 20
 SHORT = ("--queue-depth", "1", "--warmup", "0s", "--duration", "0.3s")
@@ -91,6 +91,29 @@ class TestExistingFiles:
 
         assert bench.profile(bench.target, *SHORT, "--read", "100").code == 0
         assert bench.target.read_bytes() == content
+
+    def test_reading_alone_fills_no_holes(self, bench: Bench) -> None:
+        with bench.target.open("wb") as file:
+            file.write(b"precious")
+            file.truncate(16 * MIB)
+
+        outcome = bench.measure(bench.target, "--queue-depth", "1", "--read", "100")
+
+        assert outcome.code == 0
+        assert bench.target.read_bytes() == b"precious" + bytes(16 * MIB - 8)
+        assert bench.target.stat().st_blocks * 512 < MIB
+        assert any("files with holes are read as they are" in notice for notice in outcome.document["notices"])
+
+    def test_reading_alone_does_not_grow_a_file_of_others(self, bench: Bench) -> None:
+        content = os.urandom(MIB)
+        bench.target.write_bytes(content)
+
+        outcome = bench.profile(bench.target, *SHORT, "--read", "100", "--size", "16M")
+
+        assert outcome.code == 2
+        assert f"--overwrite {bench.target}" in outcome.complaint
+        assert bench.target.read_bytes() == content
+        assert bench.made() == ["target/f"]
 
     def test_a_file_smaller_than_a_sector_is_refused(self, bench: Bench) -> None:
         bench.target.write_bytes(b"precious")

@@ -257,3 +257,76 @@ fn share(field: &'static str, value: f64) -> Result<(), LoadError> {
         Err(LoadError::value(field, format!("{value} is outside 0 to 1")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn activity() -> Activity {
+        Activity {
+            name: "data".into(),
+            role: "data".into(),
+            volumes: vec![0],
+            workers: 1,
+            access: Access {
+                blocks: vec![BlockShare { bytes: 8192, weight: 1.0 }],
+                read_share: 0.7,
+                random_share: 1.0,
+                skew: Skew::Uniform,
+                region: Region { start_bytes: 0, end_bytes: 1 << 30 },
+                align_bytes: 8192,
+                streams: 1,
+                stride_bytes: None,
+                duplicate_share: 0.0,
+            },
+            load: Load::Closed { queue_depth: 1 },
+            direct: true,
+            sync: Sync::None,
+            sync_every: 1,
+            compressible_share: 0.0,
+            limit_bytes: None,
+        }
+    }
+
+    #[test]
+    fn each_value_that_cannot_be_carried_out_is_named() {
+        type Change = fn(&mut Activity);
+        let cases: [(&str, Change); 24] = [
+            ("read_share", |activity| activity.access.read_share = 1.3),
+            ("random_share", |activity| activity.access.random_share = f64::NAN),
+            ("duplicate_share", |activity| activity.access.duplicate_share = -0.1),
+            ("compressible_share", |activity| activity.compressible_share = 2.0),
+            ("block_bytes", |activity| activity.access.blocks.clear()),
+            ("block_bytes", |activity| activity.access.blocks[0].bytes = 0),
+            ("block_bytes", |activity| activity.access.blocks[0].bytes = 1000),
+            ("block_bytes", |activity| activity.access.blocks[0].bytes = 1 << 31),
+            ("block_bytes", |activity| activity.access.blocks[0].weight = f64::INFINITY),
+            ("align_bytes", |activity| activity.access.align_bytes = 100),
+            ("streams", |activity| activity.access.streams = 0),
+            ("stride_bytes", |activity| activity.access.stride_bytes = Some(0)),
+            ("stride_bytes", |activity| activity.access.stride_bytes = Some(1000)),
+            ("stride_bytes", |activity| activity.access.stride_bytes = Some(u64::MAX - 511)),
+            ("skew", |activity| activity.access.skew = Skew::Zipf { theta: 0.0 }),
+            ("skew", |activity| activity.access.skew = Skew::Hot { access_share: 0.8, space_share: 0.0 }),
+            ("region", |activity| activity.access.region.start_bytes = 100),
+            ("region", |activity| activity.access.region.end_bytes = 4096),
+            ("region", |activity| activity.access.region.end_bytes = u64::MAX),
+            ("queue_depth", |activity| activity.load = Load::Closed { queue_depth: 0 }),
+            ("rate", |activity| activity.load = Load::Open { rate: -1.0, poisson: false, queue_depth: 1 }),
+            ("bursts", |activity| {
+                activity.load = Load::Bursts { interval_ns: 0, bytes: 1, spread_share: 0.5, queue_depth: 1 };
+            }),
+            ("sync_every", |activity| activity.sync_every = 0),
+            ("volumes", |activity| activity.volumes.clear()),
+        ];
+        activity().validate(512).unwrap();
+        for (field, change) in cases {
+            let mut asked = activity();
+            change(&mut asked);
+            let Err(LoadError::InvalidValue { field: named, .. }) = asked.validate(512) else {
+                panic!("{field} is accepted: {asked:?}")
+            };
+            assert_eq!(named, field);
+        }
+    }
+}

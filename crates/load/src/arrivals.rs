@@ -172,6 +172,32 @@ mod tests {
     }
 
     #[test]
+    fn workers_in_a_burst_share_its_time_among_them() {
+        let gate = BurstGate::default();
+        gate.enter(10);
+        gate.enter(20);
+        let mut counted_ns = gate.uncounted_ns(30);
+        assert_eq!(counted_ns, 20);
+        counted_ns += gate.uncounted_ns(35) + gate.uncounted_ns(35);
+        gate.leave();
+        assert!(gate.is_open());
+        counted_ns += gate.uncounted_ns(50);
+        gate.leave();
+        assert!(!gate.is_open());
+        assert_eq!(counted_ns, 40);
+        gate.enter(1000);
+        assert_eq!(gate.uncounted_ns(1005), 5, "the time between bursts is nobody's");
+    }
+
+    #[test]
+    fn counting_what_is_due_has_a_bound() {
+        let load = Load::Open { rate: 1e9, poisson: false, queue_depth: 1 };
+        let mut arrivals = Arrivals::new(&load, 8192.0, 1, 0, 1).unwrap();
+        assert_eq!(arrivals.count_due(1000), 1000);
+        assert_eq!(arrivals.count_due(u64::MAX), 10_000_000);
+    }
+
+    #[test]
     fn poisson_arrivals_have_the_rate_and_the_spread_of_a_poisson_process() {
         let load = Load::Open { rate: 1000.0, poisson: true, queue_depth: 1 };
         let mut arrivals = Arrivals::new(&load, 8192.0, 5, 0, 1).unwrap();

@@ -278,6 +278,44 @@ mod tests {
         }
 
         #[test]
+        fn strides_and_wide_alignments_stay_in_the_region(
+            stride in prop::option::of(1_u64..5000), align in 1_u64..200, random_share in 0.0_f64..=1.0, seed: u64,
+            start in 0_u64..100, units in 4_u64..500, workers in 1_u32..5,
+        ) {
+            let region = Region { start_bytes: start * 4096, end_bytes: (start + units) * 4096 };
+            let mut access = access(Skew::Uniform, 0.5, random_share, region);
+            access.align_bytes = align * 4096;
+            access.stride_bytes = stride.map(|units| units * 4096);
+            access.validate(4096).unwrap();
+            for worker in 0..workers {
+                let mut pattern = Pattern::new(&access, seed, worker, workers);
+                for _ in 0..200 {
+                    let next = pattern.draw();
+                    prop_assert_eq!(next.offset_bytes % 4096, 0);
+                    prop_assert!(next.offset_bytes >= region.start_bytes);
+                    prop_assert!(next.offset_bytes + u64::from(next.length_bytes) <= region.end_bytes);
+                    if random_share == 1.0 {
+                        prop_assert_eq!((next.offset_bytes - region.start_bytes) % access.align_bytes, 0);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn zipf_draws_from_regions_and_with_exponents_of_any_size(
+            theta in prop_oneof![Just(1.0), Just(1.0 + f64::EPSILON), 1e-9_f64..1e9], bits in 14_u32..63, seed: u64,
+        ) {
+            let region = Region { start_bytes: 0, end_bytes: 1 << bits };
+            let access = access(Skew::Zipf { theta }, 1.0, 1.0, region);
+            access.validate(512).unwrap();
+            let mut pattern = Pattern::new(&access, seed, 0, 1);
+            for _ in 0..20 {
+                let next = pattern.draw();
+                prop_assert!(next.offset_bytes + u64::from(next.length_bytes) <= region.end_bytes);
+            }
+        }
+
+        #[test]
         fn the_same_seed_gives_the_same_accesses(skew in skews(), seed: u64) {
             let access = access(skew, 0.7, 0.6, Region { start_bytes: 0, end_bytes: 1 << 24 });
             let mut left = Pattern::new(&access, seed, 0, 1);

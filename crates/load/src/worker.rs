@@ -96,6 +96,8 @@ pub struct Worker {
     free: Vec<u32>,
     flushes_wanted: Vec<u32>,
     requests: Vec<Request>,
+    /// Whether the last step left no slot free.
+    full: bool,
     /// Until when no slot was free: up to then a late submission is the device's doing.
     full_until_ns: u64,
     writes_since_flush: u32,
@@ -123,6 +125,7 @@ struct Burst {
 
 impl Worker {
     pub fn new(plan: WorkerPlan) -> Self {
+        assert!(plan.interval_ns > 0, "ticks have a length");
         let activity = &plan.activity;
         let depth = activity.load.queue_depth();
         let slot = Slot {
@@ -134,7 +137,7 @@ impl Worker {
             submitted_ns: 0,
             flush_submitted_ns: 0,
         };
-        let arrivals_seed = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
+        let arrivals_seed = plan.seed ^ 0xd1b5_4a32_d192_ed03;
         Self {
             pattern: Pattern::new(&activity.access, plan.seed, plan.worker_on_volume, plan.workers_on_volume),
             arrivals: Arrivals::new(
@@ -150,6 +153,7 @@ impl Worker {
             free: (0..depth).rev().collect(),
             flushes_wanted: Vec::with_capacity(depth as usize),
             requests: Vec::with_capacity(depth as usize + 1),
+            full: false,
             full_until_ns: 0,
             writes_since_flush: 0,
             issued_bytes: 0,
@@ -261,6 +265,9 @@ impl Worker {
     /// Queues every access that is due and has a free slot.
     #[inline]
     fn want_accesses(&mut self, now_ns: u64) {
+        if self.full {
+            self.full_until_ns = now_ns;
+        }
         while let Some(&tag) = self.free.last() {
             let intended_ns = match &mut self.arrivals {
                 None => now_ns,
@@ -299,6 +306,7 @@ impl Worker {
                 break;
             }
         }
+        self.full = self.free.is_empty();
     }
 
     #[inline]
@@ -352,7 +360,7 @@ impl Worker {
     pub fn complete(&mut self, completion: Completion) {
         let tag = completion.tag;
         let slot = self.slots[tag as usize];
-        assert!(slot.busy, "request {tag} completed twice");
+        debug_assert!(slot.busy, "request {tag} completed twice");
         if slot.flushing {
             self.complete_flush(slot, completion);
         } else if completion.result < 0 || completion.result as u32 != slot.length_bytes {
@@ -367,9 +375,6 @@ impl Worker {
             self.count(slot, completion.at_ns);
         }
         self.slots[tag as usize].busy = false;
-        if self.free.is_empty() {
-            self.full_until_ns = completion.at_ns;
-        }
         self.free.push(tag);
         if self.burst.on && self.burst.all_submitted && self.outstanding() == 0 {
             self.end_burst(completion.at_ns);

@@ -7,6 +7,7 @@ volumes would hide the slow one).
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,9 +118,12 @@ def _parse_limit(text: str) -> Limit:
 
 def _plain_number(value: str, text: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
-        raise UsageError(f"limit {text!r}: {value!r} is not a number of I/Os per second") from None
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise UsageError(f"limit {text!r}: {value!r} is not a number of I/Os per second")
+    return number
 
 
 def _meant(name: str) -> str:

@@ -159,7 +159,8 @@ def _plan_part(
     direct: bool,
     other: dict[str, Any],
 ) -> Part:
-    from assay.analysis.cache_span import PART, cache_span_plan
+    from assay.analysis.cache_span import PART
+    from assay.study.cache_span import cache_span_plan
 
     if name == PART:
         # The spans depend on the size of the file, which is chosen later; see `assay.cli.running.start`.

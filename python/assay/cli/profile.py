@@ -228,7 +228,8 @@ def profile(
     part = Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)
     parts = [part]
     if cache_span:
-        from assay.analysis.cache_span import PART, cache_span_plan
+        from assay.analysis.cache_span import PART
+        from assay.study.cache_span import cache_span_plan
 
         parts.insert(0, Part(name=PART, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=10.0))
     start("profile", request, parts, shown)

@@ -66,7 +66,8 @@ def start(verb: str, request: Request, parts: Sequence[Part], options: OutputOpt
 
 def _with_spans(part: Part, target: Target) -> Part:
     """The latency-against-span part with the spans of the target's smallest volume."""
-    from assay.analysis.cache_span import PART, cache_span_plan
+    from assay.analysis.cache_span import PART
+    from assay.study.cache_span import cache_span_plan
 
     if part.name != PART:
         return part

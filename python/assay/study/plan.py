@@ -196,7 +196,8 @@ def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> li
         interval_s, size = made.get("burst_interval_s"), made.get("burst_bytes")
         if interval_s is not None and size is not None:
             before_s, nearest_s = parse_duration(interval_s) / 1e9, duration_s / BURSTS_LEAST
-            if nearest_s < before_s:
+            # An interval that was fitted before comes back rounded to nanoseconds, and must not be fitted again.
+            if nearest_s < before_s - 1e-6:
                 made |= {"burst_interval_s": nearest_s, "burst_bytes": int(parse_bytes(size) * nearest_s / before_s)}
         fitted.append(made)
     return fitted

@@ -9,10 +9,26 @@ from typing import Any
 
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.study.execute import Part
-from assay.study.session import check_workload
+from assay.study.plan import Plan
+from assay.study.session import Volume, check_workload
 from assay.targets.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.targets.spec import parse_targets
 from assay.units import parse_bytes
+
+
+def check_plan(plan: Plan, volumes: Sequence[Volume]) -> None:
+    """Refuse a plan that does not fit the volumes, before anything is written to them.
+
+    Raises
+    ------
+    UsageError
+        A block does not fit the sector, the region or the memory.
+    """
+    sector_bytes = max(volume.sector_bytes for volume in volumes)
+    for workload in plan.workloads():
+        fitted = workload.fitted(sector_bytes) if plan.fits_sector else workload
+        if fitted is not None:
+            check_workload(fitted, volumes)
 
 
 @dataclass(kw_only=True)
@@ -45,8 +61,8 @@ class Request:
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
         for part in parts:
             # The spans of the cache-span part are chosen by the size of the target, later.
-            for workload in part.plan.workloads() if part.name != CACHE_SPAN else ():
-                check_workload(workload, target.volumes)
+            if part.name != CACHE_SPAN:
+                check_plan(part.plan, target.volumes)
         return target
 
     def to_dict(self) -> dict[str, Any]:

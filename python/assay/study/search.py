@@ -66,6 +66,11 @@ class Curve:
         """Loads that fail, ascending."""
         return sorted(load for load in self.points if self.failure(load) is not None)
 
+    @property
+    def is_non_monotone(self) -> bool:
+        """Whether a load fails below one that passes."""
+        return any(load < passed for load in self.failing() for passed in self.passing())
+
 
 def search(axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1) -> dict[str, Any]:
     """Search one axis; returns an answer as in docs/results.md without its workload.
@@ -159,7 +164,7 @@ def _answer(curve: Curve, stopped_by: str | None) -> dict[str, Any]:
         "first_failing": _end(curve, failing[0]) if failing else None,
         "limited_by": limited_by,
         "interval_95": None if best is None else _interval_95(curve, best, failing[0] if failing else None),
-        "non_monotone": any(load < passed for load in curve.failing() for passed in curve.passing()),
+        "non_monotone": curve.is_non_monotone,
     }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import _core
-from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, UsageError
+from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
 from assay.study.session import Volume, drain, open_session
 from assay.targets.answering import answer_within
 from assay.targets.host import memory_bytes, volume_facts
@@ -48,6 +48,8 @@ class Target:
     sizes: dict[str, int]
     roles: dict[str, tuple[str, ...]]
     cache_bytes: int | None = None
+    foreign: frozenset[str] = frozenset()
+    """Names of files whose content is not Assay's and may only be read: never laid out, never grown."""
     created: list[Examined] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -67,8 +69,12 @@ class Target:
 
     @property
     def to_lay_out(self) -> list[Examined]:
-        """Files that reads would not find real data in."""
-        return [volume for volume in self.examined if _needs_layout(volume, self.sizes[volume.spec.name])]
+        """Files that reads would not find real data in, and that may be written to."""
+        return [
+            volume
+            for volume in self.examined
+            if volume.spec.name not in self.foreign and _needs_layout(volume, self.sizes[volume.spec.name])
+        ]
 
     @property
     def layout_bytes(self) -> int:
@@ -133,14 +139,29 @@ def choose_target(
         sizes={},
         roles={spec.name: roles for spec, roles in merged},
         cache_bytes=cache_bytes,
+        foreign=frozenset() if writes else _foreign(examined, overwrite),
     )
     new_files = sum(1 for volume in examined if volume.spec.kind == "file" and not volume.exists)
     for volume in examined:
         target.sizes[volume.spec.name] = _size_of(volume, target, size_most_bytes // max(new_files, 1))
     check_space(examined, {volume.spec.name: target.sizes[volume.spec.name] for volume in target.to_lay_out})
-    if not writes and target.to_lay_out and any(volume.exists and not volume.is_empty for volume in target.to_lay_out):
+    if any(volume.spec.name in target.foreign and not volume.fully_allocated for volume in examined):
         target.notices.append("files with holes are read as they are: holes are answered without the device")
     return target
+
+
+def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozenset[str]:
+    """Files with content that is neither Assay's nor named by `--overwrite`: work that only reads may use them."""
+    permitted = {os.path.realpath(path) for path in overwrite}
+    return frozenset(
+        volume.spec.name
+        for volume in examined
+        if volume.spec.kind == "file"
+        and volume.exists
+        and not volume.is_empty
+        and not volume.created_by_assay
+        and str(volume.path) not in permitted
+    )
 
 
 def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[str, ...]]]:
@@ -172,6 +193,12 @@ def _size_of(volume: Examined, target: Target, size_most_bytes: int) -> int:
     unit = 4096 if size_bytes >= 4096 and size_bytes != volume.size_bytes else 512
     if spec.kind == "device" and volume.size_bytes is not None and size_bytes > volume.size_bytes:
         raise UsageError(f"--size: {format_bytes(size_bytes)} is more than {spec.path} has")
+    if spec.name in target.foreign and size_bytes > (volume.size_bytes or 0):
+        raise RefusedTarget(
+            f"{spec.path}: holds {format_bytes(volume.size_bytes or 0)} that Assay did not write, and"
+            f" {format_bytes(size_bytes)} are asked; give a smaller --size, or --overwrite {spec.path} to destroy its"
+            " content"
+        )
     return size_bytes // unit * unit
 
 
@@ -247,6 +274,7 @@ def _lay_out_one(
 ) -> None:
     path, size_bytes = volume.path, target.sizes[volume.spec.name]
     assert path is not None
+    assert volume.spec.name not in target.foreign, "only what may be written to is laid out"
     # Some file systems write zeros to reserve space, so a large file may take longer than one I/O.
     longest_s = io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
     answer_within(longest_s, lambda: _allocate(volume, size_bytes, target.created), what=str(path))
@@ -316,6 +344,7 @@ def _watch(
         raise IoFailed(
             f"{name}: writes failed while laying out ({errors or drained['count']} errors); see the kernel log"
         )
+    progress(name, size_bytes, size_bytes)
 
 
 def _takes_direct(path: os.PathLike[str]) -> bool:

@@ -1,0 +1,149 @@
+"""The verdict: one line for what was asked, the limit, the value, met or not, and what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.analysis.verdict import verdict_lines
+
+
+def figures(iops: float = 5000.0, block_bytes: int = 8192, mean_ns: float = 400e3) -> dict[str, Any]:
+    return {"iops": iops, "bytes_per_s": iops * block_bytes, "latency_ns": {"mean": mean_ns}}
+
+
+def point(**change: Any) -> dict[str, Any]:
+    return {
+        "id": "p0001",
+        "workload": {"name": "8 KiB random 70/30", "role": "data"},
+        "load": {"queue_depth": 4, "workers": 1, "outstanding": 4},
+        "limits": [],
+        "total": figures(),
+        "bursts": None,
+        "ended_by": "time",
+    } | change
+
+
+def limit(met: bool | None, value: float | None = 400e3, scope: str = "data") -> dict[str, Any]:
+    return {"limit": "read.mean<=20ms", "scope": scope, "value": value, "unit": "ns", "met": met}
+
+
+def answer(**change: Any) -> dict[str, Any]:
+    end = {"outstanding": 96, "iops": 21_300.0, "bytes_per_s": 21_300 * 8192.0, "point_id": "p0007"}
+    return {
+        "workload": {"name": "8 KiB random 70/30"},
+        "limits": ["read.mean<=20ms"],
+        "max": end,
+        "limited_by": "read.mean<=20ms",
+        "point_ids": ["p0001", "p0007"],
+    } | change
+
+
+class TestSearches:
+    def test_one_line_says_how_much_is_held(self) -> None:
+        (line,) = verdict_lines([], [answer()])
+
+        assert {key: line[key] for key in ("question", "limit", "value", "unit", "met", "point_id")} == {
+            "question": "8 KiB random 70/30",
+            "limit": "read.mean<=20ms",
+            "value": 21_300.0,
+            "unit": "iops",
+            "met": True,
+            "point_id": "p0007",
+        }
+        for word in ("21,300 IOPS", "read.mean<=20ms", "96 outstanding", "166 MiB/s"):
+            assert word in line["meaning"]
+
+    def test_no_load_is_a_miss_with_its_reason(self) -> None:
+        (line,) = verdict_lines([], [answer(max=None, limited_by="generator")])
+
+        assert (line["met"], line["value"], line["point_id"]) == (False, None, None)
+        assert "no load tried met the limits (generator)" in line["meaning"]
+
+    def test_a_rate_is_told_as_arrivals(self) -> None:
+        end = {"rate": 4800.0, "iops": 4799.0, "bytes_per_s": 1e7, "point_id": "p0001"}
+        (line,) = verdict_lines([], [answer(max=end)])
+
+        assert "at 4,800 arrivals per s" in line["meaning"]
+
+    @pytest.mark.parametrize(
+        ("reason", "said"),
+        [
+            ("saturation", "more load brings no more"),
+            ("axis end", "the largest load tried"),
+            ("generator", "the load generator limits"),
+        ],
+    )
+    def test_what_is_no_limit_of_the_storage_is_said(self, reason: str, said: str) -> None:
+        (line,) = verdict_lines([], [answer(limited_by=reason)])
+
+        assert said in line["meaning"]
+
+    def test_their_points_have_no_lines_of_their_own(self) -> None:
+        points = [point(), point(id="p0002")]
+
+        assert [line["point_id"] for line in verdict_lines(points, [answer()])] == ["p0007", "p0002"]
+
+    def test_a_search_without_limits_has_none(self) -> None:
+        (line,) = verdict_lines([], [answer(limits=[])])
+
+        assert line["limit"] is None
+        assert "within" not in line["meaning"]
+
+
+class TestPoints:
+    def test_a_line_for_every_limit_and_scope_that_was_judged(self) -> None:
+        limits = [limit(True), limit(False, 30e6, "data/slow"), limit(None, None)]
+        lines = verdict_lines([point(limits=limits)], [])
+
+        assert [(line["met"], line["value"], line["unit"]) for line in lines] == [
+            (True, 400e3, "ns"),
+            (False, 30e6, "ns"),
+        ]
+        assert "data/slow" in lines[1]["meaning"]
+        assert "30.0 ms" in lines[1]["meaning"]
+
+    def test_throughput_where_no_limit_applies(self) -> None:
+        (line,) = verdict_lines([point()], [])
+
+        assert (line["limit"], line["met"], line["unit"], line["value"]) == (None, None, "iops", 5000.0)
+        assert "5,000 IOPS" in line["meaning"]
+
+    def test_large_blocks_count_in_bytes(self) -> None:
+        (line,) = verdict_lines([point(total=figures(1000, 1 << 20))], [])
+
+        assert (line["unit"], line["value"]) == ("bytes_per_s", 1000 * 2**20)
+        assert "1,000 MiB/s (1,049 MB/s)" in line["meaning"]
+
+    def test_a_point_in_which_nothing_ended_has_none(self) -> None:
+        assert verdict_lines([point(total=None)], []) == []
+
+    def test_an_interrupted_point_has_none(self) -> None:
+        assert verdict_lines([point(ended_by="interrupted", limits=[limit(True)])], []) == []
+
+    @pytest.mark.parametrize(
+        ("load", "said"),
+        [
+            ({"queue_depth": 4, "workers": 2, "outstanding": 8}, "queue depth 4, 2 workers"),
+            ({"queue_depth": 1, "workers": 1, "outstanding": 1}, "8 KiB random 70/30"),
+            ({"rate": 5000.0, "arrivals": "constant", "workers": 1}, "at 5,000 per s"),
+        ],
+    )
+    def test_the_question_names_the_load(self, load: dict[str, Any], said: str) -> None:
+        (line,) = verdict_lines([point(load=load)], [])
+
+        assert line["question"].endswith(said)
+
+    def test_reads_during_and_between_bursts_are_set_against_each_other(self) -> None:
+        bursts = {"count": 3, "read_during": figures(mean_ns=4e6), "read_between": figures(mean_ns=1e6)}
+        line = verdict_lines([point(bursts=bursts)], [])[-1]
+
+        assert (line["value"], line["met"]) == (4e6, None)
+        for word in ("4.00 ms", "3 checkpoint bursts", "1.00 ms"):
+            assert word in line["meaning"]
+
+    def test_bursts_without_reads_have_no_line(self) -> None:
+        bursts = {"count": 3, "read_during": None, "read_between": figures()}
+
+        assert len(verdict_lines([point(bursts=bursts)], [])) == 1

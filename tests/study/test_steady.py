@@ -1,0 +1,95 @@
+"""When a series of ticks counts as steady, and how sure its mean is."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.study.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_LEAST, half_width_95, steady_state, student_t_975
+
+levels = st.floats(min_value=1, max_value=1e7)
+
+
+@given(level=levels, count=st.integers(TICKS_LEAST, 60))
+def test_a_flat_series_is_steady(level: float, count: int) -> None:
+    steady = steady_state([level] * count)
+
+    assert steady.reached
+    assert steady.slope_share == pytest.approx(0, abs=1e-9)
+    assert steady.half_width_share == pytest.approx(0, abs=1e-6)
+
+
+@given(level=levels, count=st.integers(0, TICKS_LEAST - 1))
+def test_too_few_ticks_say_nothing(level: float, count: int) -> None:
+    steady = steady_state([level] * count)
+
+    assert (steady.reached, steady.slope_share, steady.half_width_share) == (False, None, None)
+
+
+def test_no_throughput_is_no_steady_state() -> None:
+    assert not steady_state([0.0] * 20).reached
+
+
+@given(level=levels, count=st.integers(TICKS_LEAST, 60), rise=st.floats(-0.9, 0.9))
+def test_the_slope_is_the_change_over_the_window_as_a_share_of_the_mean(level: float, count: int, rise: float) -> None:
+    values = [level * (1 + rise * (tick / (count - 1) - 0.5)) for tick in range(count)]
+    steady = steady_state(values)
+
+    assert steady.slope_share == pytest.approx(rise, abs=1e-9)
+    if abs(rise) > SLOPE_SHARE + 1e-9:
+        assert not steady.reached
+
+
+@given(level=levels, seed=st.integers(0, 2**32))
+def test_heavy_noise_is_not_steady(level: float, seed: int) -> None:
+    chance = random.Random(seed)
+    values = [level * chance.choice([0.2, 1.8]) for _ in range(20)]
+    steady = steady_state(values)
+
+    assert steady.half_width_share is not None
+    assert steady.reached == (
+        abs(steady.slope_share or 0) <= SLOPE_SHARE and steady.half_width_share <= HALF_WIDTH_SHARE
+    )
+    assert not steady.reached
+
+
+@given(values=st.lists(levels, min_size=TICKS_LEAST, max_size=40), factor=st.floats(0.01, 100))
+def test_the_unit_does_not_matter(values: list[float], factor: float) -> None:
+    one, other = steady_state(values), steady_state([value * factor for value in values])
+
+    assert one.slope_share == pytest.approx(other.slope_share, rel=1e-6, abs=1e-9)
+    assert one.half_width_share == pytest.approx(other.half_width_share, rel=1e-6, abs=1e-9)
+
+
+def test_the_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
+    chance = random.Random(1)
+    rounds = 1000
+    held = 0
+    for _ in range(rounds):
+        values = [chance.gauss(100, 10) for _ in range(30)]
+        held += abs(sum(values) / 30 - 100) <= half_width_95(values)
+
+    assert 0.92 <= held / rounds <= 0.99
+
+
+def test_correlated_ticks_widen_the_interval() -> None:
+    chance = random.Random(2)
+    noise = [chance.gauss(0, 1) for _ in range(200)]
+    drifting = [sum(noise[max(0, tick - 10) : tick + 1]) for tick in range(200)]
+    shuffled = chance.sample(drifting, len(drifting))
+
+    assert half_width_95(drifting) > 2 * half_width_95(shuffled)
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0]])
+def test_below_three_values_nothing_is_known(values: list[float]) -> None:
+    assert half_width_95(values) == math.inf
+
+
+@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.706), (4, 2.776), (29, 2.045), (1e9, 1.960)])
+def test_quantiles_of_student(degrees: float, quantile: float) -> None:
+    assert student_t_975(degrees) == pytest.approx(quantile, abs=1e-3)
