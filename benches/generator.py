@@ -235,13 +235,10 @@ def main() -> None:
     }
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "generator.json").write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
-    table = [" | ".join(HEADING), " | ".join(["---"] * len(HEADING)), *(line(row) for row in rows)]
-    heading = (
-        f"{fio_version}, Linux {facts['kernel']}, {facts['cpu_count']} CPUs, medians of {facts['pairs']} pairs\n\n"
-    )
-    (arguments.output / "generator.md").write_text(
-        "# Generator against fio\n\n" + heading + "\n".join(f"| {text} |" for text in table) + "\n"
-    )
+    dashes = " | ".join(["---"] * len(HEADING))
+    table = "\n".join(f"| {text} |" for text in [" | ".join(HEADING), dashes, *map(line, rows)])
+    heading = f"{fio_version}, Linux {facts['kernel']}, {facts['cpu_count']} CPUs, medians of {facts['pairs']} pairs"
+    (arguments.output / "generator.md").write_text(f"# Generator against fio\n\n{heading}\n\n{table}\n")
 
 
 if __name__ == "__main__":

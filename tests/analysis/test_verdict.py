@@ -52,7 +52,7 @@ class TestSearches:
             "met": True,
             "point_id": "p0007",
         }
-        for word in ("21,300 IOPS", "read.mean<=20ms", "96 outstanding", "166 MiB/s"):
+        for word in ("21,300 IOPS", "within 20.0 ms", "96 outstanding", "166 MiB/s"):
             assert word in line["meaning"]
 
     def test_no_load_is_a_miss_with_its_reason(self) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import small
 from golden import check_golden, stable_html
 from sample import Sample, io, write_run
 
@@ -21,6 +20,7 @@ from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from conftest import small
 
 HOSTILE = [
     "<script>alert(1)</script>",

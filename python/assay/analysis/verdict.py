@@ -36,7 +36,7 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
         return line | {"meaning": meaning, "point_id": None}
     meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
     meaning += f" at {best['rate']:,.0f} arrivals per s" if "rate" in best else f" at {best['outstanding']} outstanding"
-    meaning += f", {format_throughput(best['bytes_per_s'])}"
+    meaning += f" ({format_throughput(best['bytes_per_s']).replace(' (', ', ').removesuffix(')')})"
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
@@ -54,6 +54,12 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
 
 
 def _within(limits: Sequence[str]) -> str:
+    """The limits in words: the bound alone where all bound latency by the same."""
+    bounds = {(limit.unit, limit.operator, limit.value) for limit in parse_limits(limits)}
+    if len(bounds) == 1 and limits:
+        unit, operator, value = bounds.pop()
+        if unit == "ns" and operator.startswith("<"):
+            return f" within {show_value(value, unit)}"
     return f" within {', '.join(limits)}" if limits else ""
 
 

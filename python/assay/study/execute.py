@@ -166,7 +166,7 @@ class Execution:
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
         verdict = verdict_lines(measured, self.answers)
-        notices = self.notices + [note.text for note in notices_of(measured, self.folder.manifest["target"])]
+        notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         if span is not None:
             notices.append(span["note"])
         engine = self._engine() or {}

@@ -31,6 +31,8 @@ SATURATED_CPU_SHARE = 0.95
 SATURATED_HOST_SHARE = 0.98
 LAG_LEAST_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
+LAG_LEAST_BURSTS_NS = 1_000_000
+"""A checkpoint's writes are spread over seconds: a millisecond more or less is no other load."""
 SUSTAINED_SHARE = 0.98
 
 
@@ -354,7 +356,9 @@ class Measurement:
         service = measured["service_latency_ns"]
         host_share = telemetry.get("cpu_share")
         if lag_ns is not None:
-            saturated = lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
+            rated = any(activity.rate is not None for activity in self.workload.activities)
+            least_ns = LAG_LEAST_NS if rated else LAG_LEAST_BURSTS_NS
+            saturated = lag_ns > max(least_ns, service["mean"] if service else 0)
         else:
             saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
             saturated = saturated or all(takes_no_time(volume) for volume in self.runner.volumes)

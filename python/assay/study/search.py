@@ -101,20 +101,26 @@ def _climb(curve: Curve, measure: Measure) -> str | None:
     axis = curve.axis
     load = axis.start
     best_iops = 0.0
-    without_gain = 0
+    without_gain = 0.0
     while True:
         point = measure(load, "search", 0)
         curve.add(load, point)
         if curve.failure(load) is not None:
             return None
         iops = _iops(point)
-        without_gain = without_gain + 1 if iops < best_iops * (1 + axis.plateau_share) else 0
+        gains = iops >= best_iops * (1 + axis.plateau_share)
+        without_gain = 0.0 if gains else without_gain + _witness(point)
         best_iops = max(best_iops, iops)
         if axis.stops_at_plateau and without_gain >= 2:
             return "saturation"
         if load >= axis.end:
             return "axis end"
         load = min(load * 2, axis.end)
+
+
+def _witness(point: Point) -> float:
+    """How much a point without gain says of a plateau: one that was not steady may just have met a bad moment."""
+    return 0.5 if (point.get("steady") or {}).get("reached") is False else 1.0
 
 
 def _narrow(curve: Curve, measure: Measure) -> None:
@@ -198,7 +204,7 @@ def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float
     if failing is not None:
         beyond = _pooled_iops(curve.points[failing])
         high = max(high, mean + (beyond - mean) / 2 + half_width if beyond > mean else high)
-    return [low, high]
+    return [max(low, 0.0), high]
 
 
 def _iops(point: Point) -> float:

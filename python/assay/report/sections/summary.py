@@ -68,10 +68,11 @@ def _verdict_table(verdict: list[Record]) -> Table:
 
 
 def limit_text(limit: object) -> str:
-    """Limit as written in plans, with spaces around the comparison at which no line breaks."""
-    if not limit:
-        return DASH
-    text = str(limit)
+    """Limits as written in plans, with spaces around the comparison at which no line breaks."""
+    return "; ".join(_one_limit(text) for text in str(limit).split("; ")) if limit else DASH
+
+
+def _one_limit(text: str) -> str:
     for sign in ("<=", ">=", "<", ">"):
         if sign in text:
             shown = {"<=": "≤", ">=": "≥"}.get(sign, sign)

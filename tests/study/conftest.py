@@ -1,4 +1,4 @@
-"""Settings of all tests."""
+"""Settings of the property tests."""
 
 from __future__ import annotations
 
