@@ -185,8 +185,8 @@ def line(row: dict[str, Any]) -> str:
 
 
 HEADING = [
-    "case", "Assay IOPS", "fio IOPS", "IOPS ratio (min - max)", "fio against itself", "Assay CPU ns/IO", "fio CPU ns/IO",
-    "CPU ratio", "fio CPU against itself", "Assay I/Os over kernel's", "aim",
+    "case", "Assay IOPS", "fio IOPS", "IOPS ratio (min - max)", "fio against itself", "Assay CPU ns/IO",
+    "fio CPU ns/IO", "CPU ratio", "fio CPU against itself", "Assay I/Os over kernel's", "aim",
 ]  # fmt: skip
 
 
