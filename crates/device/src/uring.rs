@@ -7,6 +7,10 @@ use crate::{BufferPool, DeviceError, SessionClock, VolumeFile, clock::thread_cpu
 
 /// The completion of the timer that ends a long wait.
 const TIMER: u64 = u64::MAX;
+/// Completions taken at a time, so that the I/Os that follow them are on their way before the next are taken. Taking all
+/// there are makes convoys: the device runs dry while a long batch is prepared (at queue depth 32 on a virtio disk it
+/// cost 13 % of the IOPS), while one at a time costs a system call each.
+const REAP_MOST: usize = 4;
 /// Waits longer than this share one timer per tick; arming one per wait would cost more than the I/O.
 const SHORT_WAIT_NS: u64 = 2_000_000;
 /// No single wait is longer than this: the kernel adds the time to its own clock, which must not overflow.
@@ -244,14 +248,14 @@ impl UringQueue {
     }
 
     #[inline]
-    fn reap(&mut self, completions: &mut Vec<Completion>) -> usize {
+    fn reap(&mut self, completions: &mut Vec<Completion>, most: usize) -> usize {
         let queue = self.ring.completion();
         if queue.is_empty() {
             return 0;
         }
         let at_ns = self.clock.now_ns();
         let before = completions.len();
-        for entry in queue {
+        for entry in queue.take(most) {
             if entry.user_data() == TIMER {
                 self.timer_due_ns = None;
             } else {
@@ -368,12 +372,15 @@ impl Queue for UringQueue {
 
     #[inline]
     fn wait(&mut self, min: usize, until_ns: u64, completions: &mut Vec<Completion>) -> Result<(), QueueError> {
-        let found = self.reap(completions);
+        let most = min.max(REAP_MOST);
+        let found = self.reap(completions, most);
         let missing = min.saturating_sub(found) as u32;
         if missing == 0 {
             if self.queued > 0 || min == 0 {
                 self.enter(0, None)?;
-                self.reap(completions);
+            }
+            if found == 0 {
+                self.reap(completions, most);
             }
             return Ok(());
         }
@@ -384,7 +391,7 @@ impl Queue for UringQueue {
             let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MOST_NS);
             self.enter(missing, Some(wait_ns))?;
         }
-        self.reap(completions);
+        self.reap(completions, most);
         Ok(())
     }
 
