@@ -24,9 +24,9 @@ from assay.study.execute import (
     print_json,
     run_document,
 )
+from assay.study.layout import Target
 from assay.study.plan import load_plan
 from assay.study.request import Request
-from assay.targets.layout import Target
 from assay.units import format_bytes, format_duration
 
 GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})

@@ -13,9 +13,9 @@ from assay.cli.console import Console, Signals, leave_at_once
 from assay.errors import NotAnswering, UsageError
 from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_point
 from assay.study.execute import Execution, Part, new_folder, print_json
+from assay.study.layout import Target
 from assay.study.plan import Plan, load_plan
 from assay.study.request import Request
-from assay.targets.layout import Target
 from assay.workloads.sqlio import PlanFacts, SqlioCommand, read_sqlio
 
 EXAMPLES = """

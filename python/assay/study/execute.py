@@ -19,11 +19,11 @@ from assay.analysis.notices import notices_of
 from assay.analysis.verdict import verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
+from assay.study.layout import Target, lay_out
 from assay.study.plan import Plan
 from assay.study.runner import Progress, Runner
 from assay.study.session import sharing_roles
 from assay.targets.host import host_facts
-from assay.targets.layout import Target, lay_out
 from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
 

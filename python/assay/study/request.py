@@ -9,9 +9,9 @@ from typing import Any
 
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.study.execute import Part
+from assay.study.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.study.plan import Plan
 from assay.study.session import Volume, check_workload
-from assay.targets.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.targets.spec import parse_targets
 from assay.units import parse_bytes
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
-from assay.targets import layout
-from assay.targets.layout import NULL_BYTES, Target, choose_target, lay_out
+from assay.study import layout
+from assay.study.layout import NULL_BYTES, Target, choose_target, lay_out
 from assay.targets.ownership import create, is_ours
 from assay.targets.spec import parse_targets
 
