@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sample import Sample, io, write_run
+from sample import Sample, io, small, write_run
 
 from assay.report.assemble import assemble
 from assay.report.document import Document
 from assay.report.source import load_facts
-
-
-def small(seed: int = 7) -> Sample:
-    sample = Sample(seed)
-    sample.oltp((8, 16), (1.0, 0.7))
-    sample.dss()
-    sample.log()
-    sample.database()
-    return sample
 
 
 @pytest.fixture(scope="session")

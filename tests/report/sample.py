@@ -282,3 +282,13 @@ def whole(seed: int = 1) -> Sample:
     sample.log()
     sample.database()
     return sample
+
+
+def small(seed: int = 7) -> Sample:
+    """A run with every part and few points."""
+    sample = Sample(seed)
+    sample.oltp((8, 16), (1.0, 0.7))
+    sample.dss()
+    sample.log()
+    sample.database()
+    return sample

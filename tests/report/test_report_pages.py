@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from golden import check_golden, stable_html
-from sample import Sample, io, write_run
+from sample import Sample, io, small, write_run
 
 from assay.errors import RunFolderError
 from assay.report import write_report
@@ -20,7 +20,6 @@ from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
 from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
-from conftest import small
 
 HOSTILE = [
     "<script>alert(1)</script>",
