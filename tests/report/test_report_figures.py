@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 import pytest
-from conftest import small
 from golden import check_golden, stable_chart
+from sample import small
 
 from assay.report import figures, figures_parts, figures_series
 from assay.report.document import Document, Figure
