@@ -112,7 +112,7 @@ pub(crate) fn point(totals: &Totals, names: &Names, seconds: f64, workers: usize
     point.insert("activities".into(), Value::Array(activities));
     point.insert("errors".into(), errors(&all.errors));
     point.insert("service_latency_ns".into(), latency(&all.service));
-    point.insert("bursts".into(), bursts(&all, seconds));
+    point.insert("bursts".into(), bursts(totals, names, seconds));
     let lag_p99_ns = (!all.lag.is_empty()).then(|| all.lag.percentile_ns(99.0));
     point.insert(
         "generator".into(),
@@ -125,16 +125,18 @@ pub(crate) fn point(totals: &Totals, names: &Names, seconds: f64, workers: usize
     Value::Object(point)
 }
 
-fn bursts(all: &Interval, seconds: f64) -> Value {
-    if all.bursts_count == 0 && all.burst_ns == 0 {
-        return Value::Null;
-    }
-    let burst_s = all.burst_ns as f64 / 1e9;
+/// Reads of the role that checkpoints write to, during bursts and between them.
+fn bursts(totals: &Totals, names: &Names, seconds: f64) -> Value {
+    let bursting = |interval: &Interval| interval.bursts_count > 0 || interval.burst_ns > 0;
+    let Some((key, _)) = totals.iter().find(|(_, interval)| bursting(interval)) else { return Value::Null };
+    let role = &names.activities[key.activity].1;
+    let foreground = merged(totals, |activity, _| names.activities[activity].1 == *role);
+    let burst_s = foreground.burst_ns as f64 / 1e9;
     json!({
         "share_of_time": burst_s / seconds,
-        "count": all.bursts_count,
-        "read_during": direction(&all.read_in_burst, burst_s.max(1e-9)),
-        "read_between": direction(&all.read, (seconds - burst_s).max(1e-9)),
+        "count": foreground.bursts_count,
+        "read_during": direction(&foreground.read_in_burst, burst_s.max(1e-9)),
+        "read_between": direction(&foreground.read, (seconds - burst_s).max(1e-9)),
     })
 }
 
