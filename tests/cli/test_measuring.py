@@ -88,7 +88,7 @@ class TestRoles:
         assert point["bursts"]["count"] >= 2
         assert 0 < point["bursts"]["share_of_time"] < 1
         during, between = point["bursts"]["read_during"], point["bursts"]["read_between"]
-        assert during["count"] + between["count"] == point["read"]["count"]
+        assert during["count"] + between["count"] == point["roles"]["data"]["read"]["count"]
         assert not any("share the volume" in notice for notice in outcome.document["notices"])
 
     def test_a_database_on_one_shared_file_says_so(self, bench: Bench) -> None:
