@@ -7,6 +7,7 @@ that passes and the smallest that fails, and repeats both ends before it answers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -193,10 +194,11 @@ def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float
     the failing end where that is higher.
     """
     points = curve.points[best]
-    batches = [value for point in points for value in point["batches"]["total"]["iops"]]
     mean = _pooled_iops(points)
-    half_width = half_width_95(batches)
-    if half_width == float("inf"):
+    # Each point has an interval of its own: strung together, a step between repeats would pass for correlation.
+    half_widths = [half_width_95(point["batches"]["total"]["iops"]) for point in points]
+    half_width = math.hypot(*half_widths) / len(points)
+    if half_width == math.inf:
         return None
     repeats = [_iops(point) for point in points]
     low = min(mean - half_width, *repeats)

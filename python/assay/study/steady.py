@@ -16,6 +16,8 @@ from dataclasses import dataclass
 SLOPE_SHARE = 0.10
 HALF_WIDTH_SHARE = 0.05
 TICKS_LEAST = 8
+BATCHES_MOST = 10
+CORRELATION_MOST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,23 +57,34 @@ def steady_state(values: Sequence[float]) -> Steady:
 
 
 def half_width_95(values: Sequence[float]) -> float:
-    """Half-width of the 95 % interval of the mean of a correlated series.
+    """Half-width of the 95 % interval of the mean of a correlated series, by batch means.
 
-    The variance of the mean is inflated by (1 + r) / (1 - r), r the correlation of neighbours (first-order
-    autoregression; Wilks, Statistical Methods in the Atmospheric Sciences, section 5.2.4), and Student's t is taken at
-    the effective sample size. Infinite below three values.
+    The series is cut into at most `BATCHES_MOST` batches, whose means are nearly independent when batches are long
+    against what correlates them (Law, Simulation Modeling and Analysis, section 9.5.3). What correlation is left
+    inflates the variance of the mean by (1 + r) / (1 - r), r that of neighbours (first-order autoregression; Wilks,
+    Statistical Methods in the Atmospheric Sciences, section 5.2.4), and Student's t is taken at the effective number.
+    r is kept at or below `CORRELATION_MOST`: a handful of batches cannot show more. Infinite below three values.
     """
-    count = len(values)
-    if count < 3:
+    if len(values) < 3:
         return math.inf
-    mean = sum(values) / count
-    squares = sum((value - mean) ** 2 for value in values)
+    means = _batch_means(values)
+    count = len(means)
+    mean = sum(means) / count
+    squares = sum((value - mean) ** 2 for value in means)
     if squares == 0:
         return 0.0
-    lag_one = sum((left - mean) * (right - mean) for left, right in itertools.pairwise(values)) / squares
-    correlation = min(max(lag_one, 0.0), 0.9)
+    lag_one = sum((left - mean) * (right - mean) for left, right in itertools.pairwise(means)) / squares
+    correlation = min(max(lag_one, 0.0), CORRELATION_MOST)
     effective = max(count * (1 - correlation) / (1 + correlation), 2.0)
     return student_t_975(effective - 1) * math.sqrt(squares / (count - 1) / effective)
+
+
+def _batch_means(values: Sequence[float]) -> list[float]:
+    """Means of batches of equal size; the oldest values are left out where they do not fill one."""
+    size = max(len(values) // BATCHES_MOST, 1)
+    count = len(values) // size
+    kept = values[len(values) - count * size :]
+    return [sum(kept[index * size : (index + 1) * size]) / size for index in range(count)]
 
 
 def student_t_975(degrees: float) -> float:
