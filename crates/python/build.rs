@@ -19,5 +19,6 @@ fn main() {
     println!("cargo:rustc-env=ASSAY_TARGET={}", env::var("TARGET").unwrap_or_default());
     println!("cargo:rustc-env=ASSAY_PROFILE={}", env::var("PROFILE").unwrap_or_default());
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=../../.git/HEAD");
+    // The log of HEAD changes with every commit, which HEAD itself does not.
+    println!("cargo:rerun-if-changed=../../.git/logs/HEAD");
 }
