@@ -11,7 +11,7 @@ from typing import Any
 from assay import _core
 from assay.errors import UsageError
 from assay.targets.spec import VolumeSpec
-from assay.units import format_bytes, parse_bytes, parse_duration
+from assay.units import format_bytes, parse_duration
 from assay.workloads.io import DEEPEST_QUEUE, Activity, Workload, parse_skew
 
 DRAIN_LOOK_S = 0.01
@@ -217,8 +217,3 @@ def _load_plan(activity: Activity) -> dict[str, Any]:
         poisson = activity.arrivals == "poisson"
         return {"kind": "open", "rate": activity.rate, "poisson": poisson, "queue_depth": activity.depth}
     return {"kind": "closed", "queue_depth": activity.depth}
-
-
-def align_size(size_bytes: int | str) -> int:
-    """A file size rounded down to whole pages."""
-    return parse_bytes(size_bytes) // 4096 * 4096

@@ -102,11 +102,6 @@ class Kernel:
         link = self.sys / "dev" / "block" / f"{device[0]}:{device[1]}"
         return link.resolve() if link.exists() else None
 
-    def directory_of_name(self, name: str) -> Path | None:
-        """Like `directory`, by the kernel's name (`vda`, `dm-0`); partitions are not found this way."""
-        link = self.sys / "block" / name
-        return link.resolve() if link.exists() else None
-
     def loop_files(self) -> list[tuple[str, str]]:
         """Return the name of each active loop device and the path of the file behind it."""
         found = []
