@@ -125,15 +125,16 @@ impl Session {
     /// Whatever keeps a worker from starting; the others are not started then.
     pub fn start(plan: &SessionPlan) -> Result<Self, DeviceError> {
         validate(plan)?;
-        let uring = match plan.backend {
-            Backend::Threads => None,
-            Backend::IoUring => Some(UringQueue::available()?),
-            Backend::Auto => UringQueue::available().ok(),
-        };
         let mut engine = Engine::default();
-        if let (Backend::Auto, Err(error)) = (plan.backend, UringQueue::available()) {
-            engine.degraded.push(error.to_string());
-        }
+        let uring = plan.backend != Backend::Threads
+            && match UringQueue::available() {
+                Ok(()) => true,
+                Err(error) if plan.backend == Backend::IoUring => return Err(error),
+                Err(error) => {
+                    engine.degraded.push(error.to_string());
+                    false
+                }
+            };
         let engine = Arc::new(Mutex::new(engine));
         let stop = Arc::new(AtomicBool::new(false));
         let (sources, workers) = plan_workers(plan, &stop);
@@ -149,7 +150,7 @@ impl Session {
                 volume: plan.volumes[volume].clone(),
                 plan: worker_plan,
                 claims: !std::mem::replace(&mut claimed[volume], true),
-                uring: uring.is_some(),
+                uring,
                 engine: Arc::clone(&engine),
             };
             let (ready_sender, end_sender) = (ready_sender.clone(), end_sender.clone());

@@ -66,10 +66,9 @@ def start(verb: str, request: Request, parts: Sequence[Part], options: OutputOpt
 
 def _with_spans(part: Part, target: Target) -> Part:
     """The latency-against-span part with the spans of the target's smallest volume."""
-    from assay.analysis.cache_span import PART
     from assay.study.cache_span import cache_span_plan
 
-    if part.name != PART:
+    if part.name != CACHE_SPAN:
         return part
     plan = cache_span_plan(min(target.sizes.values()))
     seconds = min((part.planned_s or 10.0) / len(plan.workloads()) * 0.8, 5.0)

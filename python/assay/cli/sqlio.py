@@ -12,7 +12,7 @@ import typer
 from assay.cli.console import Console, Signals, leave_at_once
 from assay.errors import NotAnswering, UsageError
 from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_point
-from assay.study.execute import Execution, Part, new_folder, print_json
+from assay.study.execute import Execution, Part, new_folder, print_json, run_document
 from assay.study.layout import Target
 from assay.study.plan import Plan, load_plan
 from assay.study.request import Request
@@ -81,7 +81,7 @@ def sqlio(
         )
         code = execution.run()
     if json:
-        print(print_json(execution.document()), flush=True)
+        print(print_json(run_document(folder)), flush=True)
     elif execution.points:
         print(format_sqlio(command, measurements_from_point(execution.points[-1], file_sizes=target_sizes)), flush=True)
     if execution.error is not None:

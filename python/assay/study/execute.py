@@ -97,22 +97,30 @@ class Execution:
 
     def _measure(self) -> None:
         target = self.target
-        facts = target.facts()
+        facts = self._target_facts()
         devices = sorted({volume["device"] for volume in facts["volumes"] if volume["device"]})
         self.notices = list(target.notices)
-        _keep_states(facts, self.folder.manifest["target"])
         self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
         timing = self.parts[0].plan.timing
         if target.to_lay_out:
             self.display.phase("laying out")
             lay_out(target, io_timeout_s=timing.io_timeout_s, interrupt=self.interrupt, progress=self.display.layout)
-            self.folder.update(target=target.facts())
+            self.folder.update(target=self._target_facts())
         with Recorder(host_collectors(devices)) as recorder:
             try:
                 self._run_parts(recorder, devices)
             finally:
                 self.notices += recorder.notices
         self._refuse_failed_points()
+
+    def _target_facts(self) -> dict[str, Any]:
+        """The manifest's `target`; a resumed run goes on with the state its volumes had when it began."""
+        facts = self.target.facts()
+        before = {volume["name"]: volume for volume in self.folder.manifest["target"]["volumes"]}
+        for volume in facts["volumes"]:
+            if volume["name"] in before and not volume["bytes_laid_out"]:
+                volume |= {key: before[volume["name"]][key] for key in ("state", "bytes_laid_out")}
+        return facts
 
     def _run_parts(self, recorder: Recorder, devices: list[str]) -> None:
         known = self.folder.points()
@@ -217,10 +225,6 @@ class Execution:
             return self.error.exit_code
         return exit_code_of(self.parts, self.points, self.answers)
 
-    def document(self) -> dict[str, Any]:
-        """The JSON document of `--json`."""
-        return run_document(self.folder)
-
 
 def exit_code_of(
     parts: Sequence[Part], points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
@@ -235,14 +239,6 @@ def exit_code_of(
     )
     unanswered = any(answer["max"] is None for answer in answers)
     return ExitCode.LIMIT_MISSED if missed or unanswered else ExitCode.DONE
-
-
-def _keep_states(facts: dict[str, Any], before: dict[str, Any]) -> None:
-    """A resumed run goes on with the state its volumes had when it began."""
-    known = {volume["name"]: volume for volume in before["volumes"]}
-    for volume in facts["volumes"]:
-        if volume["name"] in known and not volume["bytes_laid_out"]:
-            volume |= {key: known[volume["name"]][key] for key in ("state", "bytes_laid_out")}
 
 
 def part_report(part: Part) -> dict[str, Any]:
