@@ -25,5 +25,5 @@ pub use error::LoadError;
 pub use histogram::LatencyHistogram;
 pub use interval::{Counted, Errors, Exchange, Interval};
 pub use pattern::{NextAccess, Pattern};
-pub use queue::{Completion, Op, Queue, QueueError, Request};
+pub use queue::{Completion, DataQueue, Op, Queue, QueueError, Request};
 pub use worker::{Outcome, Step, Worker, WorkerPlan};

@@ -64,3 +64,32 @@ pub trait Queue {
         None
     }
 }
+
+/// A queue whose bytes matter: the caller fills what is written and examines what was read.
+///
+/// Memory is cut into frames of equal size, numbered from 0; `Request::buffer` is the first frame of an I/O, which takes as
+/// many as its length needs. A volume may be *scattered*: the frames of an I/O then hold its bytes in descending order, so that
+/// the memory it goes to or comes from is in as many pieces as it has frames (`readv`, `writev`).
+///
+/// Contract, beyond that of [`Queue`]: tags are below the depth the queue was made for, and no two outstanding requests
+/// share a tag or a frame. Offsets are those of the volume's file or device, whatever part of it the caller uses.
+pub trait DataQueue: Queue {
+    /// Size of a frame in bytes.
+    fn frame_bytes(&self) -> u32;
+
+    /// Bytes of one frame.
+    ///
+    /// # Panics
+    /// There is no such frame, or an outstanding request owns it.
+    fn frame(&mut self, frame: u32) -> &mut [u8];
+
+    /// Frame that holds frame-sized piece `piece` of an I/O of `pieces` pieces whose first frame is `first`.
+    fn frame_of_piece(&self, volume: u16, first: u32, piece: u32, pieces: u32) -> u32;
+
+    /// Gives a volume's file another size; what is cut off is gone, what is new reads as zeros. No I/O to the bytes in
+    /// question is outstanding.
+    ///
+    /// # Errors
+    /// A negative `errno`: `-ENOSPC` when there is no room, `-EINVAL` when the volume is not a file.
+    fn resize(&mut self, volume: u16, size_bytes: u64) -> Result<(), i32>;
+}
