@@ -3,7 +3,16 @@
 from os import PathLike
 from typing import final
 
-__all__ = ["Histogram", "Session", "allocate", "build_info", "uring_refusal"]
+__all__ = [
+    "Histogram",
+    "Session",
+    "Verification",
+    "allocate",
+    "build_info",
+    "check_journal",
+    "uring_refusal",
+    "verify_memory",
+]
 
 @final
 class Histogram:
@@ -58,11 +67,33 @@ class Session:
     def clock_cost_ns(self) -> float:
         """Cost of one reading of the clock."""
 
+@final
+class Verification:
+    """An imitated database at work on real volumes, which verifies every page it reads."""
+
+    def __new__(cls, plan_json: str) -> Verification: ...
+    def poll(self) -> str:
+        """How the run stands, and what is new since the last poll."""
+    def stop(self) -> None:
+        """End after what is outstanding, without the final checkpoint and audit."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait, and report as `poll` does."""
+    def point(self, phase: int) -> str:
+        """Figures of a finished phase."""
+    def engine(self) -> str:
+        """Backend and features in force."""
+
 def allocate(path: str | PathLike[str], size_bytes: int) -> None:
     """Give a file its size and reserve the space."""
 
 def build_info() -> dict[str, str]:
     """How the module was built."""
+
+def check_journal(plan_json: str) -> str:
+    """Whether what a journal says was acknowledged is on the volumes, in the form of `Verification.poll`."""
+
+def verify_memory(plan_json: str) -> int:
+    """Bytes the expected state and the buffers of a plan need."""
 
 def uring_refusal() -> str | None:
     """Why io_uring cannot be used here, or None."""

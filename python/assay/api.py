@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from assay.results.load import Run, load
-from assay.study.execute import Execution, Part, new_folder
+from assay.study.execute import Execution, Part, Shown, new_folder
 from assay.study.plan import Plan, load_plan, read_preset
 from assay.study.request import Request
-from assay.study.runner import Progress
 
 
 class _Silent:
     """A display that shows nothing."""
 
     def layout(self, name: str, done_bytes: float, total_bytes: float) -> None: ...
-    def point(self, progress: Progress) -> None: ...
+    def point(self, progress: Shown) -> None: ...
+    def tell(self, text: str) -> None: ...
     def phase(self, text: str) -> None: ...
     def point_done(self, point: dict[str, Any]) -> None: ...
 

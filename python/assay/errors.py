@@ -58,6 +58,10 @@ class OutOfSpace(AssayError):
     """The file system has no room for what was asked."""
 
 
+class OutOfMemory(AssayError):
+    """Less memory may be had than the work needs."""
+
+
 class IoFailed(AssayError):
     """An I/O the work cannot go on without failed."""
 

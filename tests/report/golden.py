@@ -24,7 +24,7 @@ def stable_html(page: str) -> str:
     """Page without its style, drawings and run id, one element a line."""
     page = re.sub(r"<style>.*?</style>", "<style/>", page, flags=re.S)
     page = re.sub(r"<svg .*?</svg>", "<svg/>", page, flags=re.S)
-    page = re.sub(r"\d{8}-\d{6}-assess-[0-9a-f]{6}", "RUN-ID", page)
+    page = re.sub(r"\d{8}-\d{6}-[a-z]+-[0-9a-f]{6}", "RUN-ID", page)
     return "\n".join(line.strip() for line in page.splitlines() if line.strip()) + "\n"
 
 

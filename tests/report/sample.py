@@ -261,9 +261,9 @@ def row(t_ns: int, source: str, entity: str, metric: str, value: float) -> dict[
             "value": value}  # fmt: skip
 
 
-def write_run(parent: Path, sample: Sample, *, series: bool = True, **fields: Any) -> Path:
+def write_run(parent: Path, sample: Sample, *, verb: str = "assess", series: bool = True, **fields: Any) -> Path:
     """Run folder of a sample, written the way a run writes it."""
-    with RunFolder.create(parent, "assess", sample.manifest(**fields)) as folder:
+    with RunFolder.create(parent, verb, sample.manifest(**fields)) as folder:
         for point in sample.points:
             folder.append_point(point)
         if series:

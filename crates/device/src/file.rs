@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use assay_load::Sync;
+use assay_load::{Op, Request, Sync};
 
 use crate::DeviceError;
 
@@ -17,6 +17,9 @@ pub struct VolumeFile {
     pub file: File,
     /// Flushes are fsync rather than fdatasync.
     pub full_sync: bool,
+    /// I/Os of several frames go to memory in as many pieces, the last frame first. The kernel takes 1024 pieces at
+    /// most; I/Os of more complete with `-EINVAL`.
+    pub scattered: bool,
 }
 
 impl VolumeFile {
@@ -40,7 +43,36 @@ impl VolumeFile {
             },
             _ => DeviceError::Open { path: path.display().to_string(), source },
         })?;
-        Ok(Self { file, full_sync: sync == Sync::Fsync })
+        Ok(Self { file, full_sync: sync == Sync::Fsync, scattered: false })
+    }
+
+    /// Whether a request goes to memory in several pieces.
+    pub(crate) fn scatters(&self, request: &Request, frame_bytes: u32) -> bool {
+        self.scattered && request.length_bytes > frame_bytes && request.op != Op::Flush
+    }
+
+    /// See [`assay_load::DataQueue::frame_of_piece`].
+    pub(crate) fn frame_of_piece(&self, first: u32, piece: u32, pieces: u32) -> u32 {
+        assert!(piece < pieces, "piece {piece} of {pieces}");
+        if self.scattered { first + (pieces - 1 - piece) } else { first + piece }
+    }
+
+    /// See [`assay_load::DataQueue::resize`]. What fails leaves the size as it was.
+    pub(crate) fn resize(&self, size_bytes: u64) -> Result<(), i32> {
+        let errno = |error: io::Error| -error.raw_os_error().unwrap_or(libc::EINVAL);
+        let metadata = self.file.metadata().map_err(errno)?;
+        if !metadata.is_file() {
+            return Err(-libc::EINVAL);
+        }
+        let before_bytes = metadata.len();
+        if size_bytes <= before_bytes {
+            return self.file.set_len(size_bytes).map_err(errno);
+        }
+        reserve(&self.file, before_bytes, size_bytes).map_err(|error| {
+            // Some of it may have been there.
+            let _ = self.file.set_len(before_bytes);
+            errno(error)
+        })
     }
 }
 
@@ -71,23 +103,27 @@ pub fn allocate(path: &Path, size_bytes: u64) -> Result<(), DeviceError> {
         .truncate(false)
         .open(path)
         .map_err(|source| DeviceError::Open { path: what(), source })?;
-    let source = loop {
+    let sized = reserve(&file, 0, size_bytes).and_then(|()| file.set_len(size_bytes));
+    sized.map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOSPC | libc::EFBIG) => DeviceError::NoSpace { path: what(), needed_bytes: size_bytes },
+        _ => DeviceError::Io { what: what(), source },
+    })
+}
+
+/// Makes a file at least `end_bytes` long and reserves its space from `start_bytes` on, where the file system can.
+fn reserve(file: &File, start_bytes: u64, end_bytes: u64) -> io::Result<()> {
+    let (start, length) = (start_bytes as libc::off_t, end_bytes.saturating_sub(start_bytes) as libc::off_t);
+    loop {
         // SAFETY: the descriptor is open for the call.
-        let result = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size_bytes as libc::off_t) };
-        if result == 0 {
-            return file.set_len(size_bytes).map_err(|source| DeviceError::Io { what: what(), source });
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) } == 0 {
+            return Ok(());
         }
-        let source = io::Error::last_os_error();
-        // A signal (Ctrl-C, a window that changes its size) is for others to deal with.
-        if source.kind() != io::ErrorKind::Interrupted {
-            break source;
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // A signal (Ctrl-C, a window that changes its size) is for others to deal with.
+            Some(libc::EINTR) => {}
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => return file.set_len(end_bytes),
+            _ => return Err(error),
         }
-    };
-    match source.raw_os_error() {
-        Some(libc::ENOSPC | libc::EFBIG) => Err(DeviceError::NoSpace { path: what(), needed_bytes: size_bytes }),
-        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => {
-            file.set_len(size_bytes).map_err(|source| DeviceError::Io { what: what(), source })
-        }
-        _ => Err(DeviceError::Io { what: what(), source }),
     }
 }

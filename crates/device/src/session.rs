@@ -18,7 +18,8 @@ use assay_load::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BufferPool, DeviceError, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue, VolumeFile, file::claim,
+    Backend, BufferPool, DeviceError, Engine, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue,
+    VolumeFile, file::claim,
 };
 
 /// Intervals a worker can be ahead of the collector before they grow longer.
@@ -53,16 +54,6 @@ pub struct VolumePlan {
     pub sector_bytes: u32,
 }
 
-/// Which queue serves files and devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// io_uring, or threads where it is forbidden.
-    Auto,
-    IoUring,
-    Threads,
-}
-
 /// Several activities on several volumes at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,14 +65,6 @@ pub struct SessionPlan {
     /// Length of a tick, the resolution of series and windows.
     pub interval_ns: u64,
     pub io_timeout_ns: u64,
-}
-
-/// How the I/O was done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
-pub struct Engine {
-    pub backend: &'static str,
-    pub features: Vec<String>,
-    pub degraded: Vec<String>,
 }
 
 /// How a session stands.
@@ -126,15 +109,7 @@ impl Session {
     pub fn start(plan: &SessionPlan) -> Result<Self, DeviceError> {
         validate(plan)?;
         let mut engine = Engine::default();
-        let uring = plan.backend != Backend::Threads
-            && match UringQueue::available() {
-                Ok(()) => true,
-                Err(error) if plan.backend == Backend::IoUring => return Err(error),
-                Err(error) => {
-                    engine.degraded.push(error.to_string());
-                    false
-                }
-            };
+        let uring = engine.choose(plan.backend)?;
         let engine = Arc::new(Mutex::new(engine));
         let stop = Arc::new(AtomicBool::new(false));
         let (sources, workers) = plan_workers(plan, &stop);
@@ -437,12 +412,12 @@ impl Host {
             return self.work(NullQueue::new(clock, options));
         };
         if self.uring {
-            let queue = UringQueue::new(file, pool, clock, depth)?;
+            let queue = UringQueue::new(vec![file], pool, clock, depth)?;
             self.note_engine("io_uring", queue.features(), queue.degraded());
             self.work(queue)
         } else {
             self.note_engine("threads", &[], &[]);
-            self.work(ThreadQueue::new(file, pool, clock, depth)?)
+            self.work(ThreadQueue::new(vec![file], pool, clock, depth)?)
         }
     }
 
@@ -453,13 +428,6 @@ impl Host {
     }
 
     fn note_engine(&self, backend: &'static str, features: &[&'static str], degraded: &[String]) {
-        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.backend = backend;
-        engine.features = features.iter().map(ToString::to_string).collect();
-        for reason in degraded {
-            if !engine.degraded.contains(reason) {
-                engine.degraded.push(reason.clone());
-            }
-        }
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner).note(backend, features, degraded);
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use assay_load::{Completion, Op, Queue, QueueError, Request};
+use assay_load::{Completion, DataQueue, Op, Queue, QueueError, Request};
 
 use crate::{
     BufferPool, SessionClock, VolumeFile,
@@ -23,10 +23,10 @@ pub struct ThreadQueue {
     clock: SessionClock,
 }
 
-/// What the serving threads hold a share of: buffers and file stay until the last of them is back from its call, so a
+/// What the serving threads hold a share of: buffers and files stay until the last of them is back from its call, so a
 /// queue may be dropped while the device does not answer.
 struct Shared {
-    volume: VolumeFile,
+    volumes: Vec<VolumeFile>,
     _buffers: Arc<Mapping>,
     clock: SessionClock,
     requests: Mutex<Requests>,
@@ -39,24 +39,33 @@ struct Shared {
 
 #[derive(Default)]
 struct Requests {
-    waiting: VecDeque<(Request, Address)>,
+    waiting: VecDeque<(Request, Memory)>,
     closed: bool,
 }
 
+/// Where the bytes of an I/O are: one piece, or as many as its length has frames.
 #[derive(Clone, Copy)]
-struct Address(*mut u8);
+enum Memory {
+    Whole(*mut u8),
+    Pieces(*const libc::iovec, i32),
+}
 
-// SAFETY: the address of a buffer that only the thread serving its request uses until it completed.
-unsafe impl Send for Address {}
+// SAFETY: the address of memory that only the thread serving its request uses until it completed.
+unsafe impl Send for Memory {}
 
 impl ThreadQueue {
-    /// A queue that serves up to `depth` requests at once.
+    /// A queue that serves up to `depth` requests to these volumes at once.
     ///
     /// # Errors
     /// [`QueueError`] when the threads cannot be started.
-    pub fn new(volume: VolumeFile, pool: BufferPool, clock: SessionClock, depth: u32) -> Result<Self, QueueError> {
+    pub fn new(
+        volumes: Vec<VolumeFile>,
+        pool: BufferPool,
+        clock: SessionClock,
+        depth: u32,
+    ) -> Result<Self, QueueError> {
         let shared = Arc::new(Shared {
-            volume,
+            volumes,
             _buffers: pool.mapping(),
             clock: clock.clone(),
             requests: Mutex::default(),
@@ -77,6 +86,15 @@ impl ThreadQueue {
         }
         Ok(queue)
     }
+
+    fn memory(&self, request: &Request) -> Memory {
+        if self.shared.volumes[usize::from(request.volume)].scatters(request, self.pool.frame_bytes()) {
+            let pieces = self.pool.pieces(request.buffer, request.length_bytes);
+            Memory::Pieces(pieces.as_ptr(), pieces.len() as i32)
+        } else {
+            Memory::Whole(self.pool.address(request.buffer, request.length_bytes))
+        }
+    }
 }
 
 impl Shared {
@@ -87,7 +105,7 @@ impl Shared {
             self.cpu_clocks.lock().unwrap_or_else(PoisonError::into_inner).push(cpu_clock);
         }
         loop {
-            let (request, address) = {
+            let (request, memory) = {
                 let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
                 loop {
                     if requests.closed {
@@ -99,7 +117,7 @@ impl Shared {
                     requests = self.wanted.wait(requests).unwrap_or_else(PoisonError::into_inner);
                 }
             };
-            let result = self.perform(request, address);
+            let result = self.perform(request, memory);
             let at_ns = self.clock.now_ns();
             let mut completions = self.completions.lock().unwrap_or_else(PoisonError::into_inner);
             completions.push(Completion { tag: request.tag, result, at_ns });
@@ -107,18 +125,21 @@ impl Shared {
         }
     }
 
-    fn perform(&self, request: Request, address: Address) -> i32 {
-        let fd = self.volume.file.as_raw_fd();
+    fn perform(&self, request: Request, memory: Memory) -> i32 {
+        let volume = &self.volumes[usize::from(request.volume)];
+        let fd = volume.file.as_raw_fd();
         let length = request.length_bytes as usize;
         let offset = request.offset_bytes as libc::off_t;
         loop {
-            // SAFETY: the buffer holds `length` bytes and belongs to this request until it completes.
+            // SAFETY: the memory holds `length` bytes and belongs to this request until it completes.
             let result = unsafe {
-                match request.op {
-                    Op::Read => libc::pread(fd, address.0.cast(), length, offset),
-                    Op::Write => libc::pwrite(fd, address.0.cast(), length, offset),
-                    Op::Flush if self.volume.full_sync => libc::fsync(fd) as isize,
-                    Op::Flush => libc::fdatasync(fd) as isize,
+                match (request.op, memory) {
+                    (Op::Read, Memory::Whole(start)) => libc::pread(fd, start.cast(), length, offset),
+                    (Op::Read, Memory::Pieces(table, count)) => libc::preadv(fd, table, count, offset),
+                    (Op::Write, Memory::Whole(start)) => libc::pwrite(fd, start.cast(), length, offset),
+                    (Op::Write, Memory::Pieces(table, count)) => libc::pwritev(fd, table, count, offset),
+                    (Op::Flush, _) if volume.full_sync => libc::fsync(fd) as isize,
+                    (Op::Flush, _) => libc::fdatasync(fd) as isize,
                 }
             };
             if result >= 0 {
@@ -139,14 +160,16 @@ impl Queue for ThreadQueue {
 
     fn submit(&mut self, requests: &[Request]) -> Result<(), QueueError> {
         for request in requests {
-            if request.op == Op::Write {
+            if self.pool.lends() {
+                self.pool.lend(request);
+            } else if request.op == Op::Write {
                 self.pool.prepare_write(request.buffer, request.length_bytes);
             }
         }
         let mut waiting = self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner);
         for request in requests {
-            let address = self.pool.address(request.buffer, request.length_bytes);
-            waiting.waiting.push_back((*request, Address(address)));
+            let memory = self.memory(request);
+            waiting.waiting.push_back((*request, memory));
         }
         drop(waiting);
         requests.iter().for_each(|_| self.shared.wanted.notify_one());
@@ -163,6 +186,9 @@ impl Queue for ThreadQueue {
             let timeout = Duration::from_nanos(until_ns - now_ns);
             done = self.shared.completed.wait_timeout(done, timeout).unwrap_or_else(PoisonError::into_inner).0;
         }
+        if self.pool.lends() {
+            done.iter().for_each(|completion| self.pool.take_back(completion.tag));
+        }
         completions.append(&mut done);
         Ok(())
     }
@@ -170,6 +196,24 @@ impl Queue for ThreadQueue {
     fn cpu_ns(&self) -> Option<u64> {
         let clocks = self.shared.cpu_clocks.lock().unwrap_or_else(PoisonError::into_inner);
         Some(thread_cpu_ns() + clocks.iter().map(|clock| cpu_ns(*clock)).sum::<u64>())
+    }
+}
+
+impl DataQueue for ThreadQueue {
+    fn frame_bytes(&self) -> u32 {
+        self.pool.frame_bytes()
+    }
+
+    fn frame(&mut self, frame: u32) -> &mut [u8] {
+        self.pool.frame(frame)
+    }
+
+    fn frame_of_piece(&self, volume: u16, first: u32, piece: u32, pieces: u32) -> u32 {
+        self.shared.volumes[usize::from(volume)].frame_of_piece(first, piece, pieces)
+    }
+
+    fn resize(&mut self, volume: u16, size_bytes: u64) -> Result<(), i32> {
+        self.shared.volumes[usize::from(volume)].resize(size_bytes)
     }
 }
 

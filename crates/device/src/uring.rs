@@ -1,9 +1,13 @@
 use std::{io, marker::PhantomData, mem::ManuallyDrop, os::fd::AsRawFd, ptr};
 
-use assay_load::{Completion, Op, Queue, QueueError, Request};
+use assay_load::{Completion, DataQueue, Op, Queue, QueueError, Request};
 use io_uring::{EnterFlags, IoUring, Probe, opcode, squeue, types};
 
-use crate::{BufferPool, DeviceError, SessionClock, VolumeFile, clock::thread_cpu_ns};
+use crate::{
+    BufferPool, DeviceError, SessionClock, VolumeFile,
+    clock::thread_cpu_ns,
+    ring::{WaitArguments, build_ring, register_ring, unregister_ring},
+};
 
 /// The completion of the timer that ends a long wait.
 const TIMER: u64 = u64::MAX;
@@ -19,27 +23,25 @@ const WAIT_MOST_NS: u64 = 3_600_000_000_000;
 const PUSH_ATTEMPTS: u32 = 1000;
 /// The kernel registers at most this much as one buffer.
 const REGISTERED_MOST_BYTES: usize = 1 << 30;
-// Of the kernel's uapi/linux/io_uring.h; the library keeps a registered ring only as long as it borrows the ring.
+// Of the kernel's uapi/linux/io_uring.h.
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const ENTER_NO_IOWAIT: u32 = 1 << 7;
-const REGISTER_RING_FDS: libc::c_uint = 20;
-const UNREGISTER_RING_FDS: libc::c_uint = 21;
 
 /// A queue on io_uring with every feature the kernel grants.
 ///
 /// It belongs to the thread that made it: the kernel knows the ring by an index of that thread. Dropped while requests
-/// are outstanding, it leaves ring, file and buffers where they are, because the kernel still uses them and closing
+/// are outstanding, it leaves ring, files and buffers where they are, because the kernel still uses them and closing
 /// them could wait for a device that does not answer.
 pub struct UringQueue {
     ring: ManuallyDrop<IoUring>,
-    volume: ManuallyDrop<VolumeFile>,
+    volumes: ManuallyDrop<Vec<VolumeFile>>,
     pool: ManuallyDrop<BufferPool>,
     clock: SessionClock,
     /// Requests accepted and not yet reported as complete.
     outstanding: u32,
     /// Entries of the submission queue the kernel has not taken.
     queued: u32,
-    fixed_file: bool,
+    fixed_files: bool,
     fixed_buffers: bool,
     enter_fd: i32,
     enter_flags: u32,
@@ -52,27 +54,16 @@ pub struct UringQueue {
     of_this_thread: PhantomData<*mut ()>,
 }
 
-/// A set-up flag, the kernel that brought it, and how to ask for it.
-type SetupFlag = (&'static str, &'static str, fn(&mut io_uring::Builder));
-
-/// Newest first: they are dropped in this order until the kernel accepts the rest.
-const SETUP_FLAGS: [SetupFlag; 5] = [
-    ("no_sqarray", "6.6", |builder| {
-        builder.setup_no_sqarray();
-    }),
-    ("defer_taskrun", "6.1", |builder| {
-        builder.setup_defer_taskrun();
-    }),
-    ("single_issuer", "6.0", |builder| {
-        builder.setup_single_issuer();
-    }),
-    ("coop_taskrun", "5.19", |builder| {
-        builder.setup_coop_taskrun();
-    }),
-    ("submit_all", "5.18", |builder| {
-        builder.setup_submit_all();
-    }),
-];
+/// An entry for the file of a request's volume, as the ring knows it.
+macro_rules! on_file {
+    ($queue:expr, $request:expr, $make:expr) => {
+        if $queue.fixed_files {
+            $make(types::Fixed(u32::from($request.volume)))
+        } else {
+            $make(types::Fd($queue.volumes[usize::from($request.volume)].file.as_raw_fd()))
+        }
+    };
+}
 
 impl UringQueue {
     /// Whether this kernel lets this process use io_uring, and what it says if not.
@@ -91,11 +82,16 @@ impl UringQueue {
         Ok(())
     }
 
-    /// A queue for up to `depth` outstanding requests. To be made on the thread that uses it.
+    /// A queue for up to `depth` outstanding requests to these volumes. To be made on the thread that uses it.
     ///
     /// # Errors
     /// [`DeviceError::NotSupported`] when no ring can be had at all.
-    pub fn new(volume: VolumeFile, pool: BufferPool, clock: SessionClock, depth: u32) -> Result<Self, DeviceError> {
+    pub fn new(
+        volumes: Vec<VolumeFile>,
+        pool: BufferPool,
+        clock: SessionClock,
+        depth: u32,
+    ) -> Result<Self, DeviceError> {
         let mut degraded = Vec::new();
         let (ring, mut features) = build_ring(depth, &mut degraded)?;
         let mut note = |name: &'static str, result: io::Result<()>| match result {
@@ -108,7 +104,8 @@ impl UringQueue {
                 false
             }
         };
-        let fixed_file = note("registered_file", ring.submitter().register_files(&[volume.file.as_raw_fd()]));
+        let files: Vec<_> = volumes.iter().map(|volume| volume.file.as_raw_fd()).collect();
+        let fixed_files = note("registered_file", ring.submitter().register_files(&files));
         let region = pool.region();
         let fixed_buffers = if region.iov_len > REGISTERED_MOST_BYTES {
             note("registered_buffers", Err(io::Error::other("more than 1 GiB of buffers")))
@@ -133,12 +130,12 @@ impl UringQueue {
         }
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            volume: ManuallyDrop::new(volume),
+            volumes: ManuallyDrop::new(volumes),
             pool: ManuallyDrop::new(pool),
             clock,
             outstanding: 0,
             queued: 0,
-            fixed_file,
+            fixed_files,
             fixed_buffers,
             enter_fd,
             enter_flags,
@@ -164,32 +161,47 @@ impl UringQueue {
     fn entry(&self, request: &Request) -> squeue::Entry {
         let address = self.pool.address(request.buffer, request.length_bytes);
         let (length, offset) = (request.length_bytes, request.offset_bytes);
-        macro_rules! on_file {
-            ($make:expr) => {
-                if self.fixed_file { $make(types::Fixed(0)) } else { $make(types::Fd(self.volume.file.as_raw_fd())) }
-            };
-        }
         let entry = match request.op {
             Op::Read if self.fixed_buffers => {
-                on_file!(|file| opcode::ReadFixed::new(file, address, length, 0).offset(offset).build())
+                on_file!(self, request, |file| opcode::ReadFixed::new(file, address, length, 0).offset(offset).build())
             }
-            Op::Read => on_file!(|file| opcode::Read::new(file, address, length).offset(offset).build()),
+            Op::Read => on_file!(self, request, |file| opcode::Read::new(file, address, length).offset(offset).build()),
             Op::Write if self.fixed_buffers => {
-                on_file!(|file| opcode::WriteFixed::new(file, address, length, 0).offset(offset).build())
+                on_file!(self, request, |file| opcode::WriteFixed::new(file, address, length, 0).offset(offset).build())
             }
-            Op::Write => on_file!(|file| opcode::Write::new(file, address, length).offset(offset).build()),
+            Op::Write => {
+                on_file!(self, request, |file| opcode::Write::new(file, address, length).offset(offset).build())
+            }
             Op::Flush => {
-                let flags =
-                    if self.volume.full_sync { types::FsyncFlags::empty() } else { types::FsyncFlags::DATASYNC };
-                on_file!(|file| opcode::Fsync::new(file).flags(flags).build())
+                let full_sync = self.volumes[usize::from(request.volume)].full_sync;
+                let flags = if full_sync { types::FsyncFlags::empty() } else { types::FsyncFlags::DATASYNC };
+                on_file!(self, request, |file| opcode::Fsync::new(file).flags(flags).build())
             }
+        };
+        entry.user_data(u64::from(request.tag))
+    }
+
+    /// The entry of an I/O whose bytes are the caller's; out of line, for the load has no use for it.
+    #[inline(never)]
+    fn data_entry(&mut self, request: &Request) -> squeue::Entry {
+        let scattered = self.volumes[usize::from(request.volume)].scatters(request, self.pool.frame_bytes());
+        self.pool.lend(request);
+        if !scattered {
+            return self.entry(request);
+        }
+        let pieces = self.pool.pieces(request.buffer, request.length_bytes);
+        let (pieces, count, offset) = (pieces.as_ptr(), pieces.len() as u32, request.offset_bytes);
+        let entry = if request.op == Op::Read {
+            on_file!(self, request, |file| opcode::Readv::new(file, pieces, count).offset(offset).build())
+        } else {
+            on_file!(self, request, |file| opcode::Writev::new(file, pieces, count).offset(offset).build())
         };
         entry.user_data(u64::from(request.tag))
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> Result<(), QueueError> {
         let mut attempts = 0;
-        // SAFETY: buffers, file and timer outlive the request; each outstanding request has a buffer of its own.
+        // SAFETY: buffers, files and timer outlive the request; each outstanding request has a buffer of its own.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             if attempts == PUSH_ATTEMPTS {
                 let message = "the submission queue stays full".to_owned();
@@ -206,7 +218,7 @@ impl UringQueue {
     #[inline]
     fn enter(&mut self, min: u32, timeout_ns: Option<u64>) -> Result<(), QueueError> {
         let timeout = timespec(timeout_ns.unwrap_or(0));
-        let wait = WaitArguments { timeout: &raw const timeout, ..WaitArguments::NONE };
+        let wait = WaitArguments::new(&timeout);
         let (flags, argument, argument_bytes) = match timeout_ns {
             None => (self.enter_flags, ptr::null(), 0),
             Some(_) => (self.enter_flags | EnterFlags::EXT_ARG.bits(), &raw const wait, size_of::<WaitArguments>()),
@@ -262,6 +274,9 @@ impl UringQueue {
                 completions.push(Completion { tag: entry.user_data() as u32, result: entry.result(), at_ns });
             }
         }
+        if self.pool.lends() {
+            completions[before..].iter().for_each(|completion| self.pool.take_back(completion.tag));
+        }
         let found = completions.len() - before;
         self.outstanding -= found as u32;
         found
@@ -282,7 +297,7 @@ impl Drop for UringQueue {
         // SAFETY: each is dropped once, here, the ring before what it refers to, and none is used after.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
-            ManuallyDrop::drop(&mut self.volume);
+            ManuallyDrop::drop(&mut self.volumes);
             ManuallyDrop::drop(&mut self.pool);
         }
     }
@@ -290,65 +305,6 @@ impl Drop for UringQueue {
 
 fn timespec(duration_ns: u64) -> types::Timespec {
     types::Timespec::new().sec(duration_ns / 1_000_000_000).nsec((duration_ns % 1_000_000_000) as u32)
-}
-
-/// `struct io_uring_getevents_arg`.
-#[repr(C)]
-struct WaitArguments {
-    signal_mask: u64,
-    signal_mask_bytes: u32,
-    min_wait_us: u32,
-    timeout: *const types::Timespec,
-}
-
-impl WaitArguments {
-    const NONE: Self = Self { signal_mask: 0, signal_mask_bytes: 0, min_wait_us: 0, timeout: ptr::null() };
-}
-
-/// `struct io_uring_rsrc_update`.
-#[repr(C)]
-struct RingUpdate {
-    offset: u32,
-    reserved: u32,
-    data: u64,
-}
-
-/// Registers the ring with the thread, so that entering it need not look its descriptor up; returns its index.
-fn register_ring(ring_fd: i32) -> io::Result<i32> {
-    let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: ring_fd as u64 };
-    // SAFETY: `update` is what IORING_REGISTER_RING_FDS reads and writes.
-    let registered =
-        unsafe { libc::syscall(libc::SYS_io_uring_register, ring_fd, REGISTER_RING_FDS, &raw mut update, 1) };
-    if registered == 1 { Ok(update.offset as i32) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Gives the index back: a thread has sixteen, and each keeps its ring alive.
-fn unregister_ring(ring_fd: i32, index: i32) {
-    let mut update = RingUpdate { offset: index as u32, reserved: 0, data: 0 };
-    // SAFETY: `update` is what IORING_UNREGISTER_RING_FDS reads.
-    unsafe { libc::syscall(libc::SYS_io_uring_register, ring_fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
-}
-
-fn build_ring(depth: u32, degraded: &mut Vec<String>) -> Result<(IoUring, Vec<&'static str>), DeviceError> {
-    // Room for the timer beside the requests.
-    let entries = (depth + 2).next_power_of_two();
-    let mut flags = &SETUP_FLAGS[..];
-    loop {
-        let mut builder = IoUring::builder();
-        builder.dontfork();
-        flags.iter().for_each(|(_, _, set)| set(&mut builder));
-        match builder.build(entries) {
-            Ok(ring) => return Ok((ring, flags.iter().map(|(name, ..)| *name).collect())),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && !flags.is_empty() => {
-                let (name, since, _) = flags[0];
-                degraded.push(format!("{name}: needs Linux {since}"));
-                flags = &flags[1..];
-            }
-            Err(error) => {
-                return Err(DeviceError::NotSupported { what: "io_uring".into(), why: error.to_string() });
-            }
-        }
-    }
 }
 
 impl Queue for UringQueue {
@@ -360,10 +316,14 @@ impl Queue for UringQueue {
     #[inline]
     fn submit(&mut self, requests: &[Request]) -> Result<(), QueueError> {
         for request in requests {
-            if request.op == Op::Write {
-                self.pool.prepare_write(request.buffer, request.length_bytes);
-            }
-            let entry = self.entry(request);
+            let entry = if self.pool.lends() {
+                self.data_entry(request)
+            } else {
+                if request.op == Op::Write {
+                    self.pool.prepare_write(request.buffer, request.length_bytes);
+                }
+                self.entry(request)
+            };
             self.push(&entry)?;
             self.outstanding += 1;
         }
@@ -400,6 +360,24 @@ impl Queue for UringQueue {
     }
 }
 
+impl DataQueue for UringQueue {
+    fn frame_bytes(&self) -> u32 {
+        self.pool.frame_bytes()
+    }
+
+    fn frame(&mut self, frame: u32) -> &mut [u8] {
+        self.pool.frame(frame)
+    }
+
+    fn frame_of_piece(&self, volume: u16, first: u32, piece: u32, pieces: u32) -> u32 {
+        self.volumes[usize::from(volume)].frame_of_piece(first, piece, pieces)
+    }
+
+    fn resize(&mut self, volume: u16, size_bytes: u64) -> Result<(), i32> {
+        self.volumes[usize::from(volume)].resize(size_bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
@@ -420,7 +398,7 @@ mod tests {
     fn queue(path: &std::path::Path) -> UringQueue {
         let volume = VolumeFile::open(path, true, false, Sync::None).unwrap();
         let pool = BufferPool::new(3, 4096, 1, 0.0, 1).unwrap();
-        UringQueue::new(volume, pool, SessionClock::start(), 1).unwrap()
+        UringQueue::new(vec![volume], pool, SessionClock::start(), 1).unwrap()
     }
 
     fn read() -> Request {

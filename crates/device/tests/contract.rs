@@ -44,9 +44,9 @@ fn open(kind: Kind, path: &Path, depth: u32, writes: bool) -> Option<(Box<dyn Qu
                 eprintln!("skipped: {error}");
                 return None;
             }
-            Box::new(UringQueue::new(volume(), pool, clock, depth).unwrap())
+            Box::new(UringQueue::new(vec![volume()], pool, clock, depth).unwrap())
         }
-        Kind::Threads => Box::new(ThreadQueue::new(volume(), pool, clock, depth).unwrap()),
+        Kind::Threads => Box::new(ThreadQueue::new(vec![volume()], pool, clock, depth).unwrap()),
         Kind::Null(options) => Box::new(NullQueue::new(clock, options)),
     };
     Some((queue, buffers))

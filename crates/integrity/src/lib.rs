@@ -1,7 +1,44 @@
-//! Proof that storage keeps what it acknowledged.
+//! Proof that storage keeps what it acknowledged: page stamps, expected state, users like a database engine's, and names
+//! for what is wrong. The contract is docs/integrity.md.
+//!
+//! A [`Verifier`] runs a [`VerifyPlan`] on any [`assay_load::DataQueue`]: a real file or device on the wall clock, or the
+//! faulty device in virtual time. Users are tasks on one thread; nothing locks.
 
+mod classify;
+mod core;
+mod expected;
 mod fault;
+mod faulty;
+mod finding;
+mod history;
+mod investigate;
+mod journal;
+mod kernel;
+mod log;
+mod phases;
 mod plan;
+mod pool;
+mod run;
+mod slots;
+mod stamp;
+mod tasks;
+mod throttle;
+mod users;
+mod verify;
+mod view;
 
+pub use core::{Counts, InFlight, Purpose, User, UserKind};
+pub use expected::expected_state_bytes;
 pub use fault::{Fault, FaultCounts};
+pub use faulty::{
+    FaultyClock, FaultyFile, FaultyOptions, FaultyQueue, FileMedium, Injection, Medium, Memory, Observed,
+};
+pub use finding::Finding;
+pub use investigate::op_name;
+pub use journal::{JournalError, ReadJournal, Record};
 pub use plan::*;
+pub use run::{FileTick, PhaseDone, Report, Run, RunError, RunPlan, Truth};
+pub use stamp::{PageId, Stamp, Unit};
+pub use throttle::Throttle;
+pub use verify::{Failure, Observer, Phase, Verifier};
+pub use view::{FileStanding, RunView, Standing};

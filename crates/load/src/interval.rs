@@ -47,7 +47,8 @@ impl Errors {
         self.io + self.no_space + self.short + self.other
     }
 
-    pub(crate) fn record(&mut self, result: i32) {
+    /// Counts a failed I/O by its result: a negative `errno`, or too few bytes.
+    pub fn record(&mut self, result: i32) {
         match -result {
             EIO => self.io += 1,
             ENOSPC => self.no_space += 1,

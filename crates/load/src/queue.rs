@@ -1,3 +1,5 @@
+use std::any::Any;
+
 use thiserror::Error;
 
 /// What a request does.
@@ -73,7 +75,7 @@ pub trait Queue {
 ///
 /// Contract, beyond that of [`Queue`]: tags are below the depth the queue was made for, and no two outstanding requests
 /// share a tag or a frame. Offsets are those of the volume's file or device, whatever part of it the caller uses.
-pub trait DataQueue: Queue {
+pub trait DataQueue: Queue + Any {
     /// Size of a frame in bytes.
     fn frame_bytes(&self) -> u32;
 

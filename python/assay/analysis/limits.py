@@ -217,4 +217,4 @@ def show_value(value: float | None, unit: str) -> str:
         return format_latency(value)
     if unit == "share":
         return f"{value * 100:.3g} %"
-    return f"{value:,.0f}" if unit == "iops" else f"{value / 2**20:,.0f} MiB/s"
+    return f"{value:,.0f}" if unit in ("iops", "count") else f"{value / 2**20:,.0f} MiB/s"

@@ -25,6 +25,20 @@ def verdict_lines(points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping
     return lines
 
 
+def integrity_line(integrity: Mapping[str, Any]) -> Line:
+    """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited."""
+    found = {name: count for name, count in integrity["findings"].items() if count}
+    verified = f"{integrity['pages_verified']:,} pages verified, {integrity['pages_written']:,} written"
+    if found:
+        met, meaning = False, f"FAILED: {', '.join(f'{name} {count}' for name, count in found.items())}; {verified}"
+    elif integrity["passed"]:
+        met, meaning = True, f"every page was read and right at the end; {verified}"
+    else:
+        met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
+    line: Line = {"question": "integrity", "limit": None, "value": sum(found.values()), "unit": "count", "met": met}
+    return line | {"meaning": meaning, "point_id": None}
+
+
 def _answer_line(answer: Mapping[str, Any]) -> Line:
     title = answer["workload"]["name"]
     best = answer["max"]
@@ -78,7 +92,7 @@ def _point_lines(point: Mapping[str, Any]) -> list[Line]:
         }
         for verdict in judged
     ]
-    if not lines and point["total"]:
+    if not lines and point["total"] and point["workload"].get("kind", "io") == "io":
         lines = [_throughput_line(title, point)]
     return lines + _burst_lines(title, point)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli import assess, compare, profile, report, sqlio
+from assay.cli import assess, compare, profile, report, sqlio, verify
 from assay.cli.console import run_guarded
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def _global_options(
 
 app.command(name="assess", epilog=assess.EXAMPLES)(assess.assess)
 app.command(name="profile", epilog=profile.EXAMPLES)(profile.profile)
+app.command(name="verify", epilog=verify.EXAMPLES)(verify.verify)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="sqlio", epilog=sqlio.EXAMPLES, context_settings=sqlio.CONTEXT, add_help_option=False)(sqlio.sqlio)

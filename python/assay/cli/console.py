@@ -9,13 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from typer.exceptions import TyperException
 
 from assay.errors import AssayError, ExitCode, Interrupted
-from assay.study.runner import Progress, describe_load
-from assay.units import format_bytes, format_duration, format_iops, format_latency, format_throughput
+from assay.study.runner import describe_load
+from assay.units import format_bytes, format_iops, format_latency, format_throughput
+
+if TYPE_CHECKING:
+    from assay.study.execute import Shown
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
@@ -134,17 +137,13 @@ class Console:
         share = done_bytes / total_bytes if total_bytes else 1.0
         self._say(f"laying out {name}: {format_bytes(done_bytes)} of {format_bytes(total_bytes)} ({share:.0%})")
 
-    def point(self, progress: Progress) -> None:
-        """Show the point being measured."""
-        left = max(progress.longest_s - progress.elapsed_s, 0)
-        text = (
-            f"[{progress.part}] {progress.title}, {progress.load}: {progress.phase},"
-            f" at most {format_duration(left)} left, {format_iops(progress.iops)} IOPS,"
-            f" {format_latency(progress.latency_mean_ns)}"
-        )
-        if progress.error_count:
-            text += f", {progress.error_count} errors"
-        self._say(text)
+    def point(self, progress: Shown) -> None:
+        """Show what is being measured or verified."""
+        self._say(progress.line)
+
+    def tell(self, text: str) -> None:
+        """Print a line that must not be missed, progress or not."""
+        self._print(text)
 
     def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""
@@ -183,7 +182,9 @@ class Console:
 
 def point_line(point: Mapping[str, Any]) -> str:
     """One finished point in one line."""
-    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}, {describe_load(point['load'])}:"]
+    is_phase = point["workload"]["kind"] == "integrity"
+    load = "" if is_phase else f", {describe_load(point['load'])}"
+    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:"]
     total = point["total"]
     if not total:
         return parts[0] + " no I/O ended"
@@ -196,7 +197,8 @@ def point_line(point: Mapping[str, Any]) -> str:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
     if point["generator"]["saturated"]:
         parts.append("generator saturated;")
-    parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
+    if not is_phase or point["ended_by"] != "time":
+        parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
 
 

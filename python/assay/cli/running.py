@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,14 +21,18 @@ from assay.study.execute import (
     Part,
     estimate_s,
     exit_code_of,
+    load_part_plan,
     new_folder,
     print_json,
     run_document,
 )
+from assay.study.integrity_files import Placed, place_files
+from assay.study.integrity_plan import memory_of
+from assay.study.integrity_result import findings_line
 from assay.study.layout import Target
-from assay.study.plan import load_plan
 from assay.study.request import Request
 from assay.units import format_bytes, format_duration
+from assay.workloads.integrity import IntegrityPlan
 
 GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})
 """Parameters that a resumed run does not take from its folder."""
@@ -98,7 +103,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         Part(
             name=part["name"],
             title=part["title"],
-            plan=load_plan(part["plan"], source=f"--resume {path}"),
+            plan=load_part_plan(part["plan"], source=f"--resume {path}"),
             planned_s=part["planned_s"],
         )
         for part in manifest["parts"]
@@ -133,7 +138,7 @@ def _show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOpti
     for name in options.export if points else []:
         _export(name, folder)
     _print_folder(folder, options)
-    sys.exit(int(exit_code_of(parts, points, answers)))
+    sys.exit(int(exit_code_of(parts, points, answers, folder.manifest.get("integrity"))))
 
 
 def _run(
@@ -186,32 +191,19 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
 def _print_outcome(execution: Execution, options: OutputOptions) -> None:
     folder = execution.folder
     _print_folder(folder, options)
+    if execution.integrity is not None and (found := findings_line(execution.integrity)):
+        print(f"assay: integrity failed: {found}", file=sys.stderr)
     if execution.error is not None:
         print(f"assay: {execution.error}", file=sys.stderr)
-        if execution.error.exit_code is ExitCode.INTERRUPTED:
+        if execution.error.exit_code is ExitCode.INTERRUPTED and execution.can_go_on:
             print(f"assay: go on with: assay {execution.verb} --resume {folder.path}", file=sys.stderr)
 
 
 def _show_plan(verb: str, target: Target, parts: Sequence[Part], options: OutputOptions) -> None:
     shortest, longest = estimate_s(parts)
-    estimate = {"shortest_s": shortest, "longest_s": longest, "layout_bytes": target.layout_bytes}
-    volumes = [
-        {
-            "name": volume.name,
-            "path": str(volume.spec.path),
-            "roles": list(volume.roles),
-            "size_bytes": volume.size_bytes,
-        }
-        for volume in target.volumes
-    ]
+    placed = {part.name: place_files(target, part.plan) for part in parts if isinstance(part.plan, IntegrityPlan)}
     if options.json:
-        document: dict[str, Any] = {"schema_version": 1, "verb": verb, "estimate": estimate, "volumes": volumes}
-        plans = {part.name: part.plan.model_dump(mode="json") for part in parts}
-        asked = [plan for name, plan in plans.items() if name != CACHE_SPAN]
-        # What `--plan` takes back; the cache-span part belongs to the option of its own.
-        document |= {"plan": asked[0]} if len(asked) == 1 else {}
-        document |= {"parts": [{"name": name, "plan": plan} for name, plan in plans.items()]} if len(plans) > 1 else {}
-        print(print_json(document))
+        print(print_json(_plan_document(verb, target, parts, placed)))
         return
     new = {volume.spec.name for volume in target.to_lay_out}
     for volume in target.volumes:
@@ -219,9 +211,67 @@ def _show_plan(verb: str, target: Target, parts: Sequence[Part], options: Output
         facts += ["to be laid out"] if volume.name in new else []
         print(f"volume {volume.name}: {', '.join(facts)}")
     for part in parts:
-        limits, axis = ", ".join(part.plan.limits) or "none", part.plan.search.axis
-        print(f"part {part.name}: {part.title}; limits: {limits}; search: {axis}")
-        for workload in part.plan.workloads():
-            print(f"  {workload.title}")
-    print(f"layout: writes {format_bytes(target.layout_bytes)}")
-    print(f"time: {format_duration(shortest)} to {format_duration(longest)}, layout and report apart")
+        for line in _part_lines(part, placed.get(part.name, [])):
+            print(line)
+    if not target.database:
+        print(f"layout: writes {format_bytes(target.layout_bytes)}")
+    apart = "preparing, final checkpoint, audit" if target.database else "layout"
+    time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
+    print(f"time: {time}, {apart} and report apart")
+
+
+def _plan_document(
+    verb: str, target: Target, parts: Sequence[Part], placed: Mapping[str, Sequence[Placed]]
+) -> dict[str, Any]:
+    """The document of `--dry-run --json`."""
+    shortest, longest = (None if math.isinf(seconds) else seconds for seconds in estimate_s(parts))
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "verb": verb,
+        "estimate": {"shortest_s": shortest, "longest_s": longest, "layout_bytes": target.layout_bytes},
+        "volumes": [
+            {
+                "name": volume.name,
+                "path": str(volume.spec.path),
+                "roles": list(volume.roles),
+                "size_bytes": volume.size_bytes,
+            }
+            for volume in target.volumes
+        ],
+    }
+    plans = {part.name: part.plan.model_dump(mode="json") for part in parts}
+    asked = [plan for name, plan in plans.items() if name != CACHE_SPAN]
+    # What `--plan` takes back; the cache-span part belongs to the option of its own.
+    document |= {"plan": asked[0]} if len(asked) == 1 else {}
+    document |= {"parts": [{"name": name, "plan": plan} for name, plan in plans.items()]} if len(plans) > 1 else {}
+    for part in parts:
+        if isinstance(part.plan, IntegrityPlan):
+            files = placed[part.name]
+            document["files"] = [{**vars(file), "path": str(file.path)} for file in files]
+            document["memory_bytes"] = memory_of(part.plan, files).needed_bytes
+            document["understood"] = list(part.understood)
+    return document
+
+
+def _part_lines(part: Part, files: Sequence[Placed]) -> list[str]:
+    """A part in words."""
+    limits = ", ".join(part.plan.limits) or "none"
+    if not isinstance(part.plan, IntegrityPlan):
+        lines = [f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}"]
+        return lines + [f"  {workload.title}" for workload in part.plan.workloads()]
+    cycles = f"{part.plan.cycles} times" if part.plan.cycles else "until interrupted"
+    lines = [
+        f"part {part.name}: {part.title}; {cycles}: prepare, stress for {format_duration(part.plan.timing.stress_s)},"
+        " checkpoint, audit of every page"
+    ]
+    for file in files:
+        begins = f" from {format_bytes(file.base_bytes)}" if file.base_bytes else ""
+        grows = f", may grow to {format_bytes(file.max_bytes)}" if file.can_grow else ""
+        kind = "log" if file.log else "data"
+        lines.append(f"  {kind} {file.name}: {file.path}{begins}, {format_bytes(file.size_bytes)}{grows}")
+    prepared = sum(file.size_bytes for file in files)
+    return [
+        *lines,
+        f"  preparing writes {format_bytes(prepared)}",
+        f"  needs {format_bytes(memory_of(part.plan, files).needed_bytes)} of memory",
+    ]

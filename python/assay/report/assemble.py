@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.report.document import Document
 from assay.report.sections.curves import curves_section, percentiles_section
+from assay.report.sections.integrity import integrity_section
 from assay.report.sections.iops import iops_section
 from assay.report.sections.method import method_section
 from assay.report.sections.parts import parts_section
@@ -19,11 +20,13 @@ def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
     sections = [
         summary_section(facts),
+        integrity_section(facts) if facts.verifies else None,
         method_section(facts),
         iops_section(facts),
         curves_section(facts),
         percentiles_section(facts),
         parts_section(facts),
+        integrity_section(facts) if not facts.verifies else None,
         series_section(facts),
         points_section(facts),
     ]
@@ -31,7 +34,7 @@ def assemble(facts: RunFacts) -> Document:
     version = str((run.get("build") or {}).get("version") or "of unknown version")
     run_id = str(run.get("run_id") or DASH)
     return Document(
-        title=f"Storage report: {shorten(_target_names(facts), 70)}",
+        title=f"{'Integrity' if facts.verifies else 'Storage'} report: {shorten(_target_names(facts), 70)}",
         facts_line=_facts_line(facts),
         sections=[section for section in sections if section is not None],
         footer=f"Assay {version} · run {shorten(run_id, 80)}",

@@ -68,10 +68,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; `strong` for the headline sentences."""
+    """A paragraph; `strong` for the headline sentences, with a tone where they are good or bad news."""
 
     text: str
     strong: bool = False
+    tone: Tone = "plain"
     kind: Literal["paragraph"] = "paragraph"
 
 

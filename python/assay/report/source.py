@@ -39,6 +39,22 @@ class RunFacts:
     unreadable: list[str] = field(default_factory=list)
 
     @property
+    def verifies(self) -> bool:
+        """Whether the run is one of `assay verify`: it asks for right bytes, not for rates."""
+        return self.manifest.get("verb") == "verify"
+
+    @property
+    def integrity(self) -> Record | None:
+        """What an integrity run found, as docs/integrity.md describes it; None when the run verified nothing."""
+        found: Record | None = self.manifest.get("integrity")
+        return found
+
+    @property
+    def io_points(self) -> list[Record]:
+        """Points that were measured; phases of an integrity run are points as well, but no measurement of a load."""
+        return [point for point in self.points if not is_phase(point)]
+
+    @property
     def answers(self) -> list[Record]:
         """Answers of the searches that have a workload."""
         return [answer for answer in self.manifest.get("answers") or [] if isinstance(answer.get("workload"), Mapping)]
@@ -48,8 +64,8 @@ class RunFacts:
         return next((point for point in self.points if point.get("id") == point_id), None)
 
     def points_of(self, part: str) -> list[Record]:
-        """Points of one part, in the order they ended."""
-        return [point for point in self.points if point.get("part") == part]
+        """Measured points of one part, in the order they ended."""
+        return [point for point in self.io_points if point.get("part") == part]
 
 
 def load_facts(run_path: Path) -> RunFacts:
@@ -89,10 +105,16 @@ def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
     return frame, []
 
 
+def is_phase(point: Record) -> bool:
+    """Whether a point is a phase of an integrity run."""
+    return bool((point.get("workload") or {}).get("kind") == "integrity")
+
+
 def shaped(point: Record) -> Record:
     """Point with what every section counts on; a report outlives a point cut short.
 
-    Workload and load are empty if the point lacks them; a direction without its rates counts as not measured.
+    Workload and load are empty if the point lacks them; a direction without its rates counts as not measured. A phase
+    of an integrity run is neither steady nor unsteady, and its users are no activities.
     """
     made: dict[str, Any] = {**point, "workload": point.get("workload") or {}, "load": point.get("load") or {}}
     for side in ("read", "write", "total"):
@@ -104,7 +126,7 @@ def shaped(point: Record) -> Record:
         for activity in _records(point.get("activities"))
     ]
     made["limits"] = _records(point.get("limits"))
-    return made
+    return {**made, "steady": {}, "activities": []} if is_phase(made) else made
 
 
 def shaped_manifest(manifest: Record) -> Record:
@@ -119,7 +141,35 @@ def shaped_manifest(manifest: Record) -> Record:
     if span:
         steps = [step for step in _records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
         made["cache_span"] = {**span, "steps": steps}
+    if "integrity" in manifest:
+        found = manifest["integrity"]
+        made["integrity"] = _integrity(found) if isinstance(found, Mapping) else None
     return made
+
+
+def _integrity(found: Record) -> Record:
+    """Findings whose counts hold only numbers, and whose lists hold only records of the expected form."""
+    made: dict[str, Any] = {**found}
+    for name in ("findings", "persistent", "transient"):
+        made[name] = _counts(found.get(name))
+    for name in ("injected", "observable", "masked"):
+        made[name] = _counts(found[name]) if isinstance(found.get(name), Mapping) else None
+    for name in ("phases", "files"):
+        made[name] = _records(found.get(name))
+    made["understood"] = [str(line) for line in found.get("understood") or []]
+    made["details"] = [_finding(detail) for detail in _records(found.get("details"))]
+    return made
+
+
+def _finding(finding: Record) -> Record:
+    ranges = [pair for pair in finding.get("ranges") or [] if isinstance(pair, list) and len(pair) == 2]
+    units = [unit for unit in _records(finding.get("units")) if None not in (unit.get("first"), unit.get("last"))]
+    also = [str(name) for name in finding.get("also") or []]
+    return {**finding, "ranges": ranges, "units": units, "also": also, "expected": finding.get("expected") or {}}
+
+
+def _counts(counts: Record | None) -> Record:
+    return {name: count for name, count in (counts or {}).items() if isinstance(count, int)}
 
 
 def _answer(answer: Record) -> Record:

@@ -85,7 +85,15 @@ def order_label(workload: Record) -> str:
 
 
 def workload_label(workload: Record) -> str:
-    """Name of a workload, as the plan gives it or from its parameters."""
+    """Name of a workload, as the plan gives it or from its parameters.
+
+    Examples
+    --------
+    >>> workload_label({"kind": "integrity", "name": "audit"})
+    'integrity: audit'
+    """
+    if workload.get("kind") == "integrity":
+        return f"integrity: {workload.get('name') or DASH}"
     if workload.get("name"):
         return str(workload["name"])
     words = (block_label(workload), order_label(workload), mix_label(workload))

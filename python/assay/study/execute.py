@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,16 +17,19 @@ from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.analysis.cache_span import cache_span
 from assay.analysis.limits import parse_limits
 from assay.analysis.notices import notices_of
-from assay.analysis.verdict import verdict_lines
+from assay.analysis.verdict import integrity_line, verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
+from assay.study.integrity import IntegrityRunner
+from assay.study.integrity_result import findings_total
 from assay.study.layout import Target, lay_out
-from assay.study.plan import Plan
-from assay.study.runner import Progress, Runner
+from assay.study.plan import Plan, load_plan
+from assay.study.runner import Runner
 from assay.study.session import sharing_roles
 from assay.targets.host import host_facts
 from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
+from assay.workloads.integrity import IntegrityPlan, load_integrity_plan
 
 CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""
@@ -37,8 +41,32 @@ class Part:
 
     name: str
     title: str
-    plan: Plan
+    plan: Plan | IntegrityPlan
     planned_s: float | None = None
+    understood: tuple[str, ...] = ()
+    """What the configuration of another tool was taken for, a line each."""
+
+
+def load_part_plan(data: Mapping[str, Any], *, source: str) -> Plan | IntegrityPlan:
+    """A plan of either kind from its JSON form.
+
+    Raises
+    ------
+    UsageError
+        It is not a plan; see `load_plan`.
+    """
+    if data.get("kind") == "integrity":
+        return load_integrity_plan(data, source=source)
+    return load_plan(data, source=source)
+
+
+class Shown(Protocol):
+    """Progress of whatever is under way."""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        ...
 
 
 class Display(Protocol):
@@ -47,8 +75,11 @@ class Display(Protocol):
     def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
         """Show bytes being laid out."""
 
-    def point(self, progress: Progress) -> None:
-        """Show the point being measured."""
+    def point(self, progress: Shown) -> None:
+        """Show what is being measured or verified."""
+
+    def tell(self, text: str) -> None:
+        """Show a line that must not be missed."""
 
     def phase(self, text: str) -> None:
         """Show what is being done now."""
@@ -81,6 +112,8 @@ class Execution:
     points: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    integrity: dict[str, Any] | None = None
+    """What the integrity part found (docs/integrity.md)."""
     error: AssayError | None = None
 
     def run(self) -> ExitCode:
@@ -130,38 +163,66 @@ class Execution:
         reports: list[dict[str, Any]] = []
         for part in self.parts:
             began = time.monotonic()
-            runner = Runner(
-                folder=self.folder,
-                recorder=recorder,
-                volumes=self.target.volumes,
-                devices=devices,
-                plan=part.plan,
-                part=part.name,
-                limits=parse_limits(part.plan.limits),
-                interrupt=self.interrupt,
-                show=self.display.point,
-                done=self.display.point_done,
-                finished=finished,
-                numbers=numbers,
-                keeps_interrupted=self.keeps_interrupted,
-            )
+            runner = self._runner(part, recorder, devices, finished, numbers)
             try:
-                self._note_sharing(part)
                 self.answers += runner.run()
             finally:
                 self.points += runner.points
                 self.notices += runner.notices
+                if isinstance(runner, IntegrityRunner):
+                    self.integrity = runner.integrity
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports.append(part_report(part) | {"spent_s": spent})
                 waiting = [part_report(other) for other in self.parts[len(reports) :]]
                 self.folder.update(parts=reports + waiting, answers=self.answers, engine=self._engine())
 
-    def _note_sharing(self, part: Part) -> None:
-        for workload in part.plan.workloads()[:1]:
+    def _runner(
+        self,
+        part: Part,
+        recorder: Recorder,
+        devices: list[str],
+        finished: dict[str, dict[str, Any]],
+        numbers: Iterator[int],
+    ) -> Runner | IntegrityRunner:
+        """What measures or verifies a part."""
+        if isinstance(part.plan, IntegrityPlan):
+            return IntegrityRunner(
+                folder=self.folder,
+                recorder=recorder,
+                target=self.target,
+                devices=devices,
+                plan=part.plan,
+                part=part.name,
+                understood=part.understood,
+                limits=parse_limits(part.plan.limits),
+                interrupt=self.interrupt,
+                show=self.display.point,
+                done=self.display.point_done,
+                tell=self.display.tell,
+                finished=finished,
+                numbers=numbers,
+            )
+        self._note_sharing(part.plan, part.title or part.name)
+        return Runner(
+            folder=self.folder,
+            recorder=recorder,
+            volumes=self.target.volumes,
+            devices=devices,
+            plan=part.plan,
+            part=part.name,
+            limits=parse_limits(part.plan.limits),
+            interrupt=self.interrupt,
+            show=self.display.point,
+            done=self.display.point_done,
+            finished=finished,
+            numbers=numbers,
+            keeps_interrupted=self.keeps_interrupted,
+        )
+
+    def _note_sharing(self, plan: Plan, title: str) -> None:
+        for workload in plan.workloads()[:1]:
             for name, roles in sharing_roles(workload, self.target.volumes).items():
-                notice = (
-                    f"{part.title or part.name}: {', '.join(roles)} share the volume {name}, each in a part of its own"
-                )
+                notice = f"{title}: {', '.join(roles)} share the volume {name}, each in a part of its own"
                 if notice not in self.notices:
                     self.notices.append(notice)
 
@@ -174,6 +235,8 @@ class Execution:
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
         verdict = verdict_lines(measured, self.answers)
+        if self.integrity is not None:
+            verdict.insert(0, integrity_line(self.integrity))
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         if span is not None:
             notices.append(span["note"])
@@ -194,7 +257,7 @@ class Execution:
         )
         if not isinstance(self.error, NotAnswering):
             self.folder.series_writer().compact()
-        if self.with_report and self.points:
+        if self.with_report and (self.points or self.integrity):
             self._report()
 
     def _report(self) -> None:
@@ -214,22 +277,35 @@ class Execution:
 
     def _refuse_failed_points(self) -> None:
         for point in self.points:
-            if point["errors"]["count"] and not point["total"]:
+            is_io = point["workload"]["kind"] == "io"
+            if is_io and point["errors"]["count"] and not point["total"]:
                 kinds = ", ".join(kind for kind, count in point["errors"]["kinds"].items() if count)
                 raise IoFailed(f"point {point['id']}: every I/O failed ({kinds}); see the kernel log (dmesg)")
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the outcome means for the caller's shell."""
+        """What the outcome means for the caller's shell; data that came back wrong weigh more than all else."""
+        if findings_total(self.integrity):
+            return ExitCode.INTEGRITY_FAILED
         if self.error is not None:
             return self.error.exit_code
         return exit_code_of(self.parts, self.points, self.answers)
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether an interrupted run holds anything that `--resume` would not have to do again."""
+        return any(isinstance(part.plan, Plan) for part in self.parts)
+
 
 def exit_code_of(
-    parts: Sequence[Part], points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]
+    parts: Sequence[Part],
+    points: Sequence[Mapping[str, Any]],
+    answers: Sequence[Mapping[str, Any]],
+    integrity: Mapping[str, Any] | None = None,
 ) -> ExitCode:
     """What the figures of a run that ended well mean for the caller's shell."""
+    if findings_total(integrity):
+        return ExitCode.INTEGRITY_FAILED
     asked = {part.name for part in parts if part.plan.user_limits}
     missed = any(
         verdict["met"] is False
@@ -256,8 +332,10 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     """The JSON document of a run, from its folder."""
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
+    integrity = {"integrity": manifest["integrity"]} if manifest.get("integrity") else {}
     return {
         **{key: manifest.get(key) for key in keys},
+        **integrity,
         "run_folder": str(folder.path),
         "points": folder.points(),
         "answers": manifest.get("answers", []),
@@ -267,9 +345,13 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
 
 
 def estimate_s(parts: Sequence[Part]) -> tuple[float, float]:
-    """Shortest and longest time the parts take, without laying out."""
+    """Shortest and longest time the parts take, infinite until interrupted; without writing and auditing all files."""
     shortest = longest = 0.0
     for part in parts:
+        if isinstance(part.plan, IntegrityPlan):
+            stress_s = part.plan.timing.stress_s * (part.plan.cycles or math.inf)
+            shortest, longest = shortest + stress_s, longest + stress_s
+            continue
         timing, search = part.plan.timing, part.plan.search
         workloads = len(part.plan.workloads())
         fewest, most = (1, 1) if search.axis == "none" else (4 + 2 * search.repeats, 16 + 2 * search.repeats)
@@ -299,6 +381,7 @@ def new_folder(
         "cache_span": None,
         "answers": [],
         "verdict": [],
+        "integrity": None,
         "notices": [],
     }
     return RunFolder.create(output, verb, manifest)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from assay import _core
@@ -31,6 +32,13 @@ SIZE_MOST_DEFAULT_BYTES = 10 << 30
 SIZE_LEAST_BYTES = 16 << 20
 """A new file takes a tenth of the free space, 10 GiB at most, unless `--size` says otherwise."""
 
+LOG_SHARE = 0.1
+LOG_LEAST_BYTES, LOG_MOST_BYTES = 16 << 20, 1 << 30
+"""A new log of an imitated database takes a tenth of the data, within these bounds."""
+
+STORED_IN_FILES = ("file", "faulty")
+"""Kinds of volumes whose bytes are those of a file."""
+
 LAYOUT_BLOCK_BYTES = 1 << 20
 RESERVED_LEAST_BYTES_PER_S = 20e6
 """A file system that reserves space slower than this is taken for one that does not answer."""
@@ -50,6 +58,13 @@ class Target:
     cache_bytes: int | None = None
     foreign: frozenset[str] = frozenset()
     """Names of files whose content is not Assay's and may only be read: never laid out, never grown."""
+    database: bool = False
+    """The volumes are for an imitated database, which writes all of them itself: they are not laid out."""
+    sparse: frozenset[str] = frozenset()
+    """Names of files that keep their holes: no space is reserved."""
+    journal: Path | None = None
+    """Where acknowledged writes are recorded, or were before a crash."""
+    after_crash: bool = False
     created: list[Examined] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -68,13 +83,18 @@ class Target:
         ]
 
     @property
-    def to_lay_out(self) -> list[Examined]:
+    def unwritten(self) -> list[Examined]:
         """Files that reads would not find real data in, and that may be written to."""
         return [
             volume
             for volume in self.examined
-            if volume.spec.name not in self.foreign and _needs_layout(volume, self.sizes[volume.spec.name])
+            if volume.spec.name not in self.foreign and _is_unwritten(volume, self.sizes[volume.spec.name])
         ]
+
+    @property
+    def to_lay_out(self) -> list[Examined]:
+        """Files to be filled before the work begins."""
+        return [] if self.database else self.unwritten
 
     @property
     def layout_bytes(self) -> int:
@@ -106,8 +126,8 @@ def _state(volume: Examined, laid_out_bytes: int) -> str:
     return "preconditioned" if volume.created_by_assay and volume.fully_allocated else "unknown"
 
 
-def _needs_layout(volume: Examined, size_bytes: int) -> bool:
-    if volume.spec.kind != "file":
+def _is_unwritten(volume: Examined, size_bytes: int) -> bool:
+    if volume.spec.kind not in STORED_IN_FILES:
         return False
     return not (volume.exists and volume.fully_allocated and (volume.size_bytes or 0) >= size_bytes)
 
@@ -120,8 +140,12 @@ def choose_target(
     writes: bool,
     cache_bytes: int | None = None,
     size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES,
+    database: bool = False,
+    sparse: Collection[str] = (),
 ) -> Target:
     """Examine volumes and choose their sizes; nothing is written.
+
+    `database` and `sparse` (names) are those of `Target`; a new log of a database takes a share of the data's size.
 
     Raises
     ------
@@ -140,14 +164,27 @@ def choose_target(
         roles={spec.name: roles for spec, roles in merged},
         cache_bytes=cache_bytes,
         foreign=frozenset() if writes else _foreign(examined, overwrite),
+        database=database,
+        sparse=frozenset(sparse),
     )
-    new_files = sum(1 for volume in examined if volume.spec.kind == "file" and not volume.exists)
-    for volume in examined:
+    logs = [volume for volume in examined if database and target.roles[volume.spec.name] == ("log",)]
+    first = [volume for volume in examined if volume not in logs]
+    new_files = sum(1 for volume in first if volume.spec.kind in STORED_IN_FILES and not volume.exists)
+    for volume in first:
         target.sizes[volume.spec.name] = _size_of(volume, target, size_most_bytes // max(new_files, 1))
-    check_space(examined, {volume.spec.name: target.sizes[volume.spec.name] for volume in target.to_lay_out})
+    log_bytes = log_size_bytes(sum(target.sizes.values()))
+    for volume in logs:
+        target.sizes[volume.spec.name] = _size_of(volume, target, log_bytes, new_bytes=log_bytes)
+    needed = [volume.spec.name for volume in target.unwritten if volume.spec.name not in target.sparse]
+    check_space(examined, {name: target.sizes[name] for name in needed})
     if any(volume.spec.name in target.foreign and not volume.fully_allocated for volume in examined):
         target.notices.append("files with holes are read as they are: holes are answered without the device")
     return target
+
+
+def log_size_bytes(data_bytes: int) -> int:
+    """Size of a new log for so much data, a multiple of 1 MiB."""
+    return min(max(int(data_bytes * LOG_SHARE), LOG_LEAST_BYTES), LOG_MOST_BYTES) >> 20 << 20
 
 
 def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozenset[str]:
@@ -156,7 +193,7 @@ def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozen
     return frozenset(
         volume.spec.name
         for volume in examined
-        if volume.spec.kind == "file"
+        if volume.spec.kind in STORED_IN_FILES
         and volume.exists
         and not volume.is_empty
         and not volume.created_by_assay
@@ -174,7 +211,8 @@ def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[s
     return list(merged.values())
 
 
-def _size_of(volume: Examined, target: Target, size_most_bytes: int) -> int:
+def _size_of(volume: Examined, target: Target, size_most_bytes: int, *, new_bytes: int | None = None) -> int:
+    """Size of a volume: the one asked for, its own, or for a new file `new_bytes` or a share of the free space."""
     spec = volume.spec
     if spec.kind == "null":
         return spec.size_bytes or NULL_BYTES
@@ -184,6 +222,8 @@ def _size_of(volume: Examined, target: Target, size_most_bytes: int) -> int:
         size_bytes = spec.size_bytes
     elif volume.size_bytes:
         size_bytes = volume.size_bytes
+    elif new_bytes is not None:
+        size_bytes = new_bytes
     else:
         free_bytes = volume.free_bytes or 0
         size_bytes = max(min(int(free_bytes * FREE_SHARE_DEFAULT), size_most_bytes), SIZE_LEAST_BYTES)
@@ -230,7 +270,7 @@ def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, 
         # A file on a device that does not answer cannot be removed without waiting for it, too.
         if not isinstance(error, NotAnswering):
             discard_created(target.created)
-            _restore_sizes(target)
+            restore_sizes(target)
         raise
 
 
@@ -242,9 +282,9 @@ def discard_created(created: Iterable[Examined]) -> None:
                 release(volume.path)
 
 
-def _restore_sizes(target: Target) -> None:
-    """Cut files that were there before back to the size they had: what lies beyond was written by this layout alone."""
-    for volume in target.to_lay_out:
+def restore_sizes(target: Target) -> None:
+    """Cut files that were there before back to the size they had: what lies beyond was written by this run alone."""
+    for volume in target.unwritten:
         path, size_bytes = volume.path, volume.size_bytes
         if volume.exists and path is not None and size_bytes is not None:
             with suppress(OSError, AssayError):
@@ -254,19 +294,44 @@ def _restore_sizes(target: Target) -> None:
                     claim(path)
 
 
-def _allocate(volume: Examined, size_bytes: int, created: list[Examined]) -> None:
+def make_file(
+    volume: Examined, size_bytes: int, created: list[Examined], *, emptied: bool = False, sparse: bool = False
+) -> None:
+    """Create a file where it is missing, mark it as Assay's, and reserve its space; what it holds beyond stays.
+
+    Parameters
+    ----------
+    volume, size_bytes
+        The file and the size it shall have at least.
+    created
+        Files that were missing are added here.
+    emptied
+        What Assay made is emptied first, so that nothing of an earlier run is left.
+    sparse
+        No space is reserved.
+    """
     path = volume.path
     assert path is not None
     if not volume.exists:
         create(path)
         created.append(volume)
-    ours = volume.created_by_assay or not volume.exists
-    if ours or volume.is_empty:
-        claim(path)
-        ours = True
-    _core.allocate(path, max(size_bytes, volume.size_bytes or 0))
+    ours = volume.created_by_assay or not volume.exists or volume.is_empty
     if ours:
         claim(path)
+    if emptied and ours:
+        os.truncate(path, 0)
+    size_bytes = max(size_bytes, os.stat(path).st_size)
+    if sparse:
+        os.truncate(path, size_bytes)
+    else:
+        _core.allocate(path, size_bytes)
+    if ours:
+        claim(path)
+
+
+def reserving_most_s(size_bytes: int, io_timeout_s: float) -> float:
+    """How long making a file may take: some file systems write zeros to reserve space."""
+    return io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
 
 
 def _lay_out_one(
@@ -275,9 +340,8 @@ def _lay_out_one(
     path, size_bytes = volume.path, target.sizes[volume.spec.name]
     assert path is not None
     assert volume.spec.name not in target.foreign, "only what may be written to is laid out"
-    # Some file systems write zeros to reserve space, so a large file may take longer than one I/O.
-    longest_s = io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
-    answer_within(longest_s, lambda: _allocate(volume, size_bytes, target.created), what=str(path))
+    longest_s = reserving_most_s(size_bytes, io_timeout_s)
+    answer_within(longest_s, lambda: make_file(volume, size_bytes, target.created), what=str(path))
     spec = replace(volume.spec, path=path)
     written = Volume(
         spec=spec,

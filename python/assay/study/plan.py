@@ -6,34 +6,21 @@ prints a plan in the form `--plan` accepts.
 
 from __future__ import annotations
 
-import difflib
 import itertools
-import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 
 from assay.analysis.limits import parse_limits
 from assay.errors import UsageError
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io import Activity, Seconds, Strict, Workload
-
-Model = TypeVar("Model", bound=BaseModel)
+from assay.workloads.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
-
-EXPECTED = {
-    "tuple_type": "a list is expected; in TOML, several tables are written [[...]]",
-    "dict_type": "a table is expected",
-    "model_type": "a table is expected",
-    "missing": "a value is missing",
-}
-"""What pydantic says of its own types, in the words of a plan."""
 
 PLAIN_LISTS = frozenset({"region"})
 """Keys whose value is itself a list and thus no list of levels."""
@@ -123,7 +110,7 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         for (index, key, _), level in zip(factors, levels, strict=True):
             chosen[index][key] = level
         made = tuple(
-            _validated(Activity, activity, f"activity {position}") for position, activity in enumerate(chosen, start=1)
+            validated(Activity, activity, f"activity {position}") for position, activity in enumerate(chosen, start=1)
         )
         yield Workload(activities=made, name=name)
 
@@ -136,12 +123,12 @@ def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
     UsageError
         A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
     """
-    plan = _validated(Plan, dict(data), source)
+    plan = validated(Plan, data, source)
     if not plan.activity or not plan.case:
         raise UsageError(f"{source}: no activity given")
     for kind, tables in (("activity", plan.activity), ("case", plan.case)):
         for position, table in enumerate(tables, start=1):
-            _refuse_unknown(table, Activity, f"{source}: {kind} {position}")
+            refuse_unknown(table, Activity, f"{source}: {kind} {position}")
     try:
         parse_limits(plan.limits)
         workloads = plan.workloads()
@@ -170,18 +157,7 @@ def read_plan(path: Path) -> Plan:
     UsageError
         The file cannot be read or is not a plan.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"--plan {path}: cannot be read: {reason}") from None
-    try:
-        data = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"--plan {path}: {error}") from None
-    if isinstance(data.get("plan"), dict):
-        data = data["plan"]
-    return load_plan(data, source=f"--plan {path}")
+    return load_plan(read_table(path, option="--plan"), source=f"--plan {path}")
 
 
 BURSTS_LEAST = 3
@@ -205,8 +181,7 @@ def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> li
 
 def preset_names() -> list[str]:
     """Names of the presets that come with Assay."""
-    folder = resources.files("assay.workloads") / "presets"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return names_of_presets("presets")
 
 
 def read_preset(name: str) -> Plan:
@@ -217,34 +192,4 @@ def read_preset(name: str) -> Plan:
     UsageError
         There is no such preset; the message lists them.
     """
-    if name not in preset_names():
-        close = difflib.get_close_matches(name, preset_names(), n=1)
-        meant = f", did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"--preset: unknown preset {name!r}{meant}; known: {', '.join(preset_names())}")
-    text = (resources.files("assay.workloads") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return load_plan({"name": name, **tomllib.loads(text)}, source=f"preset {name}")
-
-
-def _validated(model: type[Model], data: dict[str, Any], source: str) -> Model:
-    _refuse_unknown(data, model, source)
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "extra_forbidden":
-            inner = model.model_fields[str(first["loc"][0])].annotation
-            assert isinstance(inner, type)
-            _refuse_unknown({str(first["loc"][-1]): None}, inner, f"{source}: {first['loc'][0]}")
-        where = ".".join(str(part) for part in first["loc"])
-        message = EXPECTED.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
-        shown = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
-        raise UsageError(f"{source}: {where + ': ' if where else ''}{message}{shown}") from None
-
-
-def _refuse_unknown(data: Mapping[str, Any], model: type[BaseModel], source: str) -> None:
-    known = list(model.model_fields)
-    for key in data:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            raise UsageError(f"{source}: unknown key {key!r}; {hint}")
+    return load_plan(preset_table("presets", name), source=f"preset {name}")

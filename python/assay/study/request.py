@@ -5,15 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from assay.analysis.cache_span import PART as CACHE_SPAN
+from assay.errors import RefusedTarget, UsageError
 from assay.study.execute import Part
+from assay.study.integrity_files import files_by_path, place_files
+from assay.study.integrity_plan import check_memory
 from assay.study.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.study.plan import Plan
 from assay.study.session import Volume, check_workload
-from assay.targets.spec import parse_targets
+from assay.targets.spec import VolumeSpec, named, parse_file, parse_targets
 from assay.units import parse_bytes
+from assay.workloads.integrity import IntegrityPlan
+
+
+ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
 
 
 def check_plan(plan: Plan, volumes: Sequence[Volume]) -> None:
@@ -42,29 +50,145 @@ class Request:
     overwrite: list[str] = field(default_factory=list)
     yes_destroy: list[str] = field(default_factory=list)
     size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES
+    database: bool = False
+    """The volumes are for an imitated database alone: a folder stands for a data file and a log file."""
+    crash_journal: str | None = None
+    """Where acknowledged writes shall be recorded."""
+    after_crash: str | None = None
+    """The journal of a run that a crash ended; nothing is written then."""
 
     def choose(
         self, parts: Sequence[Part], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
     ) -> Target:
         """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
-        specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size)
+        plans = [part.plan for part in parts]
+        verifying = next((plan for plan in plans if isinstance(plan, IntegrityPlan)), None)
+        specs = self._specs(verifying)
+        if not all(isinstance(plan, IntegrityPlan) for plan in plans):
+            _refuse_faulty(specs)
+        _refuse_mixed_faults(specs)
         paths = {os.path.abspath(path): size for path, size in (by_path or {}).items()}
         specs = [replace(spec, size_bytes=paths.get(str(spec.path), spec.size_bytes)) for spec in specs]
         target = choose_target(
             specs,
             overwrite=self.overwrite,
             yes_destroy=self.yes_destroy,
-            writes=any(workload.writes for part in parts for workload in part.plan.workloads()),
+            writes=self.after_crash is None and any(_writes(plan) for plan in plans),
             cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
             size_most_bytes=self.size_most_bytes,
+            database=self.database,
+            sparse=_sparse(specs, verifying) if verifying is not None and self.database else (),
         )
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
+        self._choose_journal(target)
         for part in parts:
+            if isinstance(part.plan, IntegrityPlan):
+                check_memory(part.plan, place_files(target, part.plan))
             # The spans of the cache-span part are chosen by the size of the target, later.
-            if part.name != CACHE_SPAN:
+            elif part.name != CACHE_SPAN:
                 check_plan(part.plan, target.volumes)
         return target
+
+    def _specs(self, plan: IntegrityPlan | None) -> list[VolumeSpec]:
+        """The volumes asked for: on the command line, or else the files that the plan names."""
+        if plan is not None and plan.files and not self.paths and not self.volumes:
+            if self.size is not None:
+                raise UsageError("--size: the plan's files have sizes of their own; change them, or name a target")
+            files = [
+                replace(parse_file(file.path, "log" if file.log else "data"), size_bytes=file.size_bytes)
+                for file in plan.files
+            ]
+            _refuse_same(files)
+            return named(files)
+        specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size, with_log=self.database)
+        if self.database and self.size is not None and "=" not in self.size:
+            # One size is that of the data; a log of its own takes a share of it.
+            has_data = any(spec.role != "log" for spec in specs)
+            specs = [
+                replace(spec, size_bytes=None, size_rule=None) if spec.role == "log" and has_data else spec
+                for spec in specs
+            ]
+        return specs
+
+    def _choose_journal(self, target: Target) -> None:
+        if self.after_crash is not None:
+            target.journal, target.after_crash = _existing_journal(self.after_crash), True
+            missing = [volume.spec.path for volume in target.examined if not volume.exists]
+            if missing:
+                raise UsageError(f"--after-crash: {missing[0]} does not exist; name the target of the run that crashed")
+        elif self.crash_journal is not None:
+            target.journal = _new_journal(self.crash_journal, target)
 
     def to_dict(self) -> dict[str, Any]:
         """The request as the manifest keeps it."""
         return dict(vars(self))
+
+
+def _writes(plan: Plan | IntegrityPlan) -> bool:
+    return isinstance(plan, IntegrityPlan) or any(workload.writes for workload in plan.workloads())
+
+
+def _sparse(specs: Sequence[VolumeSpec], plan: IntegrityPlan) -> list[str]:
+    """Names of the volumes whose space is not to be reserved."""
+    files = files_by_path(plan)
+    if files:
+        return [spec.name for spec in specs if files[str(spec.path)].sparse]
+    return [spec.name for spec in specs if plan.sparse and spec.role != "log"]
+
+
+# Faults
+
+
+def _refuse_faulty(specs: Sequence[VolumeSpec]) -> None:
+    if any(spec.kind == "faulty" for spec in specs):
+        raise UsageError(ONLY_VERIFY)
+
+
+def _refuse_mixed_faults(specs: Sequence[VolumeSpec]) -> None:
+    """One device injects the faults of a run, so all volumes are on it or none."""
+    faulty = [spec for spec in specs if spec.kind == "faulty"]
+    if faulty and (len(faulty) != len(specs) or any(spec.options != faulty[0].options for spec in faulty)):
+        raise UsageError("target faulty:... is for all volumes of a run; give each the same options")
+
+
+def _refuse_same(specs: Sequence[VolumeSpec]) -> None:
+    """Files of a plan may lead to one file by links, which would be written to twice."""
+    seen: dict[str, Path | None] = {}
+    for spec in specs:
+        key = os.path.realpath(str(spec.path))
+        if key in seen:
+            raise UsageError(f"files of the plan: {spec.path} and {seen[key]} are the same; give each file once")
+        seen[key] = spec.path
+
+
+# Journals
+
+
+def _new_journal(text: str, target: Target) -> Path:
+    """Where a journal is to be written: nothing that is there already is lost for it."""
+    path = Path(text).expanduser().absolute()
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"--crash-journal {text}: there is no folder {path.parent}; name a file on other storage than the target"
+        )
+    if any(volume.path == Path(os.path.realpath(path)) for volume in target.examined):
+        raise UsageError(f"--crash-journal {text}: is the target itself; name a file on other storage")
+    if os.path.lexists(path):
+        raise RefusedTarget(f"--crash-journal {text}: exists; check it with --after-crash, or name a new file")
+    if any(volume.device_id == _device(path.parent) for volume in target.examined if volume.free_bytes is not None):
+        target.notices.append(f"the journal {path} is on the target's file system: what takes one may take both")
+    return path
+
+
+def _device(path: Path) -> tuple[int, int]:
+    number = os.stat(path).st_dev
+    return os.major(number), os.minor(number)
+
+
+def _existing_journal(text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    if not path.is_file():
+        raise UsageError(f"--after-crash {text}: is no file; name the journal that --crash-journal wrote")
+    if not path.stat().st_size:
+        raise UsageError(f"--after-crash {text}: is empty, so nothing was acknowledged; name the journal of a run")
+    return path

@@ -24,6 +24,7 @@ from assay.study.session import Volume, deepest_queue, drain, open_session, take
 from assay.study.steady import Steady, steady_state
 from assay.study.ticks import batches, series_rows, tick_length_s, tick_sums
 from assay.telemetry.recorder import Recorder, summarise
+from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io import Workload, load_facts
 
 SATURATED_CPU_SHARE = 0.95
@@ -49,6 +50,16 @@ class Progress:
     iops: float
     latency_mean_ns: float | None
     error_count: int
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        left = max(self.longest_s - self.elapsed_s, 0)
+        text = (
+            f"[{self.part}] {self.title}, {self.load}: {self.phase}, at most {format_duration(left)} left,"
+            f" {format_iops(self.iops)} IOPS, {format_latency(self.latency_mean_ns)}"
+        )
+        return f"{text}, {self.error_count} errors" if self.error_count else text
 
 
 @dataclass(kw_only=True)

@@ -63,12 +63,22 @@ def series_rows(
     volumes: Sequence[Volume],
 ) -> list[dict[str, Any]]:
     """Rows of the series schema for what the workload did, tick by tick."""
-    host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
     several = len(workload.activities) > 1
-    rows = []
+    entities = []
     for tick in ticks:
         activity = workload.activities[tick["activity"]]
         name = volumes[tick["volume"]].name
+        entities.append((f"{name}/{activity.name}" if several else name, activity.role))
+    return entity_rows(ticks, entities, started_ns, interval_s)
+
+
+def entity_rows(
+    ticks: Sequence[Mapping[str, Any]], entities: Sequence[tuple[str, str]], started_ns: int, interval_s: float
+) -> list[dict[str, Any]]:
+    """Rows of the series schema for ticks, each with its entity and role."""
+    host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
+    rows = []
+    for tick, (entity, role) in zip(ticks, entities, strict=True):
         common = {
             "t_ns": started_ns + (tick["tick"] + 1) * interval_ns,
             "clock": "wall",
@@ -76,8 +86,8 @@ def series_rows(
             "tier": "client",
             "host": host,
             "source": "assay",
-            "entity": f"{name}/{activity.name}" if several else name,
-            "role": activity.role,
+            "entity": entity,
+            "role": role,
         }
         rows += [{**common, **reading} for reading in _tick_readings(tick)]
     return rows

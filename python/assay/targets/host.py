@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import resource
 import socket
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,14 @@ def memory_bytes(kernel: Kernel | None = None) -> int:
 
 
 def _memory_limits(kernel: Kernel) -> list[int]:
-    """Limits of the process's control group and of those above it (cgroup v2 `memory.max`, v1 `limit_in_bytes`)."""
+    return [limit for _, _, limit in _memory_groups(kernel)]
+
+
+def _memory_groups(kernel: Kernel) -> list[tuple[Path, str, int]]:
+    """Folder, file and limit of the process's control group and of those above it.
+
+    Files are cgroup v2's `memory.max` and v1's `memory.limit_in_bytes`.
+    """
     limits = []
     for line in (read_text(kernel.proc / "self/cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
@@ -97,10 +105,36 @@ def _memory_limits(kernel: Kernel) -> list[int]:
         for folder in (group, *group.parents):
             limit = read_number(folder / name)
             if limit is not None and limit > 0:
-                limits.append(limit)
+                limits.append((folder, name, limit))
             if folder == root:
                 break
     return limits
+
+
+def free_memory_bytes(kernel: Kernel | None = None) -> int:
+    """Memory this process can still get: what the system has available, within its control group and its own limit."""
+    tables = kernel or Kernel()
+    match = re.search(r"^MemAvailable:\s*([0-9]+) kB", read_text(tables.proc / "meminfo") or "", re.MULTILINE)
+    free = [int(match[1]) * 1024] if match else [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    free += [limit - used for limit, used in _memory_used(tables)]
+    address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if address_space != resource.RLIM_INFINITY:
+        pages = int((read_text(tables.proc / "self/statm") or "0").split()[0])
+        free.append(address_space - pages * os.sysconf("SC_PAGE_SIZE"))
+    return max(min(free), 0)
+
+
+def _memory_used(kernel: Kernel) -> list[tuple[int, int]]:
+    """Limits of the control groups this process is in, each with what is used of it and cannot be reclaimed."""
+    return [(limit, _used_bytes(folder, name)) for folder, name, limit in _memory_groups(kernel)]
+
+
+def _used_bytes(folder: Path, limit_name: str) -> int:
+    is_unified = limit_name == "memory.max"
+    used = read_number(folder / ("memory.current" if is_unified else "memory.usage_in_bytes")) or 0
+    key = "inactive_file" if is_unified else "total_inactive_file"
+    match = re.search(rf"^{key} ([0-9]+)$", read_text(folder / "memory.stat") or "", re.MULTILINE)
+    return max(used - (int(match[1]) if match else 0), 0)
 
 
 def _virtualization(kernel: Kernel) -> str | None:

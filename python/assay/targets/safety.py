@@ -457,13 +457,26 @@ def _check_device_size(volume: Examined, size_bytes: int) -> None:
         )
 
 
+def usable_bytes(examined: Sequence[Examined], sizes: Mapping[str, int], device: DeviceNumber) -> int:
+    """Room on a file system beside the volumes of these sizes and what stays free; 0 where it is not known."""
+    here = [volume for volume in examined if volume.device_id == device and volume.free_bytes is not None]
+    if not here or not here[0].file_system_bytes:
+        return 0
+    needed_bytes = sum(max(0, sizes.get(volume.spec.name, 0) - volume.allocated_bytes) for volume in here)
+    return max((here[0].free_bytes or 0) - _kept_bytes(here[0].file_system_bytes) - needed_bytes, 0)
+
+
+def _kept_bytes(file_system_bytes: int) -> int:
+    return min(int(file_system_bytes * FREE_SHARE_KEPT), FREE_BYTES_KEPT_MAX)
+
+
 def _check_file_system(here: Examined, files: Mapping[Path, int]) -> None:
     total_bytes, free_bytes = here.file_system_bytes or 0, here.free_bytes or 0
     if total_bytes == 0:
         # An unlimited tmpfs and some network file systems do not say how large they are.
         return
     needed_bytes = sum(max(0, need) for need in files.values())
-    kept_bytes = min(int(total_bytes * FREE_SHARE_KEPT), FREE_BYTES_KEPT_MAX)
+    kept_bytes = _kept_bytes(total_bytes)
     if needed_bytes > 0 and needed_bytes > free_bytes - kept_bytes:
         names = ", ".join(str(path) for path in files)
         usable = format_bytes(max(0, free_bytes - kept_bytes))

@@ -1,8 +1,9 @@
-"""Reading targets as the user names them: `PATH`, `file:PATH`, `/dev/...`, `null:?...`, `--volume log=PATH`."""
+"""Reading targets: `PATH`, `file:PATH`, `/dev/...`, `null:?...`, `faulty:PATH?...`, `--volume log=PATH`."""
 
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import stat
@@ -28,13 +29,33 @@ NULL_OPTIONS = {
 }
 """Options of `null:` and what they mean."""
 
-_LATER = ("faulty", "model", "embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
+FAULTS = (
+    "torn",
+    "lost",
+    "misdirected_write",
+    "misdirected_read",
+    "corrupt",
+    "short_read",
+    "log_break",
+    "io_error",
+    "long_io",
+)
+"""What can be wrong: the names of the decision table in docs/integrity.md."""
+
+FAULTY_OPTIONS = {
+    **dict.fromkeys(FAULTS, "chance per I/O, such as 1e-5"),
+    "seed": "seed of the faults, a whole number",
+    "long_io_delay": "how long a long I/O takes, such as 16s",
+}
+"""Options of `faulty:` and what they mean."""
+
+_LATER = ("model", "embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
 """Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 SizeRule = Literal["2x-cache"]
-Kind = Literal["file", "device", "null"]
+Kind = Literal["file", "device", "null", "faulty"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,18 +85,23 @@ class VolumeSpec:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def parse_targets(paths: Sequence[str], *, volumes: Sequence[str] = (), sizes: str | None = None) -> list[VolumeSpec]:
+def parse_targets(
+    paths: Sequence[str], *, volumes: Sequence[str] = (), sizes: str | None = None, with_log: bool = False
+) -> list[VolumeSpec]:
     """Volumes of one target, in the order they were named.
 
     Parameters
     ----------
     paths
-        `PATH`, `file:PATH`, `/dev/...` or `null:...`; role data. An existing folder stands for `assay.dat` in it.
+        `PATH`, `file:PATH`, `/dev/...`, `null:...` or `faulty:PATH?...`; role data. An existing folder stands for
+        `assay.dat` in it.
     volumes
         Values of `--volume`: `data=PATH,log=PATH,tempdb=PATH`. A role given again is one more volume; one path may
         serve several roles.
     sizes
         Value of `--size`, for each volume: `10G`, `2x-cache`, or by role `data=10G,log=2G`.
+    with_log
+        The first folder among `paths` stands for a log as well, `assay-log.dat` in it, unless `volumes` has one.
 
     Raises
     ------
@@ -91,14 +117,32 @@ def parse_targets(paths: Sequence[str], *, volumes: Sequence[str] = (), sizes: s
     """
     specs = [_parse_one(text, "data") for text in paths]
     specs += [_parse_one(text, role) for role, text in _split_volumes(volumes)]
+    if with_log and not any(spec.role == "log" for spec in specs):
+        logs = [_parse_one(text, "log") for text in paths]
+        specs += [log for log, data in zip(logs, specs, strict=False) if log.path != data.path][:1]
     if not specs:
         raise UsageError("no target: give a file, folder or device, or --volume data=PATH,log=PATH")
     _refuse_repeats(specs)
     by_role = _parse_sizes(sizes, {spec.role for spec in specs})
-    return [
-        replace(spec, name=name, size_bytes=by_role[spec.role][0], size_rule=by_role[spec.role][1])
-        for spec, name in zip(specs, _unique_names(specs), strict=True)
-    ]
+    return named([replace(spec, size_bytes=by_role[spec.role][0], size_rule=by_role[spec.role][1]) for spec in specs])
+
+
+def parse_file(path: str, role: str) -> VolumeSpec:
+    """One file or device by its path, whatever the path looks like; the name is not yet made unique.
+
+    Raises
+    ------
+    UsageError
+        It is no path.
+    NotAnswering
+        The file system does not answer.
+    """
+    return _parse_path(path, role, path)
+
+
+def named(specs: Sequence[VolumeSpec]) -> list[VolumeSpec]:
+    """The volumes with names that are unique in their target."""
+    return [replace(spec, name=name) for spec, name in zip(specs, _unique_names(specs), strict=True)]
 
 
 def _parse_one(text: str, role: str) -> VolumeSpec:
@@ -109,17 +153,19 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
         return VolumeSpec(name="null", kind="null", path=None, role=role, options=_null_options(rest))
     if scheme == "file":
         return _parse_path(rest, role, text)
+    if scheme == "faulty":
+        return _parse_faulty(rest, role, text)
     # What follows an unknown scheme may hold a password, so no message repeats it.
     if scheme in _LATER:
         raise UsageError(
             f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"
         )
     if scheme:
-        nearest = difflib.get_close_matches(scheme, ("null", "file"), n=1)
+        nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty"), n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
-            f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:; "
-            f"a path that begins like this is written file:{scheme}:..."
+            f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:, faulty:PATH;"
+            f" a path that begins like this is written file:{scheme}:..."
         )
     return _parse_path(text, role, text)
 
@@ -127,7 +173,10 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
 def _parse_path(text: str, role: str, written: str) -> VolumeSpec:
     if not text.strip() or "\0" in text:
         raise UsageError(f"target {written!r}: not a path; give a file, a folder or a device")
-    path = Path(text).expanduser().absolute()
+    try:
+        path = Path(text).expanduser().absolute()
+    except RuntimeError:
+        raise UsageError(f"target {written!r}: there is no such user's folder; give the path in full") from None
     mode = answer_within(ANSWER_TIMEOUT_S, lambda: _mode(path), what=str(path))
     if mode is not None and stat.S_ISDIR(mode):
         path /= "assay.dat" if role == "data" else f"assay-{role}.dat"
@@ -147,22 +196,63 @@ def _mode(path: Path) -> int | None:
         return None
 
 
+def _parse_faulty(rest: str, role: str, written: str) -> VolumeSpec:
+    path, mark, text = rest.rpartition("?")
+    spec = _parse_path(path if mark else rest, role, written)
+    if spec.kind == "device":
+        raise UsageError(f"target {written!r}: faulty: stores in a file, and {spec.path} is a device; give a file")
+    options = _options("faulty", text if mark else "", FAULTY_OPTIONS)
+    _check_faulty_options(options)
+    return replace(spec, kind="faulty", options=options)
+
+
+def _check_faulty_options(options: dict[str, str]) -> None:
+    chances = {key: _chance(key, value) for key, value in options.items() if key in FAULTS}
+    if sum(chances.values()) > 1:
+        together = " + ".join(options[key] for key in chances)
+        raise UsageError(f"faulty: {together} is above 1; an I/O has one fault at most, so give smaller chances")
+    if "seed" in options and not (options["seed"].isascii() and options["seed"].isdecimal() and _fits(options["seed"])):
+        raise UsageError(f"faulty: option 'seed': {options['seed']!r} is not a whole number from 0 to 2^63 - 1")
+    if "long_io_delay" in options:
+        parse_duration(options["long_io_delay"], what="faulty: option 'long_io_delay'")
+
+
+def _fits(seed: str) -> bool:
+    return len(seed) <= 19 and int(seed) < 1 << 63
+
+
+def _chance(key: str, text: str) -> float:
+    try:
+        chance = float(text)
+    except ValueError:
+        chance = math.nan
+    if not 0 <= chance <= 1:
+        raise UsageError(f"faulty: option {key!r}: {text!r} is not a chance from 0 to 1, such as 1e-5")
+    return chance
+
+
 def _null_options(rest: str) -> dict[str, str]:
     if rest and not rest.startswith("?"):
         raise UsageError(f"target 'null:{rest}': only options may follow, such as null:?latency=200us")
-    options: dict[str, str] = {}
-    for item in filter(None, rest[1:].split("&")):
-        key, separator, value = item.partition("=")
-        if key not in NULL_OPTIONS:
-            nearest = difflib.get_close_matches(key, NULL_OPTIONS, n=1, cutoff=0.5)
-            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-            raise UsageError(f"null: has no option {key!r}; {hint}accepted: {', '.join(NULL_OPTIONS)}")
-        if not separator or not value:
-            raise UsageError(f"null: option {key!r} needs a value: {NULL_OPTIONS[key]}")
-        if key in options:
-            raise UsageError(f"null: option {key!r} is given twice; give it once")
-        options[key] = value
+    options = _options("null", rest[1:], NULL_OPTIONS)
     _check_null_options(options)
+    return options
+
+
+def _options(scheme: str, text: str, known: dict[str, str]) -> dict[str, str]:
+    """Options of a target as written: `key=value&key=value`, each known and given once."""
+    options: dict[str, str] = {}
+    for item in filter(None, text.split("&")):
+        key, separator, value = item.partition("=")
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+            raise UsageError(f"{scheme}: has no option {key!r}; {hint}accepted: {', '.join(known)}")
+        if not separator or not value:
+            raise UsageError(f"{scheme}: option {key!r} needs a value: {known[key]}")
+        if key in options:
+            raise UsageError(f"{scheme}: option {key!r} is given twice; give it once")
+        options[key] = value
     return options
 
 

@@ -1,16 +1,24 @@
 """The integrity workload: what `assay verify` runs, in SQLIOSim's terms but base units.
 
 Plans and presets are TOML with these keys; a `sqliosim.cfg` becomes the same model (`assay.workloads.sqliosim`).
-Sources of defaults: SQLIOSim's documentation (KB 231619) and the configuration files shipped with it.
+Sources of defaults: SQLIOSim's documentation (KB 231619) and the configuration files shipped with it. The presets are
+the variants it is shipped with; they differ in one thing, they go on after an error and count them all.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, TypeVar
+from collections.abc import Mapping
+from pathlib import Path
+from posixpath import normpath
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from assay.workloads.io import Bytes, Seconds, Share, Strict
+from assay.analysis.limits import parse_limits
+from assay.errors import UsageError
+from assay.units import format_bytes, parse_bytes
+from assay.workloads.io import Bytes, Seconds, Share, Strict, named_by_key
+from assay.workloads.reading import names_of_presets, preset_table, read_table, validated
 
 Users = Annotated[int, Field(ge=-1, le=10_000)]
 """Number of users of a kind; -1 chooses from the number of CPUs."""
@@ -19,6 +27,9 @@ Pages = Annotated[int, Field(ge=1, le=1 << 20)]
 PAGE_BYTES = 8192
 Model = TypeVar("Model", bound=Strict)
 USERS_MOST_AUTOMATIC = 8
+DATA_MOST_BYTES = PAGE_BYTES << 32
+LOG_MOST_BYTES = 512 << 32
+"""Largest file: page numbers have 32 bits, and blocks of a log may be as small as 512 bytes."""
 
 
 def _in_order(model: Model, *pairs: tuple[str, str]) -> Model:
@@ -31,14 +42,41 @@ def _in_order(model: Model, *pairs: tuple[str, str]) -> Model:
 class DatabaseFile(Strict):
     """One file of the imitated database, where a plan names files of its own."""
 
-    path: str
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Absolute, or relative to the current folder."""
     size_bytes: Bytes
     max_bytes: Bytes | None = None
     """It may grow to this; None: its size."""
-    increment_bytes: Annotated[int, Field(ge=0)] = 0
+    increment_bytes: Annotated[int, named_by_key(parse_bytes), Field(ge=0, lt=1 << 60)] = 0
+    """By how much it grows and shrinks; 0: it never does."""
     shrinkable: bool = False
+    """Whether it grows and shrinks at all."""
     sparse: bool = False
+    """Left unallocated until written."""
     log: bool = False
+
+    @property
+    def most_bytes(self) -> int:
+        """The largest it ever gets."""
+        return self.max_bytes or self.size_bytes
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for key in ("size_bytes", "max_bytes", "increment_bytes"):
+            size_bytes = getattr(self, key)
+            if size_bytes is not None and size_bytes % PAGE_BYTES:
+                raise ValueError(f"{key} {size_bytes} is not a multiple of {PAGE_BYTES}, the size of a page")
+        if self.most_bytes < self.size_bytes:
+            raise ValueError(f"size_bytes {self.size_bytes} is above max_bytes {self.max_bytes}")
+        if self.increment_bytes > self.most_bytes:
+            raise ValueError(f"increment_bytes {self.increment_bytes} is more than the file's {self.most_bytes}")
+        if self.shrinkable and not self.increment_bytes:
+            raise ValueError("shrinkable needs increment_bytes: how much the file grows and shrinks at a time")
+        largest_bytes = LOG_MOST_BYTES if self.log else DATA_MOST_BYTES
+        if self.most_bytes > largest_bytes:
+            what = "log" if self.log else "data"
+            raise ValueError(f"a {what} file has at most {format_bytes(largest_bytes)}: page numbers have 32 bits")
+        return self
 
 
 class RandomUser(Strict):
@@ -123,6 +161,10 @@ class IntegrityTiming(Strict):
     io_timeout_s: Annotated[Seconds, Field(gt=0)] = 120.0
     """Without any completion for so long the target counts as not answering."""
 
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        return _in_order(self, ("long_io_s", "io_timeout_s"))
+
 
 class IntegrityPlan(Strict):
     """A plan of `assay verify`."""
@@ -163,7 +205,74 @@ class IntegrityPlan(Strict):
     shrink: ShrinkUser = ShrinkUser()
     files: tuple[DatabaseFile, ...] = ()
     """Files by name, from a sqliosim.cfg; empty: the target's volumes."""
+    size: str | None = None
+    """Size of each new file of the target, as `--size` takes it."""
+    shrinkable: bool = True
+    """Whether new files of the target grow and shrink."""
+    sparse: bool = False
+    """New files of the target are left unallocated until written."""
 
     limits: tuple[str, ...] = ()
     user_limits: bool = False
 
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.files and len({file.log for file in self.files}) == 1:
+            given, needed = ("log", "data") if self.files[0].log else ("data", "log")
+            raise ValueError(f"files: only {given} files; at least one {needed} file is needed")
+        paths = set()
+        for file in self.files:
+            path = normpath(file.path)
+            if path in paths:
+                raise ValueError(f"files: {file.path} is named twice")
+            paths.add(path)
+        return self
+
+
+def load_integrity_plan(data: Mapping[str, Any], *, source: str) -> IntegrityPlan:
+    """A plan from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    """
+    plan = validated(IntegrityPlan, data, source)
+    try:
+        parse_limits(plan.limits)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+    return plan
+
+
+def read_integrity_plan(path: Path) -> IntegrityPlan:
+    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is not a plan.
+    """
+    return load_integrity_plan(read_table(path, option="--plan"), source=f"--plan {path}")
+
+
+def integrity_preset_names() -> list[str]:
+    """Names of the presets that come with Assay.
+
+    Examples
+    --------
+    >>> integrity_preset_names()
+    ['default', 'hwcache', 'nothrottle', 'seqwrites', 'sparse']
+    """
+    return names_of_presets("integrity_presets")
+
+
+def read_integrity_preset(name: str) -> IntegrityPlan:
+    """A preset by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset; the message lists them.
+    """
+    return load_integrity_plan(preset_table("integrity_presets", name), source=f"preset {name}")

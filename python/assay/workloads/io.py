@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.units import format_bytes, parse_bytes, parse_duration, parse_share
 
 
-def _named_by_key(parse: Callable[[Any], float]) -> BeforeValidator:
+def named_by_key(parse: Callable[[Any], float]) -> BeforeValidator:
     """A reader of quantities whose error leaves it to pydantic to name the key."""
 
     def read(value: Any) -> float:
@@ -26,9 +26,9 @@ def _named_by_key(parse: Callable[[Any], float]) -> BeforeValidator:
 
 
 Role = Literal["data", "log", "tempdb"]
-Bytes = Annotated[int, _named_by_key(parse_bytes), Field(gt=0, lt=1 << 60)]
-Share = Annotated[float, _named_by_key(parse_share), Field(ge=0, le=1)]
-Seconds = Annotated[float, _named_by_key(lambda value: parse_duration(value) / 1e9), Field(ge=0, le=366 * 86400)]
+Bytes = Annotated[int, named_by_key(parse_bytes), Field(gt=0, lt=1 << 60)]
+Share = Annotated[float, named_by_key(parse_share), Field(ge=0, le=1)]
+Seconds = Annotated[float, named_by_key(lambda value: parse_duration(value) / 1e9), Field(ge=0, le=366 * 86400)]
 """Seconds from a duration with a unit, or from a bare number of seconds."""
 
 DEEPEST_QUEUE = 4096

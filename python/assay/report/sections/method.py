@@ -129,9 +129,11 @@ def _host_facts(run: Record) -> list[tuple[str, str]]:
 
 
 def _timing(facts: RunFacts) -> str:
-    points = facts.points
+    points = facts.io_points
+    phases = (facts.integrity or {}).get("phases") or []
+    checked = _phase_timing(phases) if phases else ""
     if not points:
-        return "No point has ended, so there is no timing to give."
+        return checked or "No point has ended, so there is no timing to give."
     steady = [point for point in points if (point.get("steady") or {}).get("reached")]
     warm, held = ([float(point.get(key) or 0) for point in points] for key in ("warmup_s", "measured_s"))
     windows = sorted(
@@ -149,8 +151,19 @@ def _timing(facts: RunFacts) -> str:
         + f"; what ended them: {joined(ends)}.",
         f"The load threads used at most {percent(max(lags))} of a core each." if lags else "",
         "Percentiles are read from merged histograms, never averaged.",
+        checked,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _phase_timing(phases: Sequence[Record]) -> str:
+    spent: dict[str, float] = {}
+    for phase in phases:
+        name = str(phase.get("name") or "unnamed")
+        spent[name] = spent.get(name, 0.0) + float(phase.get("seconds") or 0)
+    cycles = len({phase.get("cycle") for phase in phases})
+    times = joined(f"{shorten(name, 30)} {format_duration(seconds)}" for name, seconds in spent.items())
+    return f"The phases of the integrity run took, in {cycles} cycle{'s' if cycles != 1 else ''}: {times}."
 
 
 def _span(seconds: list[float]) -> str:
@@ -198,14 +211,15 @@ def _gaps(facts: RunFacts) -> list[str]:
         texts.append(
             f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."
         )
-    if not run.get("cache_span"):
+    if not run.get("cache_span") and not facts.verifies:
         texts.append("Where a cache ends was not searched for, so hits in caches may be part of every figure.")
     if facts.series is None:
         texts.append("No series over time was recorded.")
-    texts.append(
-        "Integrity (whether what was acknowledged is kept), the loss of power, a rebuild after a failed disk and other "
-        "hosts on the same storage are outside this run."
-    )
+    integrity = facts.integrity is not None or facts.verifies
+    first = "The loss of power" if integrity else "Integrity (whether what was acknowledged is kept), the loss of power"
+    texts.append(f"{first}, a rebuild after a failed disk and other hosts on the same storage are outside this run.")
+    if facts.verifies:
+        texts.append("How fast the storage is was not asked: rates here are those of checking, not limits.")
     return texts
 
 

@@ -23,6 +23,16 @@ GLOSSARY = [
     ("PSI", "pressure stall information: share of time in which some, or all, tasks waited for the resource"),
 ]
 
+SEARCH_WORDS = {"70/30", "knee", "95 % interval"}
+"""Words that only a search needs."""
+
+INTEGRITY_WORDS = [
+    ("page, unit", "a page of a data file has 8 KiB, a block of the log one sector; units of both have 512 bytes"),
+    ("generation", "how often a page was written: 1 for the first write, one more with each write after it"),
+    ("persistent", "a wrong page stayed wrong in every one of 15 reads; transient: one of them was right"),
+    ("observable", "an injected fault whose bytes reached a read before they were overwritten; others are masked"),
+]
+
 
 def points_section(facts: RunFacts) -> Section:
     """Build the table of all points and the glossary."""
@@ -31,7 +41,9 @@ def points_section(facts: RunFacts) -> Section:
         blocks.append(_point_table(facts.points))
     else:
         blocks.append(Paragraph("No point has been measured."))
-    blocks += [Heading("Words"), Facts("glossary", GLOSSARY)]
+    words = [entry for entry in GLOSSARY if not (facts.verifies and entry[0] in SEARCH_WORDS)]
+    words += INTEGRITY_WORDS if facts.integrity is not None else []
+    blocks += [Heading("Words"), Facts("glossary", words)]
     return Section("points", "Every point", blocks, wide=True)
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 
 from assay.analysis.notices import notices_of
 from assay.report.document import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
-from assay.report.source import Record, RunFacts
+from assay.report.faults import gravest_text, headline, uncut_power, verified_text
+from assay.report.source import Record, RunFacts, is_phase
 from assay.report.text import (
     DASH,
     NOT_MEASURED,
@@ -28,12 +29,35 @@ def verdict_word(line: Record) -> tuple[str, Tone]:
     return ("no limit" if line.get("value") is not None and not line.get("limit") else NOT_MEASURED), "quiet"
 
 
+NOTHING_VERIFIED = "The run left no result of its checks: nothing here says whether the data came back right."
+
+
+def _checked(found: Record | None) -> str:
+    """The gravest finding in words, or how much was verified; section Integrity says the rest."""
+    if found is None:
+        return NOTHING_VERIFIED
+    return " ".join(text for text in (gravest_text(found), verified_text(found)) if text)
+
+
+def judged_lines(facts: RunFacts) -> list[Record]:
+    """Lines of the verdict; what the phases of an integrity run moved is no answer to a question."""
+    phases = {point.get("id") for point in facts.points if is_phase(point)}
+    lines = facts.manifest.get("verdict") or []
+    return [line for line in lines if line.get("limit") or line.get("point_id") not in phases]
+
+
 def summary_section(facts: RunFacts) -> Section:
     """Build the summary."""
     blocks: list[Block] = [Paragraph(sentence, strong=True) for sentence in _headlines(facts)]
-    verdict = list(facts.manifest.get("verdict") or [])
+    verdict = judged_lines(facts)
+    if facts.integrity is not None:
+        text, tone = headline(facts.integrity)
+        # Speed is worth nothing if data come back wrong; that they come back right is one fact among others.
+        blocks.insert(0 if tone == "bad" else len(blocks), Paragraph(text, strong=True, tone=tone))
     if verdict:
         blocks.append(_verdict_table(verdict))
+    elif facts.verifies:
+        blocks.append(Paragraph(_checked(facts.integrity)))
     else:
         blocks.append(Paragraph("The run holds no verdict: nothing here says whether a limit was met or missed."))
     notices = run_notices(facts)
@@ -81,7 +105,7 @@ def _one_limit(text: str) -> str:
 
 
 def _headlines(facts: RunFacts) -> list[str]:
-    verdict = list(facts.manifest.get("verdict") or [])
+    verdict = judged_lines(facts)
     words = Counter(verdict_word(line)[0] for line in verdict)
     asked = len(verdict) - words["no limit"]
     sentences = []
@@ -180,7 +204,7 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
         notices.append(Notice(text, "bad" if status == "failed" else "warn"))
     if run.get("error"):
         notices.append(Notice(f"Error of the run: {run['error']}", "bad"))
-    if not facts.points:
+    if not facts.points and facts.integrity is None:
         notices.append(Notice("No point has been measured: there are no figures to show.", "warn"))
     notices += [Notice(f"Left out: {text}.", "bad") for text in facts.unreadable]
     return notices
@@ -192,7 +216,10 @@ def _figure_notices(facts: RunFacts) -> list[Notice]:
     tones = {note.text: note.tone for note in derived}
     error = str(facts.manifest.get("error") or "")
     given = [str(text) for text in facts.manifest.get("notices") or [] if text and str(text) != error]
-    return [Notice(sentence(text), tones.get(text, "warn")) for text in dict.fromkeys([*tones, *given])]
+    notices = [Notice(sentence(text), tones.get(text, "warn")) for text in dict.fromkeys([*tones, *given])]
+    if facts.integrity is not None:
+        notices += [Notice(text, "plain") for text in uncut_power(facts)]
+    return notices
 
 
 def sentence(text: str) -> str:

@@ -121,8 +121,10 @@ def _elapsed_s(point: Mapping[str, Any]) -> float:
 
 
 def _jobs(point: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One job per activity where several ran at once, else one."""
+    """One job per activity where several ran at once, else one; none for a phase of an integrity run."""
     workload = point["workload"]
+    if workload.get("kind", "io") != "io":
+        return []
     if "activities" not in workload:
         return [_job(point, point, workload, point["load"])] if point.get("total") else []
     asked = {activity["name"]: activity for activity in workload["activities"]}

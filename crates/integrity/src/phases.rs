@@ -1,0 +1,127 @@
+//! The phases of a run, as SQLIOSim has them: prepare, stress, final checkpoint, audit of every page.
+
+use crate::{
+    core::{Event, User, UserKind},
+    kernel::Kernel,
+    stamp::PageId,
+    users,
+    verify::Phase,
+};
+
+const PREPARE: User = User { kind: UserKind::Prepare, number: 0 };
+const FINAL_AUDIT: User = User { kind: UserKind::FinalAudit, number: 0 };
+
+/// All cycles of a run.
+pub(crate) async fn script(kernel: Kernel) {
+    let (cycles, stress_ns) = kernel.with(|core| (core.plan.cycles, core.plan.stress_ns));
+    let mut cycle = 0;
+    while cycles == 0 || cycle < cycles {
+        cycle += 1;
+        kernel.with(|core| core.cycle = cycle);
+        begin(&kernel, Phase::Prepare);
+        prepare(&kernel).await;
+        end(&kernel, Phase::Prepare).await;
+        if stress_ns > 0 && goes_on(&kernel) {
+            begin(&kernel, Phase::Stress);
+            stress(&kernel, stress_ns).await;
+            end(&kernel, Phase::Stress).await;
+        }
+        if !goes_on(&kernel) {
+            break;
+        }
+        begin(&kernel, Phase::Checkpoint);
+        users::checkpoint(&kernel).await;
+        end(&kernel, Phase::Checkpoint).await;
+        begin(&kernel, Phase::Audit);
+        audit(&kernel).await;
+        end(&kernel, Phase::Audit).await;
+        if !goes_on(&kernel) {
+            break;
+        }
+    }
+    kernel.with(|core| core.closing = true);
+}
+
+fn goes_on(kernel: &Kernel) -> bool {
+    kernel.with(|core| !core.stopping && core.failure.is_none())
+}
+
+fn begin(kernel: &Kernel, phase: Phase) {
+    kernel.with(|core| {
+        core.phase = phase;
+        core.bursting = core.plan.bursts && phase != Phase::Stress;
+        core.audited = false;
+        core.phase_done = 0.0;
+        core.observe(|observer, view| observer.phase_began(view));
+    });
+}
+
+async fn end(kernel: &Kernel, phase: Phase) {
+    kernel.quiet().await;
+    kernel.with(|core| {
+        core.audited = phase == Phase::Audit
+            && !core.stopping
+            && core.uncertain == 0
+            && !core.findings.any_persistent_in(phase, core.cycle);
+        core.observe(|observer, view| observer.phase_ended(view));
+    });
+}
+
+/// Writes every page and a whole round of the log, and makes them durable.
+async fn prepare(kernel: &Kernel) {
+    users::write_log_round(kernel).await;
+    let files = data_files(kernel);
+    let all = files.iter().map(|file| u64::from(kernel.pages(*file))).sum();
+    let mut done = 0;
+    for file in files {
+        let pages = kernel.pages(file);
+        let step = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
+        let mut page = 0;
+        while page < pages && goes_on(kernel) {
+            let count = step.min(pages - page);
+            kernel.write(PageId { file, page }, count, 0, PREPARE).await;
+            page += count;
+            done += u64::from(count);
+            kernel.progress(Phase::Prepare, done, all);
+        }
+    }
+    kernel.settle().await;
+    kernel.quiet().await;
+    users::flush_all(kernel, PREPARE).await;
+}
+
+async fn stress(kernel: &Kernel, stress_ns: u64) {
+    kernel.with(|core| {
+        core.stress_ends_ns = core.now_ns.saturating_add(stress_ns);
+        core.checkpoints = 0;
+    });
+    users::spawn_all(kernel);
+    let ends_ns = kernel.with(|core| core.stress_ends_ns);
+    kernel.rest(ends_ns).await;
+    kernel.wanted(Event::Quiet, |core| core.users_alive == 0).await;
+}
+
+/// Reads every page of every file.
+async fn audit(kernel: &Kernel) {
+    let files: Vec<u16> = kernel.with(|core| (0..core.files.len() as u16).collect());
+    let all = files.iter().map(|file| u64::from(kernel.pages(*file))).sum();
+    let mut done = 0;
+    for file in files {
+        let pages = kernel.pages(file);
+        let most = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
+        let step = if kernel.with(|core| core.is_log(file)) { kernel.most_pages(file) } else { most };
+        let mut page = 0;
+        while page < pages && goes_on(kernel) {
+            let count = step.min(pages - page);
+            kernel.read(PageId { file, page }, count, FINAL_AUDIT).await;
+            page += count;
+            done += u64::from(count);
+            kernel.progress(Phase::Audit, done, all);
+        }
+    }
+    kernel.settle().await;
+}
+
+pub(crate) fn data_files(kernel: &Kernel) -> Vec<u16> {
+    kernel.with(|core| (0..core.files.len() as u16).filter(|file| !core.is_log(*file)).collect())
+}

@@ -1,0 +1,92 @@
+//! A small executor: users are written as what they do one after the other, and run as state machines on the queue's clock.
+//! One thread, no locks, no waker: a task that waits has put its number on a list, and whoever makes it go on says so.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    future::Future,
+    pin::Pin,
+    task::{Context, Waker},
+};
+
+/// Number of a task.
+pub(crate) type TaskId = usize;
+
+pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Which tasks can go on, and when those that sleep do.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    ready: VecDeque<TaskId>,
+    queued: Vec<bool>,
+    sleeping: BinaryHeap<Reverse<(u64, TaskId)>>,
+    /// The task that runs.
+    pub current: TaskId,
+}
+
+impl Schedule {
+    pub(crate) fn wake(&mut self, task: TaskId) {
+        if self.queued.len() <= task {
+            self.queued.resize(task + 1, false);
+        }
+        if !std::mem::replace(&mut self.queued[task], true) {
+            self.ready.push_back(task);
+        }
+    }
+
+    pub(crate) fn wake_at(&mut self, at_ns: u64, task: TaskId) {
+        self.sleeping.push(Reverse((at_ns, task)));
+    }
+
+    /// When the first sleeping task goes on.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.sleeping.peek().map(|Reverse((at_ns, _))| *at_ns)
+    }
+
+    pub(crate) fn wake_due(&mut self, now_ns: u64) {
+        while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+            let Some(Reverse((_, task))) = self.sleeping.pop() else { return };
+            self.wake(task);
+        }
+    }
+
+    /// Lets all sleeping tasks look whether they still want to sleep; those that do stay on their list.
+    pub(crate) fn wake_sleeping(&mut self) {
+        let tasks: Vec<TaskId> = self.sleeping.iter().map(|Reverse((_, task))| *task).collect();
+        tasks.into_iter().for_each(|task| self.wake(task));
+    }
+
+    pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
+        let task = self.ready.pop_front()?;
+        self.queued[task] = false;
+        self.current = task;
+        Some(task)
+    }
+}
+
+/// The tasks themselves; ended ones leave their number to new ones.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    tasks: Vec<Option<Task>>,
+}
+
+impl Tasks {
+    pub(crate) fn add(&mut self, task: Task) -> TaskId {
+        if let Some(free) = self.tasks.iter().position(Option::is_none) {
+            self.tasks[free] = Some(task);
+            return free;
+        }
+        self.tasks.push(Some(task));
+        self.tasks.len() - 1
+    }
+
+    /// Lets a task go on; tells whether it ended.
+    pub(crate) fn run(&mut self, id: TaskId) -> bool {
+        let Some(task) = self.tasks[id].as_mut() else { return false };
+        let ended = task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        if ended {
+            self.tasks[id] = None;
+        }
+        ended
+    }
+}

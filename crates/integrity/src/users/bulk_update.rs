@@ -1,0 +1,28 @@
+use rand::RngExt;
+
+use super::{Pace, any_pages};
+use crate::{core::User, kernel::Kernel, stamp::PageId};
+
+/// Log of a bulk load: allocations only (minimal logging).
+const LOG_BYTES: u32 = 64;
+/// Pages of one gathered write at most: 256 KiB, as SQL Server's.
+pub(super) const GATHER_PAGES: u32 = 32;
+
+/// Bulk loads: many consecutive pages in gathered writes.
+pub(super) async fn bulk_update(kernel: Kernel, user: User) {
+    let plan = kernel.with(|core| core.plan.bulk_update.clone());
+    let mut rng = kernel.rng(user);
+    let mut pace = Pace::new(plan.delay_after_cycles, plan.delay_ns);
+    while kernel.stressing() {
+        let wanted = rng.random_range(plan.pages_min..=plan.pages_max);
+        let (start, pages) = any_pages(&kernel, wanted, &mut rng);
+        let step = kernel.most_pages(start.file).min(GATHER_PAGES);
+        let lsn = kernel.append(LOG_BYTES).await;
+        for first in (0..pages).step_by(step as usize) {
+            let id = PageId { page: start.page + first, ..start };
+            kernel.write(id, step.min(pages - first), lsn, user).await;
+        }
+        kernel.settle().await;
+        pace.cycle(&kernel).await;
+    }
+}

@@ -1,0 +1,38 @@
+use super::flush;
+use crate::{
+    core::{Event, User, UserKind},
+    kernel::Kernel,
+};
+
+const USER: User = User { kind: UserKind::Log, number: 0 };
+
+/// Writes what was appended to the log, in order, one piece at a time: a record is durable when all before it are.
+pub(crate) async fn log_writer(kernel: Kernel) {
+    while kernel.wanted(Event::LogWanted, |core| core.log.written < core.log.head).await {
+        let (first, head) = kernel.with(|core| (core.log.written, core.log.head));
+        let (id, left) = kernel.with(|core| core.log.place(first));
+        let most = u64::from(kernel.most_pages(id.file));
+        let blocks = (head - first).min(left).min(most) as u32;
+        if !kernel.latch(id, blocks).await {
+            return;
+        }
+        kernel.with(|core| core.log.written = first + u64::from(blocks));
+        kernel.write_latched(id, blocks, USER, |block| first + u64::from(block)).await;
+        kernel.settle().await;
+        kernel.writes_certain().await;
+        flush(&kernel, id.file, USER).await;
+        kernel.with(|core| {
+            core.log.durable = first + u64::from(blocks);
+            core.wake(Event::LogDurable);
+        });
+    }
+}
+
+/// Fills the log with one round of records, so that every block of it has been written.
+pub(crate) async fn write_log_round(kernel: &Kernel) {
+    kernel.with(|core| core.log.tail = core.log.head);
+    let (first, blocks) = kernel.with(|core| (core.log.head, core.log.blocks()));
+    kernel.with(|core| core.log.head += blocks);
+    kernel.durable(first + blocks - 1).await;
+    kernel.with(|core| core.log.tail = core.log.head);
+}

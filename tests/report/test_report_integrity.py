@@ -1,0 +1,343 @@
+"""Integrity in the report: the verdict in plain words, every finding with its place, and rates left undisturbed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden import check_golden, stable_chart, stable_html
+from sample import Sample, small, write_run
+from sample_integrity import (
+    LOG,
+    NAMES,
+    add_phases,
+    assess,
+    counts,
+    every_kind,
+    failed_fields,
+    failed_run,
+    finding,
+    integrity,
+    passed_run,
+    plan,
+    unit,
+    verify,
+)
+from test_report_pages import HOSTILE, Page, notices, pages
+
+from assay.report import faults
+from assay.report.assemble import assemble
+from assay.report.document import Document, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.report.html import html_report
+from assay.report.palette import theme
+from assay.report.render import render_figures
+from assay.report.sections.findings import gravest
+from assay.report.sections.integrity import phase_spans
+from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+
+
+def facts_of(run: tuple[Sample, dict[str, Any]], verb: str = "verify") -> RunFacts:
+    sample, fields = run
+    manifest = shaped_manifest(clean({**sample.manifest(), "verb": verb, **fields}))
+    return RunFacts(manifest, [shaped(clean(point)) for point in sample.points])
+
+
+def section(document: Document, name: str) -> Section:
+    return next(section for section in document.sections if section.name == name)
+
+
+def texts(part: Section) -> list[str]:
+    return [block.text for block in part.blocks if isinstance(block, (Paragraph, Heading))]
+
+
+def table(document: Document, name: str) -> Table:
+    return next(b for s in document.sections for b in s.blocks if isinstance(b, Table) and b.name == name)
+
+
+def items(document: Document, name: str) -> dict[str, str]:
+    return dict(next(b for s in document.sections for b in s.blocks if isinstance(b, Facts) and b.name == name).items)
+
+
+def counted(document: Document) -> dict[str, list[str]]:
+    """Numbers of each row of the table of faults, by its name."""
+    return {row[0].text: [cell.text for cell in row[1:-1]] for row in table(document, "faults").rows}
+
+
+def found(**fields: Any) -> dict[str, Any]:
+    """Shaped `integrity` of a run with these fields."""
+    return dict(shaped_manifest({"integrity": integrity(add_phases(Sample(1)), **fields)})["integrity"])
+
+
+@pytest.fixture(scope="module")
+def failed() -> Document:
+    return assemble(facts_of(failed_run()))
+
+
+@pytest.fixture(scope="module")
+def passed() -> Document:
+    return assemble(facts_of(passed_run()))
+
+
+@pytest.mark.parametrize(("name", "run"), [("passed", passed_run), ("failed", failed_run)])
+def test_the_page_is_as_it_was_looked_at(tmp_path: Path, name: str, run: Any) -> None:
+    sample, fields = run()
+    document = assemble(load_facts(write_run(tmp_path, sample, verb="verify", **fields)))
+    check_golden(f"integrity-{name}.html", stable_html(html_report(document, render_figures(document))))
+
+
+def test_charts_are_as_they_were_looked_at(failed: Document) -> None:
+    charts = {figure.name: figure.chart for figure in failed.figures}
+    for name in ("findings-timeline", "finding-4-units", "finding-5-units"):
+        check_golden(f"{name}.json", stable_chart(theme(charts[name])))
+
+
+def test_a_passed_run_says_what_was_verified_and_what_that_does_not_prove(passed: Document) -> None:
+    assert passed.title.startswith("Integrity report: ")
+    assert [part.name for part in passed.sections] == ["summary", "integrity", "method", "points"]
+    said = " ".join(texts(section(passed, "integrity")))
+    assert said.startswith("All 262,144 pages came back right. 902,144 pages (6.883 GiB) were read and verified")
+    assert "in 1 min 44 s, each of the 262,144 pages 3.44 times on average" in said
+    assert "Users at work: random, 2 audit, 2 read-ahead, 1 grow/shrink and checkpoint." in said
+    assert "At the end every page was read once more and was right." in said
+    assert "Caches between host and disk may have answered" in said
+    assert "Power was not cut" in said
+    assert not any(isinstance(block, Figure) for block in section(passed, "integrity").blocks)
+    assert items(passed, "understood")["CacheHitRatio=1000"] == "10 % of reads are answered by the pool"
+
+
+def test_a_run_of_verify_has_no_word_of_limits_or_searches(passed: Document) -> None:
+    summary = section(passed, "summary")
+    assert texts(summary)[0] == "All 262,144 pages came back right."
+    assert not any(isinstance(block, Table) for block in summary.blocks)
+    assert "limit was met" not in " ".join(texts(summary))
+    assert "knee" not in items(passed, "glossary")
+    method = " ".join(texts(section(passed, "method")))
+    assert "prepare 21 s, stress 1 min, checkpoint 4 s and audit 19 s" in method
+    assert "steady state" not in method
+    assert "Integrity (whether" not in method
+
+
+def test_a_failed_run_names_the_gravest_first(failed: Document) -> None:
+    first = section(failed, "summary").blocks[0]
+    assert isinstance(first, Paragraph)
+    assert first.tone == "bad"
+    assert first.text == (
+        "Data came back wrong: 1 misdirected write, 2 lost writes, 1 break in the log, 2 torn writes, 2 corrupt pages, "
+        "1 misdirected read and 1 short read; besides 1 I/O error and 1 long I/O."
+    )
+    assert "Of 10 wrong pages 6 stayed wrong" in " ".join(texts(section(failed, "integrity")))
+
+
+def test_counts_stand_by_name_with_what_was_injected(failed: Document) -> None:
+    assert counted(failed)["Torn write"] == ["2", "2", "0", "4", "2", "2"]
+    assert counted(failed)["Lost write"] == ["2", "1", "1", "2", "2", "0"]
+    assert [row[0].text for row in table(failed, "faults").rows][:2] == ["Misdirected write", "Lost write"]
+    assert len(counted(failed)) == len(NAMES)
+
+
+def test_only_a_target_that_injects_has_columns_for_it(passed: Document) -> None:
+    assert [column.title for column in table(passed, "faults").columns] == [
+        "Name", "Found", "Persistent", "Transient", "Meaning",
+    ]  # fmt: skip
+
+
+def test_a_fault_the_prover_missed_is_said() -> None:
+    missed = found(observable=counts(torn=3), injected=counts(torn=3), masked=counts(), findings=counts(torn=2))
+    assert faults.injected_text(missed) == (
+        "The target injects faults itself, and what was found is not what was observable: torn write (2 found, 3 "
+        "observable)."
+    )
+    right = found(observable=counts(torn=2), injected=counts(torn=5), masked=counts(torn=3), findings=counts(torn=2))
+    assert "all 2 that were observable were found" in str(faults.injected_text(right))
+    assert faults.injected_text(found()) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "tone"),
+    [
+        ({}, "All 262,144 pages came back right.", "good"),
+        ({"audited": False}, "Every page that was read came back right, but not every page", "warn"),
+        ({"findings": counts(long_io=2)}, "All 262,144 pages came back right, but there were 2 long I/Os.", "warn"),
+        (
+            {"passed": False, "findings": counts(io_error=1)},
+            "No page came back wrong, but the check failed: 1 I/O",
+            "bad",
+        ),
+        ({"passed": False, "audited": False}, "but the check failed: not every page was read at the end.", "bad"),
+        ({"passed": None, "audited": None}, "No page came back wrong so far; the run has no verdict yet.", "warn"),
+        ({"pages_verified": 0}, "No page was read back: this run says nothing about the data.", "warn"),
+        ({"passed": None, "findings": counts(lost=1)}, "Data came back wrong: 1 lost write.", "bad"),
+    ],
+)
+def test_the_verdict_is_one_sentence(fields: dict[str, Any], said: str, tone: str) -> None:
+    text, found_tone = faults.headline(found(**fields))
+    assert said in text
+    assert found_tone == tone
+
+
+def test_a_run_after_a_crash_does_not_say_that_power_was_not_cut() -> None:
+    sample, fields = verify()
+    fields["command"] = ["verify", "/srv/db", "--after-crash=journal"]
+    assert "Power was not cut" not in " ".join(notices(assemble(facts_of((sample, fields)))))
+
+
+def test_users_come_from_the_plan_of_the_part() -> None:
+    assert faults.users(faults.integrity_plan(facts_of(assess(), "assess"))) == faults.users(plan())
+    assert faults.users({}) == []
+
+
+def test_a_finding_says_where_what_was_expected_and_what_came(failed: Document) -> None:
+    torn = next(name for name in range(1, 11) if items(failed, f"finding-{name}-facts")["Finding"] == "F0001")
+    said = items(failed, f"finding-{torn}-facts")
+    assert said["Place"] == "assay.data, 8,192 bytes at byte 38,592,512 of the file"
+    assert said["Expected"].startswith("generation 7, written by user 12, at 2026-11-21 10:00:23 UTC (23.250 s after")
+    assert said["Received"] == "units 0-7 expected and units 8-15 older (generation 6)"
+    assert said["Differs"] == "4,096 bytes of the page: 4,096 to 8,191"
+    assert said["Read again"] == "15 times, wrong every time"
+    assert said["Evidence"].startswith("evidence/F0001 in the run's folder")
+    assert "The first 8 of 16 units are of generation 7" in " ".join(texts(section(failed, "integrity")))
+
+
+def test_errors_and_long_ios_have_lines_of_their_own(failed: Document) -> None:
+    said = items(failed, "integrity-facts")
+    assert said["I/O errors"] == "1 (1 succeeded when repeated): read EIO (assay.data)"
+    assert said["Long I/Os"] == f"1: write ({LOG})"
+
+
+def test_every_kind_of_finding_gets_a_block_however_many_there_are_of_one() -> None:
+    many = [finding(number, "torn", number, []) for number in range(150)]
+    details = [*many, finding(150, "lost", 1, [], persistent=False), finding(151, "short_read", 1, [])]
+    chosen, rest = gravest(shaped_manifest({"integrity": {"details": details}})["integrity"]["details"])
+    assert [one["kind"] for one in chosen[:3]] == ["torn", "short_read", "lost"]
+    assert len(chosen) == 10
+    assert [one["id"] for one in rest] == [f"F{number:04d}" for number in range(8, 150)]
+
+
+def test_findings_that_are_not_described_are_counted() -> None:
+    document = assemble(facts_of(verify(**failed_fields(every_kind()), details_left_out=4000)))
+    assert any("4,000 more were counted, but not described." in text for text in texts(section(document, "integrity")))
+    assert len(table(document, "other-findings").rows) == 2
+
+
+def test_a_strip_has_a_letter_for_every_state_and_the_caption_tells_them(failed: Document) -> None:
+    states = {"E": "expected", "O": "older", "F": "foreign", "N": "not read", "C": "corrupt"}
+    mixed = finding(1, "torn", 9, [unit(0, 2, "expected"), unit(3, 3, "older", 1), unit(4, 4, "foreign", 1),
+                                   unit(5, 6, "not_read"), unit(7, 7, "corrupt")], length_bytes=4096)  # fmt: skip
+    document = assemble(facts_of(verify(**failed_fields([mixed]))))
+    strip = next(figure for figure in document.figures if figure.name == "finding-1-units")
+    drawing = render_figures(document)["finding-1-units"]
+    for letter, state in states.items():
+        assert f">{letter}</text>" in drawing
+        assert f"{letter}  {state}" in drawing
+    assert "3 expected, 1 older, 1 foreign, 2 not read and 1 corrupt" in strip.alternative
+    assert all(figure.alternative for figure in failed.figures)
+
+
+def test_files_are_listed_as_sqliosim_does(passed: Document) -> None:
+    rows = [[cell.text for cell in row] for row in table(passed, "files").rows]
+    assert rows[0] == [
+        "assay.data",
+        "2 GiB",
+        "100",
+        "38",
+        "0",
+        "181,000",
+        "44,000",
+        "92,000",
+        "12,700",
+        "5,412.0",
+        "1,604",
+    ]
+    assert rows[1][0] == "assay.log (log)"
+    assert table(passed, "files").rows[1][3].tone == "warn"  # slower than the target
+
+
+def test_a_phase_begins_with_its_point_or_after_the_phase_before_it() -> None:
+    facts = facts_of(verify())
+    phases = [*facts.manifest["integrity"]["phases"], {"name": "stress", "cycle": 2, "seconds": 8.0, "point_id": None}]
+    rows, start_ns = phase_spans(facts, phases)
+    assert start_ns == facts.points[0]["started_utc_ns"]
+    assert rows[-1]["start_s"] == pytest.approx(rows[-2]["end_s"])
+    assert [row["label"] for row in rows[:2]] == ["prepare 1", "stress 1"]
+
+
+def test_phases_do_not_disturb_what_the_examination_measured() -> None:
+    alone = assemble(facts_of((small(), {}), "assess"))
+    both = assemble(facts_of(assess(every_kind()[:3]), "assess"))
+    assert [part.name for part in both.sections] == [
+        "summary", "method", "iops", "curves", "percentiles", "parts", "integrity", "points",
+    ]  # fmt: skip
+    for name in ("iops", "curves", "percentiles", "parts"):
+        for one, other in zip(section(alone, name).blocks, section(both, name).blocks, strict=True):
+            assert one == other or (isinstance(one, Figure) and one.alternative == getattr(other, "alternative", None))
+    assert texts(section(both, "summary"))[0] == "Data came back wrong: 2 lost writes and 1 torn write."
+    assert texts(section(both, "summary"))[1:] == texts(section(alone, "summary"))
+    assert len(table(both, "points-table").rows) == len(table(alone, "points-table").rows) + 5
+    assert "integrity: stress" in {row[1].text for row in table(both, "points-table").rows}
+    assert "72 of 72 points reached a steady state" in " ".join(texts(section(both, "method")))
+    assert both.title == alone.title
+
+
+def test_an_examination_whose_data_came_back_right_says_so_last() -> None:
+    document = assemble(facts_of(assess(), "assess"))
+    headlines = [b.text for b in section(document, "summary").blocks if isinstance(b, Paragraph) and b.strong]
+    assert headlines[-1] == "All 262,144 pages came back right."
+    assert headlines[0] == "5 of 7 limits met, 1 missed, 1 not measured."
+
+
+def test_what_a_phase_moved_is_no_answer() -> None:
+    sample, fields = assess()
+    phase = sample.points[-1]["id"]
+    sample.verdict.append({"question": "audit", "limit": None, "value": 3000.0, "unit": "iops", "met": None,
+                           "meaning": "3,000 IOPS", "point_id": phase})  # fmt: skip
+    document = assemble(facts_of((sample, fields), "assess"))
+    assert "audit" not in {row[0].text for row in table(document, "verdict").rows}
+
+
+def test_a_run_of_verify_without_a_result_says_so() -> None:
+    sample, fields = verify()
+    document = assemble(facts_of((sample, {**fields, "integrity": None})))
+    assert "integrity" not in [part.name for part in document.sections]
+    assert any("no result of its checks" in text for text in texts(section(document, "summary")))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_text_of_a_finding_is_ever_code(name: str) -> None:
+    sample, fields = failed_run()
+    result = fields["integrity"]
+    for detail in result["details"]:
+        for key in ("id", "file", "phase", "by", "explanation", "evidence", "operation", "errno"):
+            detail[key] = name
+        detail["also"] = [name]
+        detail["elsewhere"] = {"file": name, "page": 1}
+        detail["expected"] = {"file": name, "writer": name, "checksum": name, "generation": 1}
+        detail["units"] = [*detail["units"], unit(3, 3, name, file=name, page=4)]
+    result["details"][-1]["kind"] = name
+    result["findings"][name] = 1
+    for entry in (*result["files"], *result["phases"]):
+        entry["name"] = name
+    result |= {"understood": [name, f"{name}: {name}"], "error_log": name, "evidence": name, "run_identity": name}
+    text, pdf = pages(assemble(facts_of((sample, fields))))
+    page = Page(text)
+    assert page.outside == []
+    assert not {"script", "img", "iframe", "object"} & page.tags
+    assert len(page.ids) == len(set(page.ids))
+    assert pdf.startswith(b"%PDF")
+    assert "\x00" not in text
+    assert "\u202e" not in text
+
+
+def test_a_result_that_lacks_a_field_is_still_a_report() -> None:
+    sample, fields = failed_run()
+    whole = fields["integrity"]
+    for missing in whole:
+        assemble(facts_of((sample, {**fields, "integrity": {**whole, missing: None}})))
+    for missing in whole["details"][0]:
+        details = [{**detail, missing: None} for detail in whole["details"]]
+        assemble(facts_of((sample, {**fields, "integrity": {**whole, "details": details}})))
+    for name in ("phases", "files"):
+        for missing in whole[name][0]:
+            cut = [{**entry, missing: None} for entry in whole[name]]
+            assemble(facts_of((sample, {**fields, "integrity": {**whole, name: cut}})))
+    assert all(page for page in pages(assemble(facts_of((sample, {**fields, "integrity": {}})))))
