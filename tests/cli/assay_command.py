@@ -63,6 +63,10 @@ class Bench:
         """Run `assay profile` without report, results kept in the bench."""
         return self.assay("profile", *arguments, "--no-report", "-o", self.results, prefix=prefix)
 
+    def verify(self, *arguments: str | Path, prefix: Sequence[str] = ()) -> Outcome:
+        """Run `assay verify` without report, results kept in the bench."""
+        return self.assay("verify", *arguments, "--no-report", "-o", self.results, prefix=prefix)
+
     def measure(self, *arguments: str | Path) -> Outcome:
         """Run `assay profile` with one short point a load, and the JSON document."""
         return self.profile(*arguments, *SHORT, "--json")

@@ -120,7 +120,85 @@ def test_what_is_not_understood_is_named_with_what_is_accepted(text: str, messag
         parse_targets([text])
 
 
-@pytest.mark.parametrize("scheme", ["faulty", "model", "embedded", "postgresql", "mariadb", "mssql", "duckdb"])
+class TestFaulty:
+    def test_it_is_a_file_with_faults(self, tmp_path: Path) -> None:
+        (spec,) = parse_targets([f"faulty:{tmp_path}/f?torn=1e-5&seed=7&long_io_delay=20s"])
+
+        assert (spec.name, spec.kind, spec.path) == ("f", "faulty", tmp_path / "f")
+        assert spec.options == {"torn": "1e-5", "seed": "7", "long_io_delay": "20s"}
+
+    def test_without_options_it_injects_nothing(self, tmp_path: Path) -> None:
+        assert parse_targets([f"faulty:{tmp_path}/f"])[0].options == {}
+
+    def test_a_folder_stands_for_a_file_in_it_as_elsewhere(self, tmp_path: Path) -> None:
+        specs = parse_targets([f"faulty:{tmp_path}?lost=0.1"], with_log=True)
+
+        assert [(spec.path, spec.role, spec.options) for spec in specs] == [
+            (tmp_path / "assay.dat", "data", {"lost": "0.1"}),
+            (tmp_path / "assay-log.dat", "log", {"lost": "0.1"}),
+        ]
+
+    def test_options_belong_to_the_last_question_mark(self, tmp_path: Path) -> None:
+        assert parse_targets([f"faulty:{tmp_path}/what?no?torn=0.5"])[0].path == tmp_path / "what?no"
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ("trn=1e-5", r"faulty: has no option 'trn'; did you mean 'torn'\? accepted: torn, lost"),
+            ("zzz=1", "faulty: has no option 'zzz'; accepted: torn"),
+            ("torn", "'torn' needs a value: chance per I/O, such as 1e-5"),
+            ("torn=0.1&torn=0.2", "given twice"),
+            ("torn=often", "'torn': 'often' is not a chance from 0 to 1"),
+            ("torn=1.5", "'torn': '1.5' is not a chance from 0 to 1"),
+            ("torn=-0.1", "'torn': '-0.1' is not a chance from 0 to 1"),
+            ("torn=nan", "'torn': 'nan' is not a chance from 0 to 1"),
+            ("torn=0.7&lost=0.4", r"0.7 \+ 0.4 is above 1; an I/O has one fault at most"),
+            ("seed=x", "'seed': 'x' is not a whole number from 0"),
+            ("seed=-1", "'seed': '-1' is not a whole number from 0"),
+            ("seed=9223372036854775808", "is not a whole number from 0"),
+            ("long_io_delay=3parsecs", "'long_io_delay': unknown unit 'parsecs'"),
+        ],
+    )
+    def test_what_is_not_understood_is_named_with_what_is_accepted(
+        self, tmp_path: Path, options: str, message: str
+    ) -> None:
+        with pytest.raises(UsageError, match=message):
+            parse_targets([f"faulty:{tmp_path}/f?{options}"])
+
+    def test_a_device_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="stores in a file, and /dev/no-such-disk is a device"):
+            parse_targets(["faulty:/dev/no-such-disk?torn=0.1"])
+
+    def test_chances_up_to_1_together_are_accepted(self, tmp_path: Path) -> None:
+        assert parse_targets([f"faulty:{tmp_path}/f?torn=0.5&lost=0.5"])[0].options == {"torn": "0.5", "lost": "0.5"}
+
+
+class TestFolderWithALog:
+    def test_the_first_folder_has_a_log_as_well(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+
+        specs = parse_targets([f"{tmp_path}/a", f"{tmp_path}/b"], with_log=True)
+
+        assert [(str(spec.path.relative_to(tmp_path)), spec.role) for spec in specs if spec.path] == [
+            ("a/assay.dat", "data"), ("b/assay.dat", "data"), ("a/assay-log.dat", "log")
+        ]  # fmt: skip
+
+    def test_a_file_has_none(self, tmp_path: Path) -> None:
+        assert [spec.role for spec in parse_targets([f"{tmp_path}/f"], with_log=True)] == ["data"]
+
+    def test_a_log_that_was_named_is_the_only_one(self, tmp_path: Path) -> None:
+        specs = parse_targets([str(tmp_path)], volumes=[f"log={tmp_path}/l"], with_log=True)
+
+        assert [(spec.name, spec.role) for spec in specs] == [("assay.dat", "data"), ("l", "log")]
+
+
+def test_the_folder_of_a_user_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="no such user's folder"):
+        parse_targets(["~no-such-user-here/f"])
+
+
+@pytest.mark.parametrize("scheme", ["model", "embedded", "postgresql", "mariadb", "mssql", "duckdb"])
 def test_kinds_of_later_versions_say_so_and_do_not_repeat_passwords(scheme: str) -> None:
     with pytest.raises(UsageError, match="not available in this version") as error:
         parse_targets([f"{scheme}://user:hunter2@host/db?password=hunter2"])

@@ -7,7 +7,7 @@ use rand::{SeedableRng, rngs::SmallRng};
 
 use crate::{
     VerifyPlan,
-    expected::{File, Flag, expected_state_bytes, page_bytes, state_mut},
+    expected::{File, Flag, expected_state_bytes, state_mut},
     finding::Findings,
     history::{Entry, History},
     log::Log,
@@ -194,7 +194,11 @@ pub(crate) struct Core {
 impl Core {
     /// # Errors
     /// [`Failure::Memory`] when the expected state does not fit.
-    pub(crate) fn new(plan: VerifyPlan, queue: Box<dyn DataQueue>, observer: Box<dyn Observer>) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        plan: VerifyPlan,
+        queue: Box<dyn DataQueue>,
+        observer: Box<dyn Observer>,
+    ) -> Result<Self, Failure> {
         let needed_bytes = expected_state_bytes(&plan.files);
         let files = plan.files.iter().cloned().map(File::new).collect::<Result<Vec<_>, usize>>();
         let files = files.map_err(|_| Failure::Memory { needed_bytes })?;
@@ -559,7 +563,7 @@ impl Core {
 
 /// Pages that fit one I/O to this file.
 pub(crate) fn most_pages_per_io(plan: &VerifyPlan, file: usize) -> u32 {
-    let bytes = page_bytes(&plan.files[file]);
+    let bytes = plan.files[file].page_bytes();
     let most_bytes = Slots::largest_io_bytes(plan);
     if plan.files[file].log { (most_bytes.min(LOG_IO_MOST_BYTES) / bytes).max(1) } else { most_bytes / bytes }
 }

@@ -1,7 +1,7 @@
 //! What every page should hold, at 24 bytes a page.
 
 use crate::{
-    FilePlan, PAGE_BYTES,
+    FilePlan,
     stamp::{PageId, Stamp},
 };
 
@@ -83,7 +83,7 @@ impl File {
     /// # Errors
     /// The bytes that cannot be had.
     pub(crate) fn new(plan: FilePlan) -> Result<Self, usize> {
-        let page_bytes = page_bytes(&plan);
+        let page_bytes = plan.page_bytes();
         let most = (plan.max_bytes / u64::from(page_bytes)) as usize;
         let mut states = Vec::new();
         states.try_reserve_exact(most).map_err(|_| most * size_of::<PageState>())?;
@@ -102,14 +102,9 @@ impl File {
     }
 }
 
-/// Pages of a data file, blocks of a log file.
-pub(crate) fn page_bytes(plan: &FilePlan) -> u32 {
-    if plan.log { plan.sector_bytes } else { PAGE_BYTES }
-}
-
 /// Memory that the expected state of these files takes.
 pub fn expected_state_bytes(files: &[FilePlan]) -> u64 {
-    files.iter().map(|file| file.max_bytes / u64::from(page_bytes(file)) * size_of::<PageState>() as u64).sum()
+    files.iter().map(|file| file.max_bytes / u64::from(file.page_bytes()) * size_of::<PageState>() as u64).sum()
 }
 
 /// The state of a page.

@@ -71,7 +71,8 @@ impl Findings {
             }
             self.stale.insert(write, self.list.len());
         }
-        if finding.persistent && finding.kind == Fault::MisdirectedWrite {
+        // A single read of a misplaced page says no less, if the page it belongs to lacks that write.
+        if matches!(finding.kind, Fault::MisdirectedWrite | Fault::MisdirectedRead) {
             let origins = finding.units.iter().filter_map(|unit| match unit {
                 Unit::Foreign(Some(origin)) if origin.id != finding.at => Some((origin.id, origin.generation)),
                 _ => None,
@@ -145,6 +146,26 @@ pub(crate) fn differing(left: &[u8], right: &[u8]) -> Vec<(u32, u32)> {
         }
     }
     ranges
+}
+
+/// A unit as results name it.
+pub struct DescribedUnit {
+    pub state: &'static str,
+    pub id: Option<PageId>,
+    pub generation: Option<u32>,
+}
+
+/// Names a unit of page `at`.
+pub fn describe_unit(unit: &Unit, at: PageId) -> DescribedUnit {
+    let (state, id, generation) = match *unit {
+        Unit::Expected => ("expected", None, None),
+        Unit::Older { generation } => ("older", Some(at), Some(generation)),
+        Unit::Known => ("older", None, None),
+        Unit::Foreign(origin) => ("foreign", origin.map(|origin| origin.id), origin.map(|origin| origin.generation)),
+        Unit::NotRead => ("not-read", None, None),
+        Unit::Corrupt { generation } => ("corrupt", None, generation),
+    };
+    DescribedUnit { state, id, generation }
 }
 
 /// What the units of a page hold, in words.

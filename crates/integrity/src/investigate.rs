@@ -177,50 +177,44 @@ impl<'a> Investigation<'a> {
     }
 
     /// Names what wrong reads showed, and lets go of the page.
-    async fn name(mut self, right: bool) {
+    async fn name(self, right: bool) {
         let id = self.id;
         let expected = self.kernel.with(|core| core.expected_image(id));
-        let settled = if right { expected.clone() } else { most_frequent(&self.wrong) };
-        for image in std::mem::take(&mut self.wrong) {
-            if image != settled {
-                let names = self.kernel.with(|core| {
-                    let mut units = self.units(core, &image, &expected);
-                    // What a page shows all the time is no part of what a single read showed.
-                    let parts = image.chunks(UNIT_BYTES).zip(settled.chunks(UNIT_BYTES));
-                    for (unit, _) in units.iter_mut().zip(parts).filter(|(_, (image, settled))| image == settled) {
-                        *unit = Unit::Expected;
-                    }
-                    self.named(core, units, false)
-                });
-                self.find(names, &image, &settled, false);
-            } else if !self.wrong.is_empty() {
-                continue;
-            } else {
-                self.wrong.push(image);
+        let stayed = if right { Vec::new() } else { that_stayed(&self.wrong) };
+        let settled = stayed.last().unwrap_or(&expected);
+        for image in self.wrong.iter().filter(|image| !stayed.contains(image)) {
+            let named = self.kernel.with(|core| {
+                let mut units = self.units(core, image, &expected);
+                // What a page shows all the time is no part of what a single read showed.
+                let parts = image.chunks(UNIT_BYTES).zip(settled.chunks(UNIT_BYTES));
+                for (unit, _) in units.iter_mut().zip(parts).filter(|(_, (image, settled))| image == settled) {
+                    *unit = Unit::Expected;
+                }
+                self.named(core, units, false)
+            });
+            self.find(named, image, settled, false);
+        }
+        for image in &stayed {
+            let (mut names, units) = self.kernel.with(|core| {
+                let units = self.units(core, image, &expected);
+                self.named(core, units, true)
+            });
+            if let Some(named) = names.iter_mut().find(|named| named.fault == Fault::MisdirectedWrite) {
+                named.also.extend(self.also_in_its_place(&units).await);
             }
+            self.find((names, units), image, &expected, true);
+            self.kernel.with(|core| core.findings.keep_image(id, image));
         }
         if right {
-            self.kernel.with(|core| {
+            return self.kernel.with(|core| {
                 let bytes = expected.len() as u64;
                 state_mut(&mut core.files, id).set(Flag::SeenRight, true);
                 core.counts.pages_verified += 1;
                 core.counts.bytes_verified += bytes;
                 core.unlatch(id, 1);
             });
-            return;
         }
-        let (mut names, units) = self.kernel.with(|core| {
-            let units = self.units(core, &settled, &expected);
-            self.named(core, units, true)
-        });
-        if let Some(named) = names.iter_mut().find(|named| named.fault == Fault::MisdirectedWrite) {
-            named.also.extend(self.also_in_its_place(&units).await);
-        }
-        self.find((names, units), &settled, &expected, true);
-        self.kernel.with(|core| {
-            core.findings.keep_image(id, &settled);
-            state_mut(&mut core.files, id).set(Flag::KnownWrong, true);
-        });
+        self.kernel.with(|core| state_mut(&mut core.files, id).set(Flag::KnownWrong, true));
         self.release().await;
     }
 
@@ -298,7 +292,7 @@ impl<'a> Investigation<'a> {
         self.kernel.settle().await;
     }
 
-    fn find(&self, (names, units): (Vec<Named>, Vec<Unit>), image: &Image, compared: &Image, persistent: bool) {
+    fn find(&self, (names, units): (Vec<Named>, Vec<Unit>), image: &[u8], compared: &[u8], persistent: bool) {
         self.kernel.with(|core| {
             let state = *state_mut(&mut core.files, self.id);
             let ranges = differing(image, compared);
@@ -317,16 +311,27 @@ impl<'a> Investigation<'a> {
                 finding.units = units.clone();
                 finding.ranges = ranges.clone();
                 finding.expected_image = Some(core.expected_image(self.id));
-                finding.received_image = Some(image.clone());
+                finding.received_image = Some(image.into());
                 core.found(finding);
             }
         });
     }
 }
 
-fn most_frequent(images: &[Image]) -> Image {
-    let times = |image: &Image| images.iter().filter(|other| *other == image).count();
-    images.iter().rev().max_by_key(|image| times(image)).cloned().unwrap_or_default()
+/// What several reads showed, in the order of their last showing: it was there until something else was written over it.
+/// If no two reads agree, the last one counts.
+fn that_stayed(images: &[Image]) -> Vec<Image> {
+    let mut stayed: Vec<Image> = Vec::new();
+    for (index, image) in images.iter().enumerate() {
+        let last = !images[index + 1..].contains(image);
+        if last && images[..index].contains(image) {
+            stayed.push(image.clone());
+        }
+    }
+    if stayed.is_empty() {
+        stayed.extend(images.last().cloned());
+    }
+    stayed
 }
 
 impl Core {

@@ -33,7 +33,7 @@ pub use fault::{Fault, FaultCounts};
 pub use faulty::{
     FaultyClock, FaultyFile, FaultyOptions, FaultyQueue, FileMedium, Injection, Medium, Memory, Observed,
 };
-pub use finding::Finding;
+pub use finding::{DescribedUnit, Finding, describe_unit};
 pub use investigate::op_name;
 pub use journal::{JournalError, ReadJournal, Record};
 pub use plan::*;

@@ -62,6 +62,13 @@ pub struct FilePlan {
     pub direct: bool,
 }
 
+impl FilePlan {
+    /// Bytes of a page of a data file, or of a block of a log file.
+    pub fn page_bytes(&self) -> u32 {
+        if self.log { self.sector_bytes } else { PAGE_BYTES }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomPlan {

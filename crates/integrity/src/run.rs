@@ -242,7 +242,7 @@ fn open_queue(run: &RunPlan, clock: &SessionClock) -> Result<(Box<dyn DataQueue>
             .files
             .iter()
             .map(|file| FaultyFile {
-                page_bytes: crate::expected::page_bytes(file),
+                page_bytes: file.page_bytes(),
                 base_bytes: file.base_bytes,
                 size_bytes: file.size_bytes,
                 log: file.log,

@@ -20,7 +20,7 @@ pub struct Standing {
     pub outstanding: u32,
     pub counts: Counts,
     pub audited: bool,
-    pub stopped: bool,
+    pub stopped_on_error: bool,
 }
 
 /// What one file did so far.
@@ -49,7 +49,7 @@ impl RunView<'_> {
             outstanding: core.outstanding(),
             counts: core.counts,
             audited: core.audited,
-            stopped: core.stopping,
+            stopped_on_error: core.plan.stop_on_error && core.stopping && !core.findings.all().is_empty(),
         }
     }
 

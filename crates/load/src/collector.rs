@@ -38,7 +38,7 @@ pub struct DirectionTick {
 }
 
 impl DirectionTick {
-    fn of(counted: &Counted) -> Self {
+    pub fn of(counted: &Counted) -> Self {
         let latency = &counted.latency;
         let some = |value: u64| (!latency.is_empty()).then_some(value);
         Self {

@@ -6,6 +6,7 @@ mod errors;
 mod histogram;
 mod session;
 mod summary;
+mod verification;
 
 /// Assay's load generator.
 #[pymodule(gil_used = false)]
@@ -17,7 +18,7 @@ mod _core {
 
     use crate::errors::to_python;
     #[pymodule_export]
-    use crate::{histogram::Histogram, session::Session};
+    use crate::{histogram::Histogram, session::Session, verification::Verification};
 
     /// How the module was built.
     #[pyfunction]
@@ -35,6 +36,12 @@ mod _core {
     #[pyfunction]
     fn allocate(py: Python<'_>, path: PathBuf, size_bytes: u64) -> PyResult<()> {
         py.detach(|| assay_device::allocate(&path, size_bytes)).map_err(|error| to_python(&error))
+    }
+
+    /// Bytes of memory that the expected state and the buffers of a plan of `Verification` need.
+    #[pyfunction]
+    fn verify_memory(plan_json: &str) -> PyResult<u64> {
+        crate::verification::memory_bytes(plan_json)
     }
 
     /// Why io_uring cannot be used here, or None when it can.

@@ -80,10 +80,7 @@ impl Session {
 
     /// Backend and features in force.
     fn engine(&self) -> String {
-        self.with(|session| {
-            let engine = session.engine();
-            json!({"backend": engine.backend, "features": engine.features, "degraded": engine.degraded}).to_string()
-        })
+        self.with(|session| summary::engine(&session.engine()).to_string())
     }
 
     /// What one reading of the clock costs.

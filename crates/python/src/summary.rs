@@ -1,5 +1,6 @@
 //! What the collector counted, as the JSON of docs/results.md.
 
+use assay_device::Engine;
 use assay_load::{Collector, Counted, Errors, GroupTick, Interval, LatencyHistogram, LoadError, Totals};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
@@ -140,15 +141,22 @@ fn bursts(totals: &Totals, names: &Names, seconds: f64) -> Value {
     })
 }
 
+/// One direction of a tick.
+pub(crate) fn side(side: &assay_load::DirectionTick) -> Value {
+    json!({"count": side.count, "bytes": side.bytes, "mean_ns": side.mean_ns, "p50_ns": side.p50_ns,
+           "p99_ns": side.p99_ns, "max_ns": side.max_ns})
+}
+
+/// Backend and features in force.
+pub(crate) fn engine(engine: &Engine) -> Value {
+    json!({"backend": engine.backend, "features": engine.features, "degraded": engine.degraded})
+}
+
 /// Ticks for the series and the steady-state test.
 pub(crate) fn ticks(ticks: &[GroupTick]) -> Value {
     ticks
         .iter()
         .map(|tick| {
-            let side = |side: &assay_load::DirectionTick| {
-                json!({"count": side.count, "bytes": side.bytes, "mean_ns": side.mean_ns, "p50_ns": side.p50_ns,
-                       "p99_ns": side.p99_ns, "max_ns": side.max_ns})
-            };
             json!({"tick": tick.tick, "activity": tick.key.activity, "volume": tick.key.volume,
                    "read": side(&tick.read), "write": side(&tick.write),
                    "error_count": tick.error_count, "cpu_ns": tick.cpu_ns})

@@ -29,7 +29,14 @@ fn prove(options: impl Fn(u64) -> FaultyOptions) -> (u64, u64) {
 fn check(seed: u64, outcome: &Outcome) {
     for fault in Fault::ALL {
         let (found, wanted) = (outcome.found[fault], outcome.truth.observable[fault]);
-        assert_eq!(found, wanted, "seed {seed}: {} found, {} to be seen\n{}", fault.name(), fault.name(), outcome.listing());
+        assert_eq!(
+            found,
+            wanted,
+            "seed {seed}: {} found, {} to be seen\n{}",
+            fault.name(),
+            fault.name(),
+            outcome.listing()
+        );
     }
 }
 

@@ -25,7 +25,13 @@ impl Outcome {
         let found = self.findings.iter().map(|finding| {
             let (kind, at) = (finding.kind.name(), finding.at);
             let persistent = if finding.persistent { "persistent" } else { "transient" };
-            format!("found {kind} {persistent} at {at:?} at {} ns: {} (by {}, also {:?})", finding.found_ns, finding.explanation, finding.user.kind.name(), finding.also)
+            format!(
+                "found {kind} {persistent} at {at:?} at {} ns: {} (by {}, also {:?})",
+                finding.found_ns,
+                finding.explanation,
+                finding.user.kind.name(),
+                finding.also
+            )
         });
         let injected = self.injections.iter().map(|injection| format!("injected {injection:?}"));
         found.chain(injected).collect::<Vec<_>>().join("\n")
@@ -104,7 +110,13 @@ pub fn plan(seed: u64) -> VerifyPlan {
         audit: AuditPlan { users: 1, pages: 16, delay_after_cycles: 2, delay_ns: 2 * MS },
         read_ahead: ReadAheadPlan { users: 1, pages_min: 4, pages_max: 8, delay_after_cycles: 2, delay_ns: 2 * MS },
         bulk_update: BulkUpdatePlan { users: 1, pages_min: 4, pages_max: 16, delay_after_cycles: 2, delay_ns: 4 * MS },
-        shrink: ShrinkPlan { users: 1, interval_min_ns: 5 * MS, interval_max_ns: 20 * MS, extents_min: 1, extents_max: 4 },
+        shrink: ShrinkPlan {
+            users: 1,
+            interval_min_ns: 5 * MS,
+            interval_max_ns: 20 * MS,
+            extents_min: 1,
+            extents_max: 4,
+        },
     }
 }
 

@@ -1,5 +1,7 @@
 //! The whole device against a plain model, and by the numbers.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::{truth::Why, *};
@@ -35,6 +37,8 @@ fn files() -> impl Strategy<Value = FaultyFile> {
 struct Model {
     bytes: Vec<u8>,
     generations: Vec<u64>,
+    /// Wrong bytes that reached a read, by unit.
+    seen: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Model {
@@ -48,7 +52,7 @@ impl Model {
 fn compare(options: FaultyOptions, file: FaultyFile, actions: Vec<Action>) -> FaultyQueue<Memory> {
     let mut queue = device(options, &[file]);
     let page_bytes = file.page_bytes as usize;
-    let mut model = Model { bytes: Vec::new(), generations: Vec::new() };
+    let mut model = Model { bytes: Vec::new(), generations: Vec::new(), seen: BTreeMap::new() };
     model.resize(file.size_bytes as usize);
     for action in actions {
         match action {
@@ -124,6 +128,8 @@ fn compare_ios(queue: &mut FaultyQueue<Memory>, requests: &[Request], model: &mu
                 if units.contains(&(unit as usize)) && came[unit as usize - units.start] {
                     let at = if why == Why::Foreign { Observed::OtherPlace } else { Observed::OwnPlace };
                     seen[injection] = seen[injection].max(at);
+                    let bytes = &bytes[(unit as usize - units.start) * UNIT_BYTES..][..UNIT_BYTES];
+                    model.seen.insert(unit, bytes.to_vec());
                 }
             }
             assert!(queue.injections().iter().map(|injection| injection.observed).eq(seen));
@@ -148,7 +154,9 @@ fn compare_medium(queue: &FaultyQueue<Memory>, model: &Model) {
         let word = u64::from_le_bytes(unit[..8].try_into().unwrap());
         let whole = unit.chunks(8).all(|bytes| bytes == word.to_le_bytes());
         let (owner, generation) = (word >> 32, word & 0xffff_ffff);
-        if !whole {
+        if why == Why::Stale && model.seen.get(&number).is_some_and(|seen| seen == unit) {
+            assert_eq!(injection.operation, newest);
+        } else if !whole {
             assert_eq!((why, injection.fault), (Why::Corrupt, Fault::Corrupt));
         } else if word == 0 || owner == number {
             assert_eq!((why, injection.operation), (Why::Stale, newest));
