@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from assay import _core
+from assay.targets.spec import FAULTS
 
 NUMBER = (int, float)
 NULL = type(None)
@@ -46,7 +47,7 @@ POINT = {
     "outside_window": {"count": int, "longest_ns": NUMBER},
     "steady": {"reached": bool, "window_s": NUMBER, "slope_share": MAYBE, "half_width_share": MAYBE},
     "generator": {"cpu_share": NUMBER, "fullest_worker_share": NUMBER, "schedule_lag_p99_ns": MAYBE,
-                  "clock_ns": NUMBER, "saturated": bool},
+                  "clock_ns": MAYBE, "saturated": bool},
     "batches": {"seconds": NUMBER, "read": BATCH, "write": BATCH, "total": BATCH},
     "telemetry": dict.fromkeys(TELEMETRY, MAYBE),
     "engine": {"backend": str, "features": [str], "degraded": [str]}, "met": bool,
@@ -81,9 +82,33 @@ DOCUMENT = {
 }  # fmt: skip
 
 
+FOUND = dict.fromkeys(FAULTS, int)
+FINDING = {
+    "id": str, "kind": str, "also": [str], "persistent": bool, "file": (str, NULL), "page": (int, NULL),
+    "offset_bytes": (int, NULL), "length_bytes": (int, NULL), "phase": str, "cycle": int, "found_utc_ns": int,
+    "by": str, "rereads": int, "explanation": str, "expected": (dict, NULL), "units": [{"first": int, "last": int}],
+    "differing_bytes": (int, NULL), "ranges": [[int]], "elsewhere": (dict, NULL), "operation": (str, NULL),
+    "errno": (int, NULL), "evidence": (str, NULL),
+}  # fmt: skip
+INTEGRITY = {
+    "passed": bool, "audited": bool, "findings": FOUND, "transient": FOUND, "persistent": FOUND,
+    "injected": (FOUND, NULL), "observable": (FOUND, NULL), "masked": (FOUND, NULL), "seed": int, "run_identity": str,
+    "cycles": int, "pages": int, "pages_verified": int, "bytes_verified": int, "pages_written": int,
+    "bytes_written": int, "expected_state_bytes": int, "log_blocks": int, "resizes": int, "stopped_on_error": bool,
+    "phases": [{"name": str, "cycle": int, "seconds": NUMBER, "point_id": str, "pages_verified": int,
+                "pages_written": int}],
+    "files": [{"name": str, "path": str, "log": bool, "size_bytes": int, "target_io_ms": NUMBER,
+               "average_io_ms": NUMBER, "throttled": int, "reads": int, "scatter_reads": int, "writes": int,
+               "gather_writes": int, "io_time_ms": NUMBER, "slowest_io_ms": NUMBER}],
+    "understood": [str], "details": [FINDING], "details_left_out": int, "evidence": str, "error_log": str,
+}  # fmt: skip
+
+
 def check_document(document: Mapping[str, Any]) -> None:
     """Compare a document with the contract, key by key, and its figures with each other."""
     check(document, DOCUMENT, "document")
+    if document["verb"] == "verify":
+        _check_integrity(document)
     for point in document["points"]:
         _check_point(point)
     ids = [point["id"] for point in document["points"]]
@@ -116,9 +141,35 @@ def check(value: Any, expected: Any, where: str) -> None:
         assert expected is bool or not isinstance(value, bool), (where, value)
 
 
+def _check_integrity(document: Mapping[str, Any]) -> None:
+    """Counts of findings add up, and every phase has its point."""
+    integrity = document["integrity"]
+    check(integrity, INTEGRITY, "document.integrity")
+    for name in FAULTS:
+        assert integrity["findings"][name] == integrity["transient"][name] + integrity["persistent"][name]
+    assert len(integrity["details"]) + integrity["details_left_out"] == sum(integrity["findings"].values())
+    phases = [(phase["point_id"], phase["name"]) for phase in integrity["phases"]]
+    assert phases == [(point["id"], point["workload"]["phase"]) for point in document["points"]]
+    for key in ("pages_verified", "pages_written"):
+        assert sum(phase[key] for phase in integrity["phases"]) == integrity[key]
+
+
 def _check_point(point: Mapping[str, Any]) -> None:
     assert point["ended_by"] in ("steady", "time", "interrupted", "not-answering", "failed")
     assert point["purpose"] in ("grid", "search", "repeat")
+    if point["workload"]["kind"] == "integrity":
+        assert (point["load"], point["steady"]["slope_share"]) == ({"kind": "integrity"}, None)
+    else:
+        _check_asked(point)
+    for role, directions in point["roles"].items():
+        check(directions, SIDES, f"{point['id']}.roles.{role}")
+    for side in ("read", "write", "total"):
+        _check_direction(point, side)
+    _check_sums(point)
+
+
+def _check_asked(point: Mapping[str, Any]) -> None:
+    """Workload and load of an I/O point."""
     activities = point["workload"].get("activities")
     for access in activities or [point["workload"]]:
         check(access, ACCESS, f"{point['id']}.workload")
@@ -127,11 +178,6 @@ def _check_point(point: Mapping[str, Any]) -> None:
     assert set(point["load"]) == keys.get(kind, {"queue_depth", "workers", "outstanding"})
     if kind == "closed":
         assert point["load"]["outstanding"] == point["load"]["queue_depth"] * point["load"]["workers"]
-    for role, directions in point["roles"].items():
-        check(directions, SIDES, f"{point['id']}.roles.{role}")
-    for side in ("read", "write", "total"):
-        _check_direction(point, side)
-    _check_sums(point)
 
 
 def _check_direction(point: Mapping[str, Any], side: str) -> None:

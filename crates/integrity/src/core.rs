@@ -84,6 +84,8 @@ pub(crate) enum Event {
     CheckpointWanted,
     Cleaned,
     Suspicion,
+    /// A writer of a checkpoint is done.
+    Written,
     Quiet,
 }
 

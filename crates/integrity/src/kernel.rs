@@ -195,6 +195,23 @@ impl Kernel {
         self.with(|core| core.unlatch(id, pages));
     }
 
+    /// Reads pages that are about to be overwritten, and waits until they are verified.
+    pub(crate) async fn look(&self, id: PageId, pages: u32, user: User) {
+        if self.with(|core| core.plan.look_first) {
+            self.read(id, pages, user).await;
+            self.settle().await;
+        }
+    }
+
+    /// Whether pages were written so long ago that they may be changed again.
+    pub(crate) fn may_change(&self, id: PageId, pages: u32) -> bool {
+        self.with(|core| {
+            let end_us = core.now_ns.saturating_sub(core.plan.rewrite_after_ns) / 1000;
+            let states = core.files[usize::from(id.file)].states.iter().skip(id.page as usize).take(pages as usize);
+            states.into_iter().all(|state| state.stamp().time_us <= end_us)
+        })
+    }
+
     /// Notes a change of a page that log record `lsn` describes; the checkpoint writes it.
     pub(crate) fn change(&self, id: PageId, lsn: u64) {
         self.with(|core| {

@@ -138,7 +138,7 @@ def plain(text: str) -> str:
     >>> plain("a\nb")
     'a\\nb'
     """
-    return text if text.isprintable() else repr(text)[1:-1]
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def _image(text: str | None) -> bytes | None:

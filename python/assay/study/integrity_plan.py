@@ -21,6 +21,12 @@ from assay.workloads.integrity import PAGE_BYTES, USERS_MOST_AUTOMATIC, Integrit
 POOL_SHARE = 0.25
 POOL_LEAST_BYTES = 1 << 20
 OUTSTANDING_DEFAULT = 256
+LOOK_FIRST = True
+"""Pages are verified before they are overwritten."""
+
+REWRITE_AFTER_S, REWRITE_AFTER_SHARE = 1.0, 0.1
+"""A page is not written again sooner than this, or than this share of a short stress phase."""
+
 REREADS = 15
 REREAD_PAUSE_S = 0.01
 LONG_IO_DELAY_DEFAULT = "16s"
@@ -61,6 +67,8 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
         "scatter_gather": plan.scatter_gather,
         "write_through": plan.write_through,
         "force_read_ahead": plan.force_read_ahead,
+        "look_first": LOOK_FIRST,
+        "rewrite_after_ns": _ns(min(REWRITE_AFTER_S, timing.stress_s * REWRITE_AFTER_SHARE)),
         "pages_per_io": plan.pages_per_io,
         "rereads": REREADS,
         "reread_pause_ns": _ns(REREAD_PAUSE_S),

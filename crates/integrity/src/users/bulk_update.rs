@@ -17,12 +17,16 @@ pub(super) async fn bulk_update(kernel: Kernel, user: User) {
         let wanted = rng.random_range(plan.pages_min..=plan.pages_max);
         let (start, pages) = any_pages(&kernel, wanted, &mut rng);
         let step = kernel.most_pages(start.file).min(GATHER_PAGES);
-        let lsn = kernel.append(LOG_BYTES).await;
-        for first in (0..pages).step_by(step as usize) {
-            let id = PageId { page: start.page + first, ..start };
-            kernel.write(id, step.min(pages - first), lsn, user).await;
+        if kernel.may_change(start, pages) {
+            let lsn = kernel.append(LOG_BYTES).await;
+            kernel.durable(lsn).await;
+            for first in (0..pages).step_by(step as usize) {
+                let (id, count) = (PageId { page: start.page + first, ..start }, step.min(pages - first));
+                kernel.look(id, count, user).await;
+                kernel.write(id, count, lsn, user).await;
+            }
+            kernel.settle().await;
         }
-        kernel.settle().await;
         pace.cycle(&kernel).await;
     }
 }

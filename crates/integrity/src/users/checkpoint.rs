@@ -1,3 +1,9 @@
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    rc::Rc,
+};
+
 use super::{bulk_update::GATHER_PAGES, flush};
 use crate::{
     core::{Event, User, UserKind},
@@ -10,6 +16,8 @@ use crate::{
 const USER: User = User { kind: UserKind::Checkpoint, number: 0 };
 /// A checkpoint comes at least this often while pages change.
 const INTERVAL_NS: u64 = 10_000_000_000;
+/// Runs of pages that a checkpoint writes at the same time.
+const WRITERS: u32 = 32;
 
 /// Writes changed pages when the pool or the log fills up, and every while.
 pub(crate) async fn checkpoint_writer(kernel: Kernel) {
@@ -37,22 +45,15 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
         core.bursting |= core.plan.bursts && core.checkpoints == 0;
         (core.log.head, core.dirty.keys().copied().collect::<Vec<PageId>>())
     });
-    let mut rest = &pages[..];
-    let mut done = 0;
-    while let Some(&first) = rest.first() {
-        if kernel.failed() {
-            return;
-        }
-        let most = kernel.most_pages(first.file).min(GATHER_PAGES) as usize;
-        let neighbours = (1..rest.len().min(most))
-            .take_while(|&next| rest[next] == PageId { page: first.page + next as u32, ..first });
-        let count = 1 + neighbours.count();
-        write(kernel, first, count as u32).await;
-        rest = &rest[count..];
-        done += count as u64;
-        kernel.progress(Phase::Checkpoint, done, pages.len() as u64);
+    let work = Rc::new(Work { runs: RefCell::new(runs(kernel, &pages)), writers: Cell::new(WRITERS) });
+    let all = work.runs.borrow().len() as u64;
+    for _ in 0..WRITERS {
+        kernel.spawn(write_runs(kernel.clone(), Rc::clone(&work), all));
     }
-    kernel.settle().await;
+    kernel.wanted(Event::Written, |_| work.writers.get() == 0).await;
+    if kernel.failed() {
+        return;
+    }
     kernel.writes_certain().await;
     for file in data_files(kernel) {
         flush(kernel, file, USER).await;
@@ -66,6 +67,39 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
     });
 }
 
+/// What the writers of one checkpoint share.
+struct Work {
+    runs: RefCell<VecDeque<(PageId, u32)>>,
+    writers: Cell<u32>,
+}
+
+/// Pages that are written together.
+fn runs(kernel: &Kernel, pages: &[PageId]) -> VecDeque<(PageId, u32)> {
+    let mut runs: VecDeque<(PageId, u32)> = VecDeque::new();
+    for &id in pages {
+        let most = kernel.most_pages(id.file).min(GATHER_PAGES);
+        match runs.back_mut() {
+            Some((first, count)) if id == (PageId { page: first.page + *count, ..*first }) && *count < most => {
+                *count += 1
+            }
+            _ => runs.push_back((id, 1)),
+        }
+    }
+    runs
+}
+
+async fn write_runs(kernel: Kernel, work: Rc<Work>, all: u64) {
+    loop {
+        let next = work.runs.borrow_mut().pop_front();
+        let Some((first, count)) = next.filter(|_| !kernel.failed()) else { break };
+        write(&kernel, first, count).await;
+        kernel.progress(Phase::Checkpoint, all - work.runs.borrow().len() as u64, all);
+    }
+    kernel.settle().await;
+    work.writers.set(work.writers.get() - 1);
+    kernel.with(|core| core.wake(Event::Written));
+}
+
 /// Writes neighbouring pages, each with its own log record; the log goes first.
 async fn write(kernel: &Kernel, first: PageId, pages: u32) {
     let in_range = |page: u32| PageId { page: first.page + page, ..first };
@@ -73,6 +107,7 @@ async fn write(kernel: &Kernel, first: PageId, pages: u32) {
     // Another write was quicker, or the file was cut.
     let Some(last) = last else { return };
     kernel.durable(last).await;
+    kernel.look(first, pages, USER).await;
     if !kernel.latch(first, pages).await {
         return;
     }

@@ -38,7 +38,7 @@ pub(super) async fn random(kernel: Kernel, user: User) {
         let first = kernel.with(|core| core.log.head);
         let mut last = None;
         for id in &chain {
-            if rng.random_bool(plan.update_share) {
+            if rng.random_bool(plan.update_share) && kernel.may_change(*id, 1) {
                 let lsn = kernel.append(rng.random_range(plan.log_bytes_min..=plan.log_bytes_max)).await;
                 kernel.change(*id, lsn);
                 last = Some(lsn);

@@ -10,18 +10,18 @@ const DATA_PAGES: u64 = 96;
 const LOG_BLOCKS: u64 = 256;
 
 /// What became of a run.
-pub struct Outcome {
-    pub findings: Vec<Finding>,
-    pub found: FaultCounts,
-    pub truth: Truth,
-    pub injections: Vec<Injection>,
-    pub audited: bool,
-    pub pages_verified: u64,
+pub(crate) struct Outcome {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) found: FaultCounts,
+    pub(crate) truth: Truth,
+    pub(crate) injections: Vec<Injection>,
+    pub(crate) audited: bool,
+    pub(crate) pages_verified: u64,
 }
 
 impl Outcome {
     /// Findings and injections, for whoever looks into a seed that failed.
-    pub fn listing(&self) -> String {
+    pub(crate) fn listing(&self) -> String {
         let found = self.findings.iter().map(|finding| {
             let (kind, at) = (finding.kind.name(), finding.at);
             let persistent = if finding.persistent { "persistent" } else { "transient" };
@@ -39,7 +39,7 @@ impl Outcome {
 }
 
 /// Options with a probability for each fault.
-pub fn options(seed: u64, rates: [f64; 9]) -> FaultyOptions {
+pub(crate) fn options(seed: u64, rates: [f64; 9]) -> FaultyOptions {
     let [torn, lost, misdirected_write, misdirected_read, corrupt, short_read, log_break, io_error, long_io] = rates;
     FaultyOptions {
         seed,
@@ -57,7 +57,7 @@ pub fn options(seed: u64, rates: [f64; 9]) -> FaultyOptions {
 }
 
 /// A small database with every user at work.
-pub fn plan(seed: u64) -> VerifyPlan {
+pub(crate) fn plan(seed: u64) -> VerifyPlan {
     let file = |name: &str, size_bytes, max_bytes, log| FilePlan {
         name: name.into(),
         path: name.into(),
@@ -89,6 +89,8 @@ pub fn plan(seed: u64) -> VerifyPlan {
         scatter_gather: !seed.is_multiple_of(3),
         write_through: !seed.is_multiple_of(4),
         force_read_ahead: !seed.is_multiple_of(7),
+        look_first: seed.is_multiple_of(2),
+        rewrite_after_ns: if seed.is_multiple_of(3) { 0 } else { 2 * MS },
         pages_per_io: 8,
         rereads: 15,
         reread_pause_ns: MS,
@@ -120,7 +122,7 @@ pub fn plan(seed: u64) -> VerifyPlan {
     }
 }
 
-pub fn faulty_files(plan: &VerifyPlan) -> Vec<FaultyFile> {
+pub(crate) fn faulty_files(plan: &VerifyPlan) -> Vec<FaultyFile> {
     let of_file = |file: &FilePlan| FaultyFile {
         page_bytes: if file.log { file.sector_bytes } else { PAGE_BYTES },
         base_bytes: file.base_bytes,
@@ -133,7 +135,7 @@ pub fn faulty_files(plan: &VerifyPlan) -> Vec<FaultyFile> {
 }
 
 /// Runs a plan to its end.
-pub fn simulate(seed: u64, options: FaultyOptions) -> Outcome {
+pub(crate) fn simulate(seed: u64, options: FaultyOptions) -> Outcome {
     let plan = plan(seed);
     let files = faulty_files(&plan);
     let (depth, frames) = Verifier::queue_needs(&plan);
