@@ -95,10 +95,6 @@ class ScriptedCore:
     def stop(self) -> None:
         self.is_stopped = True
 
-    def finish(self, timeout_s: float) -> str:
-        del timeout_s
-        return self.poll()
-
     def point(self, number: int) -> str:
         del number
         latency = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "max"), 1e6)

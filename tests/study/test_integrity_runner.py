@@ -14,7 +14,7 @@ import pytest
 from scripted_core import MIB, ScriptedCore, ended, finding, phase, report, tick
 
 from assay import _core
-from assay.errors import ExitCode, IoFailed, NotAnswering, OutOfSpace
+from assay.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSpace
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
 from assay.study import integrity_watch
@@ -185,7 +185,8 @@ class TestFindings:
         assert lines[0] == "torn (persistent) in f, page 3, offset 24576"
         assert "units 1 to 15: older of file f, page 3, generation 1" in lines
         assert len([line for line in lines if line.startswith(("00", "01"))]) == 7680 / 16
-        assert "write" in (folder / "history.txt").read_text().splitlines()[-1]
+        last = (folder / "history.txt").read_text().splitlines()[-1]
+        assert last.split() == ["1.000000", "1.001000", "write", "random", "f,", "3,", "1,", "2,", "ok"]
 
     def test_a_finding_that_changes_replaces_the_former(self, stage: Callable[..., Stage]) -> None:
         former = finding(kind="lost", also=["misdirected_write"])
@@ -343,6 +344,27 @@ class TestEarlyEnds:
         assert isinstance(run.execution.error, IoFailed)
         assert ("is another file by now" if replaced else "is no longer there") in str(run.execution.error)
         assert not run.target.exists() or run.target.stat().st_size == 0
+
+    def test_files_made_for_a_core_that_does_not_start_are_removed(
+        self, stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = stage(ended())
+
+        def refuse(_: str) -> None:
+            raise NotSupported("no direct I/O here")
+
+        monkeypatch.setattr(_core, "Verification", refuse)
+
+        assert run.run() is ExitCode.TARGET_FAILED
+        assert not run.target.exists()
+
+    def test_findings_count_even_if_their_evidence_cannot_be_kept(self, stage: Callable[..., Stage]) -> None:
+        run = stage(report(findings=[finding()]), ended())
+        (run.folder.path / "evidence").write_text("in the way")
+
+        assert run.run() is ExitCode.INTEGRITY_FAILED
+        assert "cannot write" in str(run.execution.error)
+        assert run.core.is_stopped
 
 
 class TestSizes:

@@ -209,7 +209,7 @@ impl Core {
         Ok(Self {
             stamper: Stamper::new(plan.run_id),
             throttles: files.iter().map(|_| Throttle::new(plan.target_io_ns, plan.max_outstanding)).collect(),
-            log: Log::new(&files),
+            log: Log::new(&plan.files),
             pool: Pool::new((plan.pool_bytes / u64::from(crate::PAGE_BYTES)).max(16) as usize),
             dirty: BTreeMap::new(),
             schedule: Schedule::default(),

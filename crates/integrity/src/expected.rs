@@ -88,7 +88,7 @@ impl File {
         let mut states = Vec::new();
         states.try_reserve_exact(most).map_err(|_| most * size_of::<PageState>())?;
         states.resize(most, PageState::default());
-        let pages = (plan.size_bytes / u64::from(page_bytes)) as u32;
+        let pages = plan.pages() as u32;
         Ok(Self { plan, page_bytes, pages, states })
     }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Findings whose images are kept; more are counted and described without them.
-const WITH_IMAGES: usize = 200;
+pub(crate) const WITH_IMAGES: usize = 200;
 /// Pages whose wrong bytes are remembered: 80 MB.
 const IMAGES_MOST: usize = 10_000;
 

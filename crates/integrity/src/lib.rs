@@ -4,6 +4,7 @@
 //! A [`Verifier`] runs a [`VerifyPlan`] on any [`assay_load::DataQueue`]: a real file or device on the wall clock, or the
 //! faulty device in virtual time. Users are tasks on one thread; nothing locks.
 
+mod after_crash;
 mod classify;
 mod core;
 mod expected;
@@ -27,6 +28,7 @@ mod users;
 mod verify;
 mod view;
 
+pub use after_crash::{CrashCheck, check_after_crash};
 pub use core::{Counts, InFlight, Purpose, User, UserKind};
 pub use expected::expected_state_bytes;
 pub use fault::{Fault, FaultCounts};

@@ -1,6 +1,6 @@
 //! The log: a stream of blocks, numbered from 1 (log sequence numbers, LSN), that goes round and round the log files.
 
-use crate::{expected::File, stamp::PageId};
+use crate::{FilePlan, stamp::PageId};
 
 pub(crate) struct Log {
     /// File, first block of the round, and blocks of each log file.
@@ -18,14 +18,14 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(files: &[File]) -> Self {
+    pub(crate) fn new(files: &[FilePlan]) -> Self {
         let mut blocks = 0;
         let mut places = Vec::new();
         let mut block_bytes = 512;
-        for (index, file) in files.iter().enumerate().filter(|(_, file)| file.plan.log) {
-            places.push((index as u16, blocks, u64::from(file.pages)));
-            blocks += u64::from(file.pages);
-            block_bytes = file.page_bytes;
+        for (index, file) in files.iter().enumerate().filter(|(_, file)| file.log) {
+            places.push((index as u16, blocks, file.pages()));
+            blocks += file.pages();
+            block_bytes = file.page_bytes();
         }
         Self { files: places, blocks, block_bytes, head: 1, written: 1, durable: 1, tail: 1 }
     }
@@ -46,6 +46,12 @@ impl Log {
 
     pub(crate) fn is_filling(&self) -> bool {
         self.head - self.tail > self.blocks / 2
+    }
+
+    /// The record that a generation of a block holds.
+    pub(crate) fn lsn_of(&self, id: PageId, generation: u32) -> u64 {
+        let first = self.files.iter().find(|(file, ..)| *file == id.file).map_or(0, |(_, first, _)| *first);
+        u64::from(generation.saturating_sub(1)) * self.blocks + first + u64::from(id.page) + 1
     }
 
     /// Where a record lies, and how many blocks of its file follow it, itself counted.
@@ -73,6 +79,9 @@ mod tests {
             tail: 1,
         };
         let places: Vec<_> = (1..=8).map(|lsn| log.place(lsn)).map(|(id, left)| (id.file, id.page, left)).collect();
+        for lsn in 1..=20 {
+            assert_eq!(log.lsn_of(log.place(lsn).0, (lsn as u32 - 1) / 6 + 1), lsn);
+        }
         assert_eq!(places, [(1, 0, 4), (1, 1, 3), (1, 2, 2), (1, 3, 1), (3, 0, 2), (3, 1, 1), (1, 0, 4), (1, 1, 3)]);
     }
 }

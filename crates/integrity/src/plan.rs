@@ -72,6 +72,11 @@ impl FilePlan {
     pub fn page_bytes(&self) -> u32 {
         if self.log { self.sector_bytes } else { PAGE_BYTES }
     }
+
+    /// Pages or blocks at first.
+    pub fn pages(&self) -> u64 {
+        self.size_bytes / u64::from(self.page_bytes())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

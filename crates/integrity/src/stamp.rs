@@ -105,14 +105,21 @@ impl Stamper {
     /// What each unit of a wrong page is. `expected` is the page as it should be; `fresh` says that it was never read right
     /// since the run began, so that what was there before may still show.
     pub(crate) fn examine(&self, page: &[u8], expected: &[u8], id: PageId, generation: u32, fresh: bool) -> Vec<Unit> {
+        let mut units = self.survey(page, id, generation, fresh);
+        let parts = page.chunks_exact(UNIT_BYTES).zip(expected.chunks_exact(UNIT_BYTES));
+        for (unit, _) in units.iter_mut().zip(parts).filter(|(_, (bytes, wanted))| bytes == wanted) {
+            *unit = Unit::Expected;
+        }
+        units
+    }
+
+    /// What each unit of a page is, when nobody knows what it should be: intact units of this page that are older than
+    /// `generation` are so, and name theirs.
+    pub(crate) fn survey(&self, page: &[u8], id: PageId, generation: u32, fresh: bool) -> Vec<Unit> {
         let other_run = self.other_run(page);
         page.chunks_exact(UNIT_BYTES)
-            .zip(expected.chunks_exact(UNIT_BYTES))
             .enumerate()
-            .map(|(unit, (bytes, wanted))| {
-                if bytes == wanted {
-                    return Unit::Expected;
-                }
+            .map(|(unit, bytes)| {
                 if bytes[UNIT_BYTES - HEAD_BYTES..].iter().all(|byte| *byte == NOT_READ) {
                     return Unit::NotRead;
                 }
@@ -142,7 +149,7 @@ impl Stamper {
     }
 
     /// The header of a page whose first unit is intact: its stamp, whatever page it belongs to.
-    pub(crate) fn header(&self, page: &[u8]) -> Option<(Origin, Stamp)> {
+    fn header(&self, page: &[u8]) -> Option<(Origin, Stamp)> {
         let origin = self.origin(page)?;
         (origin.unit == 0 && self.is_intact(&page[..UNIT_BYTES], origin, page.len())).then(|| {
             let stamp = Stamp {
@@ -153,6 +160,17 @@ impl Stamper {
             };
             (origin, stamp)
         })
+    }
+
+    /// The stamp of a page that is whole and in its place, whichever generation it is.
+    pub(crate) fn whole(&self, page: &[u8], id: PageId) -> Option<Stamp> {
+        let (origin, stamp) = self.header(page)?;
+        (origin.id == id && self.is_right(page, id, stamp.generation, stored_checksum(page))).then_some(stamp)
+    }
+
+    /// Whether a page says that another run wrote it.
+    pub(crate) fn is_another_runs(&self, page: &[u8]) -> bool {
+        self.other_run(page).is_some_and(|other| other.header(page).is_some())
     }
 
     /// Another run's stamper, if the first unit of the page says that another run wrote it.

@@ -44,6 +44,12 @@ mod _core {
         crate::verification::memory_bytes(plan_json)
     }
 
+    /// Holds a target against the journal of the run that wrote it.
+    #[pyfunction]
+    fn check_journal(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+        crate::verification::check_journal(py, plan_json)
+    }
+
     /// Why io_uring cannot be used here, or None when it can.
     #[pyfunction]
     fn uring_refusal() -> Option<String> {

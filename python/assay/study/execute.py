@@ -174,7 +174,12 @@ class Execution:
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports.append(part_report(part) | {"spent_s": spent})
                 waiting = [part_report(other) for other in self.parts[len(reports) :]]
-                self.folder.update(parts=reports + waiting, answers=self.answers, engine=self._engine())
+                self.folder.update(
+                    parts=reports + waiting,
+                    answers=self.answers,
+                    engine=self._engine(),
+                    target=self._target_facts(),
+                )
 
     def _runner(
         self,

@@ -27,7 +27,7 @@ from assay.study.integrity_phase import phase_figures
 from assay.study.integrity_plan import faulty_plan, narrowed, new_run_id, tick_s, verify_plan
 from assay.study.integrity_result import Result, findings_line, verified_line
 from assay.study.integrity_watch import Watch
-from assay.study.layout import Target
+from assay.study.layout import Target, discard_created
 from assay.study.ticks import entity_rows
 from assay.telemetry.recorder import Recorder
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
@@ -121,7 +121,11 @@ class IntegrityRunner:
         self._note_sharing(files)
         if not self.target.after_crash:
             make_files(self.target, files, self.plan)
-        run = _Run(self, files)
+        try:
+            run = _Run(self, files)
+        except AssayError:
+            discard_created(self.target.created)
+            raise
         try:
             run.follow()
         finally:
@@ -237,25 +241,42 @@ class _Run:
 
     def close(self) -> None:
         """Stop the core if it still runs, write what is left, tidy up, and say what was found."""
-        runner, hangs = self.runner, isinstance(self.trouble, NotAnswering)
+        try:
+            hangs = not self._ended()
+        finally:
+            self.runner.integrity = self.result.document()
+        self._write_end()
+        gone = isinstance(self.trouble, IoFailed)
+        if not hangs and not gone and not self.runner.target.after_crash:
+            tidy_files(self.runner.target, self.files, self.plan, keep=self.result.has_persistent)
+
+    def _ended(self) -> bool:
+        """Stop the core and take what it still has to say; False if it does not end."""
         self.core.stop()
-        if not hangs:
-            report = json.loads(self.core.finish(self.plan.timing.io_timeout_s))
-            hangs = report["state"] in ("running", "not-answering")
+        deadline = time.monotonic() + self.plan.timing.io_timeout_s
+        while not isinstance(self.trouble, NotAnswering):
+            report = json.loads(self.core.poll())
             self._take(report)
-        self.log.summarise(self.result.file_facts(), utc_ns=time.time_ns())
-        runner.integrity = self.result.document()
+            if report["state"] != "running":
+                return bool(report["state"] != "not-answering")
+            if time.monotonic() > deadline:
+                break
+            # The wait is here rather than in the compiled core, so that a second Ctrl-C is heard.
+            time.sleep(LOOK_S)
+        return False
+
+    def _write_end(self) -> None:
+        runner, now_ns = self.runner, time.time_ns()
+        assert runner.integrity is not None
         found = findings_line(runner.integrity)
-        outcome = found or verified_line(runner.integrity)
-        self.log.say("ERROR" if found else "INFORMATION", outcome, utc_ns=time.time_ns())
+        self.log.summarise(self.result.file_facts(), utc_ns=now_ns)
+        self.log.say("ERROR" if found else "INFORMATION", found or verified_line(runner.integrity), utc_ns=now_ns)
         self.log.flush()
         runner.recorder.sample()
         self._take_telemetry()
         self._write_rows()
         self.writer.close_segment(f"{runner.part}-end")
         runner.folder.update(integrity=runner.integrity)
-        if not hangs and not runner.target.after_crash and not isinstance(self.trouble, IoFailed):
-            tidy_files(runner.target, self.files, self.plan, keep=self.result.has_persistent)
 
     def _take(self, report: Mapping[str, Any]) -> None:
         """Everything new in a report: ticks, findings, finished phases, I/Os that take long."""
@@ -341,6 +362,9 @@ class _Run:
         runner.points.append(point)
         if point["ended_by"] == "time":
             runner.finished[point["key"]] = point
+        if phase["name"] == "prepare" and self.trouble is None:
+            # Every byte was written once, as laying out does.
+            runner.target.laid_out_bytes |= runner.target.sizes
         self.log.say("INFORMATION", f"phase {phase['name']} of cycle {phase['cycle']} ended", utc_ns=time.time_ns())
         self._save()
         runner.done(point)

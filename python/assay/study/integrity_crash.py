@@ -36,11 +36,6 @@ class CrashCheck:
     def stop(self) -> None:
         """Nothing: the check is over."""
 
-    def finish(self, timeout_s: float) -> str:
-        """What `poll` gives."""
-        del timeout_s
-        return self.poll()
-
     def point(self, phase: int) -> str:
         """Never asked for: a check has no phases."""
         raise IndexError(phase)

@@ -21,7 +21,10 @@ Record = Mapping[str, Any]
 
 
 class Taken(NamedTuple):
-    """A finding as docs/integrity.md has it and as the core reported it, whether its name is new, and if it is kept."""
+    """A finding as docs/integrity.md has it, and as the core reported it but with names of files in its history.
+
+    `is_news` is false for one that was told by this name before, `in_detail` for one that is only counted.
+    """
 
     finding: dict[str, Any]
     raw: Record
@@ -80,7 +83,8 @@ class Result:
             in_detail = number in self._details or len(self._details) < DETAILS_MOST
             if in_detail:
                 self._details[number] = finding
-            taken.append(Taken(finding, raw, is_news, in_detail))
+            history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]
+            taken.append(Taken(finding, {**raw, "history": history}, is_news, in_detail))
         return taken
 
     def document(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ fn prove_class(fault: Fault, probability: f64) {
     let mut rates = [0.0; 9];
     rates[fault as usize] = probability;
     let (injected, masked) = prove(|seed| simulated::options(seed, rates));
-    println!("{}: {injected} injected, {masked} masked in {} runs", fault.name(), seeds().len());
+    eprintln!("{}: {injected} injected, {masked} masked in {} runs", fault.name(), seeds().len());
     assert!(injected > 0, "{}: nothing was injected", fault.name());
 }
 
@@ -106,6 +106,6 @@ fn long_ios() {
 #[test]
 fn all_faults_at_once() {
     let (injected, masked) = prove(|seed| simulated::options(seed, [0.002; 9]));
-    println!("all: {injected} injected, {masked} masked in {} runs", seeds().len());
+    eprintln!("all: {injected} injected, {masked} masked in {} runs", seeds().len());
     assert!(injected > masked && masked > 0);
 }
