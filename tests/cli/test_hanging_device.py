@@ -116,3 +116,34 @@ def test_one_that_hangs_from_the_start_is_said_so(bench: Bench, hanging_file: Ha
     assert outcome.code == 3
     assert "Traceback" not in outcome.stderr
     assert bench.manifest()["status"] == "failed"
+
+
+@pytest.mark.parametrize("backend", ["io-uring", "threads"])
+def test_one_being_verified_ends_the_run_with_all_there_is(
+    bench: Bench, hanging_file: HangingFile, backend: str
+) -> None:
+    arguments = (
+        "verify",
+        hanging_file.path,
+        "--overwrite",
+        hanging_file.path,
+        "--duration",
+        "60s",
+        "--backend",
+        backend,
+    )
+    options = ("--long-io", "0.5s", "--io-timeout", "2s", "--no-report", "--json", "-o", bench.results)
+    with bench.started(*arguments, *options) as running:
+        running.wait_until(bench.point_lines)
+        hanging_file.hang()
+        running.wait_until(lambda: "OUTSTANDING" in running.stderr)
+        running.wait_until(lambda: "stopped answering" in running.stderr)
+        document = json.loads(running.stdout)
+        hanging_file.release()
+        outcome = running.end()
+
+    # An I/O outstanding for longer than --long-io is a finding, and findings weigh most.
+    assert outcome.code == 4
+    assert document["status"] == "failed"
+    assert document["integrity"]["findings"]["long_io"] > 0
+    assert not document["integrity"]["passed"]

@@ -33,10 +33,11 @@ pub enum UserKind {
     Log,
     FinalAudit,
     Investigation,
+    LogReader,
 }
 
 impl UserKind {
-    const ALL: [(Self, &str); 10] = [
+    const ALL: [(Self, &str); 11] = [
         (Self::Prepare, "prepare"),
         (Self::Random, "random"),
         (Self::Audit, "audit"),
@@ -47,6 +48,7 @@ impl UserKind {
         (Self::Log, "log"),
         (Self::FinalAudit, "final-audit"),
         (Self::Investigation, "investigation"),
+        (Self::LogReader, "log-reader"),
     ];
 
     pub fn name(self) -> &'static str {

@@ -4,7 +4,7 @@ use assay_load::Op;
 
 use crate::{core::User, stamp::PageId};
 
-const ENTRIES: usize = 8192;
+const ENTRIES: usize = 131_072;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
@@ -52,17 +52,23 @@ impl History {
         }
     }
 
-    /// The last `most` operations within `distance` pages of a page, the oldest first.
+    /// The last operations on a page and the last on its neighbours, `most` of each, the oldest first.
     pub(crate) fn near(&self, id: PageId, distance: u32, most: usize) -> Vec<Entry> {
+        let touches = |entry: &Entry, from: u32, to: u32| {
+            entry.id.file == id.file && entry.id.page <= to && entry.id.page + entry.pages > from
+        };
         let (from, to) = (id.page.saturating_sub(distance), id.page.saturating_add(distance));
-        let mut found: Vec<Entry> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.id.file == id.file && entry.id.page <= to && entry.id.page + entry.pages > from)
-            .copied()
-            .collect();
+        let of_page = self.last(most, |entry| touches(entry, id.page, id.page));
+        let near = self.last(most, |entry| touches(entry, from, to) && !touches(entry, id.page, id.page));
+        let mut found: Vec<Entry> = of_page.chain(near).copied().collect();
         found.sort_by_key(|entry| entry.at_ns);
-        found.split_off(found.len().saturating_sub(most))
+        found
+    }
+
+    fn last(&self, most: usize, wanted: impl Fn(&Entry) -> bool) -> impl Iterator<Item = &Entry> {
+        let kept = self.entries.len() as u64;
+        let newest_first = (0..kept).map(move |back| &self.entries[(self.next - 1 - back) as usize % ENTRIES]);
+        newest_first.filter(move |entry| wanted(entry)).take(most)
     }
 
     fn entry(&mut self, number: u64) -> Option<&mut Entry> {
@@ -89,13 +95,11 @@ mod tests {
         }
         history.ended(0, 0, 0);
         assert!(history.near(PageId { file: 0, page: 5 }, 2, 10).is_empty(), "forgotten");
-        let near = history.near(PageId { file: 0, page: 10_000 }, 2, 10);
-        assert_eq!(
-            near.iter().map(|entry| entry.id.page).collect::<Vec<_>>(),
-            [9997, 9998, 9999, 10_000, 10_001, 10_002]
-        );
+        let page = ENTRIES as u32 + 1000;
+        let near = history.near(PageId { file: 0, page }, 2, 10);
+        assert!(near.iter().map(|entry| entry.id.page).eq(page - 3..=page + 2));
         assert!(near.iter().all(|entry| entry.result == 8192));
-        assert_eq!(history.near(PageId { file: 0, page: 10_000 }, 2, 2).len(), 2);
-        assert!(history.near(PageId { file: 1, page: 10_000 }, 2, 2).is_empty());
+        assert_eq!(history.near(PageId { file: 0, page }, 2, 1).len(), 2, "one of the page, one nearby");
+        assert!(history.near(PageId { file: 1, page }, 2, 2).is_empty());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const HISTORY_DISTANCE_PAGES: u32 = 64;
-const HISTORY_MOST: usize = 50;
+const HISTORY_MOST: usize = 30;
 
 type Image = Box<[u8]>;
 
@@ -180,7 +180,15 @@ impl<'a> Investigation<'a> {
     async fn name(self, right: bool) {
         let id = self.id;
         let expected = self.kernel.with(|core| core.expected_image(id));
-        let stayed = if right { Vec::new() } else { that_stayed(&self.wrong) };
+        let mut stayed = if right { Vec::new() } else { that_stayed(&self.wrong) };
+        // What the first read showed may have been overwritten before the second. An older generation was there: no read
+        // that goes wrong makes one.
+        if let Some(first) = self.wrong.first().filter(|first| !right && !stayed.contains(first)) {
+            let units = self.kernel.with(|core| self.units(core, first, &expected));
+            if units.iter().all(|unit| matches!(unit, Unit::Expected | Unit::Older { .. })) {
+                stayed.insert(0, first.clone());
+            }
+        }
         let settled = stayed.last().unwrap_or(&expected);
         for image in self.wrong.iter().filter(|image| !stayed.contains(image)) {
             let named = self.kernel.with(|core| {
@@ -296,9 +304,16 @@ impl<'a> Investigation<'a> {
         self.kernel.with(|core| {
             let state = *state_mut(&mut core.files, self.id);
             let ranges = differing(image, compared);
-            let words = describe(&units, state.generation, |file| {
+            let corrupt =
+                units.iter().zip(image.chunks(UNIT_BYTES)).filter(|(unit, _)| matches!(unit, Unit::Corrupt { .. }));
+            let zeros =
+                corrupt.clone().count() > 0 && corrupt.clone().all(|(_, bytes)| bytes.iter().all(|byte| *byte == 0));
+            let mut words = describe(&units, state.generation, |file| {
                 core.files.get(usize::from(file)).map_or_else(|| format!("file {file}"), |file| file.plan.name.clone())
             });
+            if zeros {
+                words += ", all of them zeros";
+            }
             let count = self.rereads;
             let reread =
                 if persistent { format!("{count} further reads too") } else { "another read did not".to_owned() };

@@ -13,6 +13,10 @@ pub(crate) struct Log {
     pub written: u64,
     /// All records before it are on the storage.
     pub durable: u64,
+    /// The log reader has verified all records before it.
+    pub read: u64,
+    /// All pages that records before it are about have been written.
+    pub clean: u64,
     /// Records before it are needed no more; their blocks may be written again.
     pub tail: u64,
 }
@@ -27,7 +31,7 @@ impl Log {
             blocks += file.pages();
             block_bytes = file.page_bytes();
         }
-        Self { files: places, blocks, block_bytes, head: 1, written: 1, durable: 1, tail: 1 }
+        Self { files: places, blocks, block_bytes, head: 1, written: 1, durable: 1, read: 1, clean: 1, tail: 1 }
     }
 
     /// Blocks of one round.
@@ -44,8 +48,15 @@ impl Log {
         self.head + blocks - self.tail <= self.blocks
     }
 
+    /// Frees what nobody needs any more; records need to be read first only where that is `asked`.
+    pub(crate) fn free(&mut self, asked: bool) {
+        let read = if asked { self.read } else { self.durable };
+        self.tail = self.tail.max(self.clean.min(read));
+    }
+
+    /// Whether a checkpoint should free records.
     pub(crate) fn is_filling(&self) -> bool {
-        self.head - self.tail > self.blocks / 2
+        self.head - self.clean > self.blocks / 2
     }
 
     /// The record that a generation of a block holds.
@@ -76,6 +87,8 @@ mod tests {
             head: 1,
             written: 1,
             durable: 1,
+            read: 1,
+            clean: 1,
             tail: 1,
         };
         let places: Vec<_> = (1..=8).map(|lsn| log.place(lsn)).map(|(id, left)| (id.file, id.page, left)).collect();

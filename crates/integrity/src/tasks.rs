@@ -56,6 +56,11 @@ impl Schedule {
         tasks.into_iter().for_each(|task| self.wake(task));
     }
 
+    /// Whether no task can go on.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ready.is_empty()
+    }
+
     pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
         let task = self.ready.pop_front()?;
         self.queued[task] = false;

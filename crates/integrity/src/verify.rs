@@ -22,6 +22,8 @@ use crate::{
 
 /// Investigations that go on at the same time.
 const INVESTIGATORS: u32 = 8;
+/// Steps of tasks between two looks at the queue.
+const STEPS_MOST: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
 const LOOKS_PER_LONG_IO: u64 = 8;
 
@@ -140,8 +142,11 @@ impl Verifier {
         let core = Core::new(plan, queue, observer)?;
         let kernel = Kernel(Rc::new(RefCell::new(core)));
         let mut tasks = Tasks::default();
-        let mut services: Vec<Task> =
-            vec![Box::pin(users::log_writer(kernel.clone())), Box::pin(users::checkpoint_writer(kernel.clone()))];
+        let mut services: Vec<Task> = vec![
+            Box::pin(users::log_writer(kernel.clone())),
+            Box::pin(users::log_reader(kernel.clone())),
+            Box::pin(users::checkpoint_writer(kernel.clone())),
+        ];
         services.extend((0..INVESTIGATORS).map(|number| Box::pin(investigator(kernel.clone(), number)) as Task));
         for service in services {
             let id = tasks.add(service);
@@ -172,7 +177,8 @@ impl Verifier {
                     return Err(failure);
                 }
                 let until_ns = core.schedule.next_ns().unwrap_or(u64::MAX).min(next_tick_ns);
-                let waited = core.queue.wait(1, until_ns, &mut completions);
+                let idle = usize::from(core.schedule.is_idle());
+                let waited = core.queue.wait(idle, until_ns, &mut completions);
                 waited.map_err(|error| Failure::Queue(error.to_string()))?;
                 core.now_ns = core.queue.now_ns();
                 completions.drain(..).for_each(|completion| core.complete(completion));
@@ -186,9 +192,10 @@ impl Verifier {
         }
     }
 
-    /// Lets every task go on that can; tells whether the script has ended.
+    /// Lets every task go on that can, unless they keep waking each other: the clock and the storage must go on, too.
+    /// Tells whether the script has ended.
     fn let_tasks_run(&mut self) -> bool {
-        loop {
+        for _ in 0..STEPS_MOST {
             let Some(task) = self.kernel.with(|core| core.schedule.next_ready()) else { return false };
             let ended = self.tasks.run(task);
             for spawned in self.kernel.with(|core| std::mem::take(&mut core.spawned)) {
@@ -199,6 +206,7 @@ impl Verifier {
                 return true;
             }
         }
+        false
     }
 
     fn tick(&mut self) -> Result<(), Failure> {

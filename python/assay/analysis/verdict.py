@@ -31,6 +31,9 @@ def integrity_line(integrity: Mapping[str, Any]) -> Line:
     verified = f"{integrity['pages_verified']:,} pages verified, {integrity['pages_written']:,} written"
     if found:
         met, meaning = False, f"FAILED: {', '.join(f'{name} {count}' for name, count in found.items())}; {verified}"
+    elif integrity["passed"] and integrity.get("journal"):
+        acknowledged = f"{integrity['journal']['acknowledged']:,} acknowledged writes"
+        met, meaning = True, f"everything promised by {acknowledged} is there or newer, and nothing is torn; {verified}"
     elif integrity["passed"]:
         met, meaning = True, f"every page was read and right at the end; {verified}"
     else:

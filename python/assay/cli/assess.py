@@ -16,6 +16,7 @@ from assay.study.plan import fit_bursts, load_plan, read_preset
 from assay.study.request import ONLY_VERIFY, Request
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
+from assay.workloads.integrity import IntegrityTiming, load_integrity_plan, read_integrity_preset
 
 EXAMPLES = """
 Examples:
@@ -27,7 +28,7 @@ Examples:
 `assay assess /data --only oltp,log`
 """
 
-PART_SHARES = {"cache-span": 0.06, "oltp": 0.46, "dss": 0.14, "log": 0.14, "database": 0.20}
+PART_SHARES = {"cache-span": 0.06, "oltp": 0.42, "dss": 0.13, "log": 0.13, "database": 0.18, "integrity": 0.08}
 """How the budget is divided; later parts join this table."""
 
 BUDGET_DEFAULT_S = 30 * 60
@@ -40,6 +41,11 @@ REDUCED: dict[str, dict[str, Any]] = {
     "dss": {"block_bytes": ["256K"]},
     "log": {"block_bytes": ["512", "8K", "60K"]},
 }
+INTEGRITY = "integrity"
+INTEGRITY_MOST_BYTES, INTEGRITY_REDUCED_BYTES = 2 << 30, 256 << 20
+"""Bytes of each volume that the integrity part writes and reads at most, of a full and of a reduced examination."""
+INTEGRITY_STRESS_SHARE = 0.7
+"""Share of the part's time for stress; the rest is for preparing and the audit."""
 POINTS_PER_SEARCH = 13
 """Points a search takes as a rule: doublings, halvings, repeats."""
 
@@ -54,7 +60,8 @@ def assess(
         str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=opt.TIME)
     ] = None,
     only: Annotated[
-        str | None, typer.Option(help="Only these parts: cache-span,oltp,dss,log,database.", rich_help_panel=opt.TIME)
+        str | None,
+        typer.Option(help="Only these parts: cache-span,oltp,dss,log,database,integrity.", rich_help_panel=opt.TIME),
     ] = None,
     skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=opt.TIME)] = None,
     limit: Annotated[
@@ -75,7 +82,7 @@ def assess(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Examine the storage under a folder: transactions, scans, log and a whole database mix, and write the report."""
+    """Examine the storage under a folder: transactions, scans, log, a database mix, integrity; and write the report."""
     del debug
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     if resume_run is not None:
@@ -164,6 +171,8 @@ def _plan_part(
     from assay.analysis.cache_span import PART
     from assay.study.cache_span import cache_span_plan
 
+    if name == INTEGRITY:
+        return _plan_integrity(seconds, full, timeout_s, direct, other)
     if name == PART:
         # The spans depend on the size of the file, which is chosen later; see `assay.cli.running.start`.
         return Part(name=name, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=seconds)
@@ -186,6 +195,19 @@ def _plan_part(
         data["search"] = {**data.get("search", {}), "resolution_share": 0.12}
     plan = load_plan(data, source=f"part {name}")
     return Part(name=name, title=plan.title, plan=plan, planned_s=seconds)
+
+
+def _plan_integrity(seconds: float, full: bool, timeout_s: float | None, direct: bool, other: dict[str, Any]) -> Part:
+    """A short run of all users but the one that changes sizes: the files are the other parts' too."""
+    preset = read_integrity_preset("default").model_dump(mode="json", exclude_unset=True)
+    timing: dict[str, Any] = {"stress_s": max(seconds * INTEGRITY_STRESS_SHARE, 1.0)}
+    if timeout_s is not None:
+        timing |= {"io_timeout_s": timeout_s, "long_io_s": min(IntegrityTiming().long_io_s, timeout_s)}
+    size = {"most_bytes": INTEGRITY_MOST_BYTES if full else INTEGRITY_REDUCED_BYTES, "shrinkable": False}
+    plan = load_integrity_plan(
+        preset | other | size | {"timing": timing, "no_buffering": direct}, source=f"part {INTEGRITY}"
+    )
+    return Part(name=INTEGRITY, title=plan.title, plan=plan, planned_s=seconds)
 
 
 def _timing(data: dict[str, Any], seconds: float, full: bool) -> dict[str, Any]:

@@ -231,6 +231,9 @@ def apply_options(
         A value is not accepted; the message names the option.
     """
     data = base.model_dump(mode="json", exclude_unset=True) | other
+    if timing.get("io_timeout_s") and "long_io_s" not in timing:
+        # What ends the run cannot come before what is only reported.
+        timing = {**timing, "long_io_s": min(base.timing.long_io_s, timing["io_timeout_s"])}
     data["timing"] = {**data.get("timing", {}), **timing}
     for kind, count in users.items():
         key = kind.replace("-", "_")

@@ -118,7 +118,7 @@ class IntegrityRunner:
             return []
         files = place_files(self.target, self.plan)
         self.notices += narrowed(self.plan, files)
-        self._note_sharing(files)
+        self._note_parts(files)
         if not self.target.after_crash:
             make_files(self.target, files, self.plan)
         try:
@@ -146,10 +146,15 @@ class IntegrityRunner:
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
-    def _note_sharing(self, files: Sequence[Placed]) -> None:
+    def _note_parts(self, files: Sequence[Placed]) -> None:
         for log in files:
             if log.log and log.name != log.volume:
                 self.notices.append(f"the log takes the first {format_bytes(log.size_bytes)} of {log.volume}")
+        most_bytes = self.plan.most_bytes
+        for volume in self.target.volumes:
+            if most_bytes is not None and volume.size_bytes > most_bytes:
+                whole = format_bytes(volume.size_bytes)
+                self.notices.append(f"integrity: the first {format_bytes(most_bytes)} of {volume.name} ({whole}) only")
 
 
 class _Run:

@@ -92,7 +92,11 @@ def place_files(target: Target, plan: IntegrityPlan) -> list[Placed]:
     UsageError
         There is no data volume, or a file would be too small or too large.
     """
-    volumes = target.volumes
+    most_bytes = plan.most_bytes
+    volumes = [
+        replace(volume, size_bytes=min(volume.size_bytes, most_bytes)) if most_bytes else volume
+        for volume in target.volumes
+    ]
     data = [volume for volume in volumes if volume.roles != ("log",)]
     if not data:
         raise UsageError("no data volume: give a file, a folder or a device, or --volume data=PATH,log=PATH")
@@ -169,7 +173,11 @@ def _with_growth(placed: Sequence[Placed], target: Target, plan: IntegrityPlan) 
     growing = [
         file
         for file in placed
-        if plan.shrink.users and not file.log and _may_change(examined[file.volume], plan, asked.get(path_of(file)))
+        if plan.shrink.users
+        # A journal's pages must have their places whatever a crash leaves of a file.
+        and target.journal is None
+        and not file.log
+        and _may_change(examined[file.volume], plan, asked.get(path_of(file)))
     ]
     on_device = Counter(examined[file.volume].device_id for file in growing)
     rooms = {

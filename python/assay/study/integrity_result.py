@@ -119,6 +119,7 @@ class Result:
             "details_left_out": len(self._kinds) - len(self._details),
             "evidence": FOLDER_NAME,
             "error_log": LOG_NAME,
+            **({"journal": report["journal"]} if "journal" in report else {}),
         }
 
     def file_facts(self) -> list[dict[str, Any]]:
@@ -147,7 +148,7 @@ class Result:
         return {
             "file": self._name(raw["file"]),
             **{key: raw[key] for key in ("page", "generation")},
-            "written_utc_ns": self._started_ns + raw["written_ns"],
+            "written_utc_ns": None if raw["written_ns"] is None else self._started_ns + raw["written_ns"],
             **{key: raw[key] for key in ("writer", "lsn", "checksum")},
         }
 

@@ -20,7 +20,6 @@ from assay.targets.spec import VolumeSpec, named, parse_file, parse_targets
 from assay.units import parse_bytes
 from assay.workloads.integrity import IntegrityPlan
 
-
 ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
 
 

@@ -207,6 +207,8 @@ class IntegrityPlan(Strict):
     """Files by name, from a sqliosim.cfg; empty: the target's volumes."""
     size: str | None = None
     """Size of each new file of the target, as `--size` takes it."""
+    most_bytes: Bytes | None = None
+    """Use no more of each volume than this, from its beginning; None: all of it."""
     shrinkable: bool = True
     """Whether new files of the target grow and shrink."""
     sparse: bool = False

@@ -5,6 +5,8 @@ use crate::{core::User, kernel::Kernel, stamp::PageId};
 
 /// Log of a bulk load: allocations only (minimal logging).
 const LOG_BYTES: u32 = 64;
+/// Pages that were written just now are left alone; others may be found so much later.
+const TRY_AGAIN_NS: u64 = 1_000_000;
 /// Pages of one gathered write at most: 256 KiB, as SQL Server's.
 pub(super) const GATHER_PAGES: u32 = 32;
 
@@ -26,6 +28,8 @@ pub(super) async fn bulk_update(kernel: Kernel, user: User) {
                 kernel.write(id, count, lsn, user).await;
             }
             kernel.settle().await;
+        } else {
+            kernel.rest(TRY_AGAIN_NS).await;
         }
         pace.cycle(&kernel).await;
     }

@@ -16,6 +16,8 @@ use crate::{
 const USER: User = User { kind: UserKind::Checkpoint, number: 0 };
 /// A checkpoint comes at least this often while pages change.
 const INTERVAL_NS: u64 = 10_000_000_000;
+/// Time between two checkpoints, at least.
+const GAP_NS: u64 = 1_000_000;
 /// Runs of pages that a checkpoint writes at the same time.
 const WRITERS: u32 = 32;
 
@@ -24,6 +26,8 @@ pub(crate) async fn checkpoint_writer(kernel: Kernel) {
     kernel.spawn(timer(kernel.clone()));
     while kernel.wanted(Event::CheckpointWanted, |core| core.checkpoint_wanted).await {
         checkpoint(&kernel).await;
+        // Whoever wants the next one may be waiting for I/O that is still to be issued.
+        kernel.pause(GAP_NS).await;
     }
 }
 
@@ -59,7 +63,8 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
         flush(kernel, file, USER).await;
     }
     kernel.with(|core| {
-        core.log.tail = core.log.tail.max(begin.min(core.log.durable));
+        core.log.clean = core.log.clean.max(begin.min(core.log.durable));
+        core.log.free(core.plan.look_first);
         core.checkpoints += 1;
         core.bursting = core.plan.bursts && core.phase != Phase::Stress;
         core.wake(Event::LogSpace);

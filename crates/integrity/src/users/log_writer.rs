@@ -30,9 +30,16 @@ pub(crate) async fn log_writer(kernel: Kernel) {
 
 /// Fills the log with one round of records, so that every block of it has been written.
 pub(crate) async fn write_log_round(kernel: &Kernel) {
-    kernel.with(|core| core.log.tail = core.log.head);
-    let (first, blocks) = kernel.with(|core| (core.log.head, core.log.blocks()));
-    kernel.with(|core| core.log.head += blocks);
+    let (first, blocks) = kernel.with(|core| {
+        let log = &mut core.log;
+        (log.read, log.clean, log.tail) = (log.head, log.head, log.head);
+        let first = log.head;
+        log.head += log.blocks();
+        (first, log.blocks())
+    });
     kernel.durable(first + blocks - 1).await;
-    kernel.with(|core| core.log.tail = core.log.head);
+    kernel.with(|core| {
+        let log = &mut core.log;
+        (log.read, log.clean, log.tail) = (log.head, log.head, log.head);
+    });
 }

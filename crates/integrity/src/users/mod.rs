@@ -3,6 +3,7 @@
 mod audit;
 mod bulk_update;
 mod checkpoint;
+mod log_reader;
 mod log_writer;
 mod random;
 mod read_ahead;
@@ -13,6 +14,7 @@ use std::future::Future;
 use rand::{RngExt, rngs::SmallRng};
 
 pub(crate) use checkpoint::{checkpoint, checkpoint_writer};
+pub(crate) use log_reader::log_reader;
 pub(crate) use log_writer::{log_writer, write_log_round};
 
 use crate::{

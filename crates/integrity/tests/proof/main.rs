@@ -1,5 +1,6 @@
 //! Proof of the prover: every fault that a faulty device lets be seen is found and rightly named, and a clean device
-//! raises no alarm. A seed that fails is printed; `ASSAY_SEED=n` runs it alone.
+//! raises no alarm. A seed that fails is printed; `ASSAY_SEED=n` runs it alone,
+//! `ASSAY_SEEDS=n` runs so many.
 
 mod simulated;
 
@@ -11,7 +12,8 @@ const SEEDS: u64 = 1000;
 
 fn seeds() -> Vec<u64> {
     let given = std::env::var("ASSAY_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.map_or_else(|| (1..=SEEDS).collect(), |seed| vec![seed])
+    let runs = std::env::var("ASSAY_SEEDS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(SEEDS);
+    given.map_or_else(|| (1..=runs).collect(), |seed| vec![seed])
 }
 
 /// Runs all seeds and compares what was found with what was to be seen, name by name; returns injected and masked faults.
