@@ -10,6 +10,7 @@ whole process, user and system, over bytes written plus bytes verified.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -155,7 +156,8 @@ def child(file: str, log: str, size_bytes: int, block_bytes: int) -> None:
     while report["state"] == "running":
         time.sleep(0.02)
         report = json.loads(run.poll())
-    assert report["state"] == "ended" and report["audited"], report
+    assert report["state"] == "ended", report
+    assert report["audited"], report
     seconds = {phase["name"]: (phase["to_ns"] - phase["from_ns"]) / 1e9 for phase in report["phases"]}
     rates = [size_bytes / seconds["prepare"], size_bytes / seconds["audit"]]
     print(json.dumps({"phases": rates, "start_cpu_ns": start}))
@@ -170,7 +172,7 @@ def spread(values: list[float]) -> str:
 def row(name: str, ours: list[float], theirs: list[float], scale: float, aim: str) -> str:
     """Medians, ratio and spreads of one quantity."""
     ratios = [our / their for our, their in zip(ours, theirs, strict=True)]
-    own = [later / earlier for earlier, later in zip(theirs, theirs[1:], strict=False)] or [1.0]
+    own = [later / earlier for earlier, later in itertools.pairwise(theirs)] or [1.0]
     return (
         f"| {name} | {statistics.median(ours) * scale:.4g} | {statistics.median(theirs) * scale:.4g}"
         f" | {statistics.median(ratios):.2f} | {spread(ratios)} | {spread(own)} | {aim} |"
@@ -229,7 +231,7 @@ def main() -> None:
     head = [
         f"# Verified throughput against {fio} `verify=crc32c`",
         "",
-        f"{options.size >> 20} MiB written and verified, queue depth {QUEUE_DEPTH}, O_DIRECT, one fsync after the writes;"
+        f"{options.size >> 20} MiB written and verified, queue depth {QUEUE_DEPTH}, O_DIRECT, one fsync after writing;"
         f" {options.pairs} interleaved pairs; Linux {platform.release()}, {os.cpu_count()} CPUs.",
         "",
         "| what | Assay | fio | ratio | ratio 10-90 % | fio to itself | aim |",

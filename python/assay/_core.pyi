@@ -4,12 +4,13 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "CrashCheck",
     "Histogram",
     "Session",
     "Verification",
     "allocate",
     "build_info",
-    "check_journal",
+    "examine_journal",
     "uring_refusal",
     "verify_memory",
 ]
@@ -83,14 +84,30 @@ class Verification:
     def engine(self) -> str:
         """Backend and features in force."""
 
+@final
+class CrashCheck:
+    """A target being held against the journal of the run that wrote it."""
+
+    def __new__(cls, plan_json: str) -> CrashCheck: ...
+    def poll(self) -> str:
+        """How the check stands, in the form of `Verification.poll`; what was found comes once, with the end."""
+    def stop(self) -> None:
+        """End early."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait, and report as `poll` does."""
+    def point(self, phase: int) -> str:
+        """Figures of a finished phase; a check has none."""
+    def engine(self) -> str:
+        """No engine is measured."""
+
 def allocate(path: str | PathLike[str], size_bytes: int) -> None:
     """Give a file its size and reserve the space."""
 
 def build_info() -> dict[str, str]:
     """How the module was built."""
 
-def check_journal(plan_json: str) -> str:
-    """Whether what a journal says was acknowledged is on the volumes, in the form of `Verification.poll`."""
+def examine_journal(plan_json: str) -> None:
+    """Refuse a crash journal that cannot be read or is of another target."""
 
 def verify_memory(plan_json: str) -> int:
     """Bytes the expected state and the buffers of a plan need."""

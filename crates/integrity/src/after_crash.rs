@@ -1,6 +1,11 @@
 //! After a crash: is everything there that the journal says was acknowledged?
 
-use std::{io, os::unix::fs::FileExt, path::Path};
+use std::{
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use assay_device::{DeviceError, VolumeFile};
 use assay_load::{Op, Sync};
@@ -42,24 +47,48 @@ pub struct CrashCheck {
     pub cut_off: bool,
 }
 
-/// Holds a target against the journal of the run that wrote it. Nothing is written.
+/// How far a check is, and whether it goes on.
+#[derive(Debug, Default)]
+pub struct CrashProgress {
+    pub done_bytes: AtomicU64,
+    pub all_bytes: AtomicU64,
+    pub stop: AtomicBool,
+}
+
+/// Looks whether a journal can be read and is of this target, without reading all of that.
 ///
 /// # Errors
 /// The journal is none, damaged, or of another target; the files cannot be opened.
-pub fn check_after_crash(run: &RunPlan) -> Result<CrashCheck, RunError> {
+pub fn examine_journal(run: &RunPlan) -> Result<(), RunError> {
+    open_both(run).map(|_| ())
+}
+
+/// What a check starts with.
+type Opened = (ReadJournal, Promises, Vec<Reader>);
+
+fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
     let path = run.journal.as_deref().unwrap_or_else(|| Path::new(""));
     let journal = ReadJournal::open(path)?;
     compare_files(path, &journal.plan, &run.plan)?;
     let promises = Promises::of(path, &journal)?;
-    let mut files = Vec::new();
-    for file in &run.plan.files {
-        files.push(Reader::open(file)?);
-    }
+    let readers = run.plan.files.iter().map(Reader::open);
+    let mut files = readers.collect::<Result<Vec<Reader>, DeviceError>>()?;
+    refuse_other_runs(path, &Stamper::new(journal.plan.run_id), &journal.plan, &promises, &mut files)?;
+    Ok((journal, promises, files))
+}
+
+/// Holds a target against the journal of the run that wrote it. Nothing is written.
+///
+/// # Errors
+/// As [`examine_journal`].
+pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<CrashCheck, RunError> {
+    let (journal, promises, mut files) = open_both(run)?;
+    let all_bytes: u64 = journal.plan.files.iter().map(|file| file.size_bytes).sum();
+    progress.all_bytes.store(all_bytes, Ordering::Relaxed);
     let stamper = Stamper::new(journal.plan.run_id);
-    refuse_other_runs(path, &stamper, &journal.plan, &promises, &mut files)?;
     let log = Log::new(&journal.plan.files);
-    let mut check =
-        Check { stamper, plan: &journal.plan, promises: &promises, findings: Vec::new(), pages: 0, bytes: 0 };
+    let (plan, promised) = (&journal.plan, &promises);
+    let mut check = Check { stamper, plan, promises: promised, progress, findings: Vec::new(), pages: 0, bytes: 0 };
     // The log is read first: what it holds says which pages may be on the storage.
     let mut records = vec![0; log.blocks() as usize];
     for (index, reader) in of_kind(&journal.plan, &mut files, true) {
@@ -91,7 +120,7 @@ pub fn check_after_crash(run: &RunPlan) -> Result<CrashCheck, RunError> {
             })
         })?;
     }
-    let complete = check.findings.len() < FINDINGS_MOST;
+    let complete = check.findings.len() < FINDINGS_MOST && !progress.stop.load(Ordering::Relaxed);
     Ok(CrashCheck {
         acknowledged: promises.acknowledged,
         promised: promises.of_file.iter().flatten().filter(|generation| **generation > 0).count() as u64,
@@ -253,6 +282,7 @@ struct Check<'a> {
     stamper: Stamper,
     plan: &'a VerifyPlan,
     promises: &'a Promises,
+    progress: &'a CrashProgress,
     findings: Vec<Finding>,
     pages: u64,
     bytes: u64,
@@ -270,7 +300,8 @@ impl Check<'_> {
         let promised = &self.promises.of_file[usize::from(file)];
         let page_bytes = self.plan.files[usize::from(file)].page_bytes() as usize;
         let mut page = 0;
-        while page < promised.len() && self.findings.len() < FINDINGS_MOST {
+        let stop = &self.progress.stop;
+        while page < promised.len() && self.findings.len() < FINDINGS_MOST && !stop.load(Ordering::Relaxed) {
             let chunk = CHUNK_BYTES.min((promised.len() - page) * page_bytes);
             let read = reader.read(page as u64, page_bytes, chunk).map(<[u8]>::to_vec);
             // A chunk that cannot be read is read page by page, to find the pages that cannot.
@@ -297,6 +328,7 @@ impl Check<'_> {
                 }
             }
             page += step;
+            self.progress.done_bytes.fetch_add((step * page_bytes) as u64, Ordering::Relaxed);
         }
         Ok(())
     }

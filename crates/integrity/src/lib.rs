@@ -28,7 +28,7 @@ mod users;
 mod verify;
 mod view;
 
-pub use after_crash::{CrashCheck, check_after_crash};
+pub use after_crash::{CrashCheck, CrashProgress, check_after_crash, examine_journal};
 pub use core::{Counts, InFlight, Purpose, User, UserKind};
 pub use expected::expected_state_bytes;
 pub use fault::{Fault, FaultCounts};

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, thread, time::Duration};
 
 use assay_integrity::{
-    CrashCheck, Fault, FaultyOptions, FilePlan, PAGE_BYTES, Run, RunPlan, VerifyPlan, check_after_crash,
+    CrashCheck, CrashProgress, Fault, FaultyOptions, FilePlan, PAGE_BYTES, Run, RunPlan, VerifyPlan, check_after_crash,
 };
 
 const SEEDS: u64 = 60;
@@ -75,7 +75,7 @@ fn crash(name: &str, seed: u64, write_through: bool, options: FaultyOptions) -> 
     }
     drop(running);
     run.faulty = None;
-    (check_after_crash(&run).unwrap(), folder)
+    (check_after_crash(&run, &CrashProgress::default()).unwrap(), folder)
 }
 
 fn options(seed: u64, atomic_unit_bytes: u32) -> FaultyOptions {
@@ -138,7 +138,7 @@ fn a_page_that_is_overwritten_after_the_run_is_missed() {
         faulty: None,
         journal: Some(folder.0.join("journal")),
     };
-    let check = check_after_crash(&run).unwrap();
+    let check = check_after_crash(&run, &CrashProgress::default()).unwrap();
     let found: Vec<_> = check.findings.iter().map(|finding| (finding.at.page, finding.kind)).collect();
     assert_eq!(found, [(5, Fault::Lost), (9, Fault::Corrupt), (21, Fault::MisdirectedWrite)]);
 }

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod crash;
 mod errors;
 mod histogram;
 mod session;
@@ -18,7 +19,7 @@ mod _core {
 
     use crate::errors::to_python;
     #[pymodule_export]
-    use crate::{histogram::Histogram, session::Session, verification::Verification};
+    use crate::{crash::CrashCheck, histogram::Histogram, session::Session, verification::Verification};
 
     /// How the module was built.
     #[pyfunction]
@@ -44,10 +45,12 @@ mod _core {
         crate::verification::memory_bytes(plan_json)
     }
 
-    /// Holds a target against the journal of the run that wrote it.
+    /// Refuses a crash journal that cannot be read or is of another target.
     #[pyfunction]
-    fn check_journal(py: Python<'_>, plan_json: &str) -> PyResult<String> {
-        crate::verification::check_journal(py, plan_json)
+    fn examine_journal(py: Python<'_>, plan_json: &str) -> PyResult<()> {
+        let run: assay_integrity::RunPlan = crate::verification::parse(plan_json)?;
+        let examined = py.detach(|| assay_integrity::examine_journal(&run));
+        examined.map_err(|error| crate::verification::of_run_error(&error))
     }
 
     /// Why io_uring cannot be used here, or None when it can.

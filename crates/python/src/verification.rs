@@ -90,45 +90,15 @@ pub(crate) fn memory_bytes(plan_json: &str) -> PyResult<u64> {
     Ok(assay_integrity::expected_state_bytes(&plan.files) + buffers)
 }
 
-/// Holds a target against a crash journal; the report has the form that `Verification.poll` gives.
-pub(crate) fn check_journal(py: Python<'_>, plan_json: &str) -> PyResult<String> {
-    let run: RunPlan = parse(plan_json)?;
-    let check = py.detach(|| assay_integrity::check_after_crash(&run)).map_err(|error| match error {
-        RunError::Journal(error) => raise("UsageError", format!("--after-crash {error}")),
-        other => of_run_error(&other),
-    })?;
-    let unknown = |mut finding: Value| {
-        // The journal knows which generation was acknowledged, and nothing else about that write.
-        for key in ["written_ns", "writer", "lsn", "checksum"] {
-            finding["expected"][key] = Value::Null;
-        }
-        finding
-    };
-    let findings = check.findings.iter().map(|finding| unknown(finding_json(finding, &run.plan)));
-    let document = json!({
-        "state": "ended", "detail": null, "error": null, "stopped_on_error": false,
-        "audited": check.complete && check.findings.is_empty(), "phase": "audit", "cycle": 1, "done_share": 1.0,
-        "phase_elapsed_ns": 0, "now_ns": 0, "outstanding": 0, "long_outstanding": [], "ticks": [], "phases": [],
-        "files": [], "injected": null, "observable": null, "masked": null,
-        "findings": findings.collect::<Vec<_>>(),
-        "counts": {"pages_verified": check.pages_read, "bytes_verified": check.bytes_read, "pages_written": 0,
-                   "bytes_written": 0, "resizes": 0},
-        "journal": {"acknowledged": check.acknowledged, "promised_pages": check.promised,
-                    "log_promised": check.log_promised, "log_end": check.log_end, "complete": check.complete,
-                    "ended": check.ended, "cut_off": check.cut_off},
-    });
-    Ok(document.to_string())
-}
-
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
     serde_json::from_str(json).map_err(|error| raise("UsageError", format!("verify plan: {error}")))
 }
 
-fn of_run_error(error: &RunError) -> PyErr {
+pub(crate) fn of_run_error(error: &RunError) -> PyErr {
     match error {
         RunError::Device(error) => to_python(error),
         RunError::Failure(failure) => raise(class_of(failure), failure.to_string()),
-        RunError::Journal(_) => raise("UsageError", format!("--crash-journal {error}")),
+        RunError::Journal(_) => raise("UsageError", format!("journal {error}")),
     }
 }
 

@@ -21,10 +21,9 @@ from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
 from assay.results.evidence import headline, write_evidence
 from assay.results.run_folder import RunFolder
 from assay.results.sqliosim_log import SqliosimLog
-from assay.study.integrity_crash import CrashCheck
 from assay.study.integrity_files import Placed, make_files, place_files, tidy_files
 from assay.study.integrity_phase import phase_figures
-from assay.study.integrity_plan import faulty_plan, narrowed, new_run_id, tick_s, verify_plan
+from assay.study.integrity_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.study.integrity_result import Result, findings_line, verified_line
 from assay.study.integrity_watch import Watch
 from assay.study.layout import Target, discard_created
@@ -163,15 +162,8 @@ class _Run:
     def __init__(self, runner: IntegrityRunner, files: Sequence[Placed]) -> None:
         self.runner, self.files, self.plan = runner, files, runner.plan
         run_id = new_run_id()
-        journal = runner.target.journal
-        asked = {
-            "plan": verify_plan(self.plan, files, run_id=run_id),
-            "backend": self.plan.backend,
-            "faulty": faulty_plan(runner.target),
-            "journal": None if journal is None else str(journal),
-        }
-        start = CrashCheck if runner.target.after_crash else _core.Verification
-        self.core = start(json.dumps(asked))
+        start = _core.CrashCheck if runner.target.after_crash else _core.Verification
+        self.core = start(run_plan(self.plan, runner.target, files, run_id=run_id))
         self.engine = json.loads(self.core.engine())
         self.interval_s = tick_s(self.plan)
         self.started_ns = time.time_ns()

@@ -80,6 +80,17 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
     }
 
 
+def run_plan(plan: IntegrityPlan, target: Target, files: Sequence[Placed], *, run_id: int) -> str:
+    """A whole run as the compiled core takes it (`crates/integrity/src/run.rs`), JSON."""
+    asked = {
+        "plan": verify_plan(plan, files, run_id=run_id),
+        "backend": plan.backend,
+        "faulty": faulty_plan(target),
+        "journal": None if target.journal is None else str(target.journal),
+    }
+    return json.dumps(asked)
+
+
 def _users(plan: IntegrityPlan, files: Sequence[Placed]) -> dict[str, Any]:
     cpus = len(os.sched_getaffinity(0))
     pages = most_pages(files)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from assay import _core
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.errors import RefusedTarget, UsageError
 from assay.study.execute import Part
 from assay.study.integrity_files import files_by_path, place_files
-from assay.study.integrity_plan import check_memory
+from assay.study.integrity_plan import check_memory, run_plan
 from assay.study.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.study.plan import Plan
 from assay.study.session import Volume, check_workload
@@ -82,7 +83,10 @@ class Request:
         self._choose_journal(target)
         for part in parts:
             if isinstance(part.plan, IntegrityPlan):
-                check_memory(part.plan, place_files(target, part.plan))
+                files = place_files(target, part.plan)
+                check_memory(part.plan, files)
+                if target.after_crash:
+                    _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
             # The spans of the cache-span part are chosen by the size of the target, later.
             elif part.name != CACHE_SPAN:
                 check_plan(part.plan, target.volumes)

@@ -1,0 +1,124 @@
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use assay_integrity::{CrashCheck as Checked, CrashProgress, RunError, RunPlan, check_after_crash};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    errors::raise,
+    verification::{finding_json, of_run_error, parse},
+};
+
+type End = Result<Checked, RunError>;
+
+/// A target being held against the journal of the run that wrote it. Its reports have the form of those of a
+/// `Verification`.
+#[pyclass(module = "assay._core", frozen)]
+pub(crate) struct CrashCheck {
+    run: RunPlan,
+    progress: Arc<CrashProgress>,
+    /// The end, once it has come.
+    end: Mutex<(mpsc::Receiver<End>, Option<End>)>,
+    /// Findings are reported once.
+    reported: AtomicU64,
+}
+
+#[pymethods]
+impl CrashCheck {
+    /// Starts reading.
+    #[new]
+    fn new(plan_json: &str) -> PyResult<Self> {
+        let run: RunPlan = parse(plan_json)?;
+        let progress = Arc::new(CrashProgress::default());
+        let (sender, ended) = mpsc::channel();
+        let (of_thread, of_progress) = (run.clone(), Arc::clone(&progress));
+        thread::Builder::new()
+            .name("assay-crash".into())
+            .spawn(move || sender.send(check_after_crash(&of_thread, &of_progress)))
+            .map_err(|error| raise("IoFailed", format!("starting the check: {error}")))?;
+        Ok(Self { run, progress, end: Mutex::new((ended, None)), reported: AtomicU64::new(0) })
+    }
+
+    /// How the check stands; what it found comes once, with its end.
+    fn poll(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.report(Duration::ZERO))
+    }
+
+    /// Ends the check early.
+    fn stop(&self) {
+        self.progress.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the check early and waits for its end, `timeout_s` at most; returns what `poll` does.
+    fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
+        self.stop();
+        py.detach(|| self.report(Duration::from_secs_f64(timeout_s)))
+    }
+
+    /// Figures of a finished phase; a check has none.
+    fn point(&self, phase: usize) -> PyResult<String> {
+        Err(raise("UsageError", format!("phase {phase}: a check has no phases")))
+    }
+
+    /// No engine is measured.
+    fn engine(&self) -> String {
+        json!({"backend": null, "features": [], "degraded": []}).to_string()
+    }
+}
+
+impl CrashCheck {
+    fn report(&self, timeout: Duration) -> PyResult<String> {
+        let mut guard = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ended, end) = &mut *guard;
+        if end.is_none() {
+            *end = ended.recv_timeout(timeout).ok();
+        }
+        let done = self.progress.done_bytes.load(Ordering::Relaxed);
+        let all = self.progress.all_bytes.load(Ordering::Relaxed);
+        let mut report = json!({
+            "state": "running", "detail": null, "error": null, "stopped_on_error": false, "audited": false,
+            "phase": "audit", "cycle": 1, "done_share": done as f64 / all.max(1) as f64, "phase_elapsed_ns": 0,
+            "now_ns": 0, "outstanding": 0, "long_outstanding": [], "ticks": [], "phases": [], "files": [],
+            "injected": null, "observable": null, "masked": null, "findings": [],
+            "counts": {"pages_verified": 0, "bytes_verified": done, "pages_written": 0, "bytes_written": 0,
+                       "resizes": 0},
+        });
+        match end {
+            None => {}
+            Some(Err(error)) => return Err(of_run_error(error)),
+            Some(Ok(check)) => self.put_end(&mut report, check),
+        }
+        Ok(report.to_string())
+    }
+
+    fn put_end(&self, report: &mut Value, check: &Checked) {
+        report["state"] = json!("ended");
+        report["audited"] = json!(check.complete && check.findings.is_empty());
+        report["counts"]["pages_verified"] = json!(check.pages_read);
+        report["counts"]["bytes_verified"] = json!(check.bytes_read);
+        report["journal"] = json!({
+            "acknowledged": check.acknowledged, "promised_pages": check.promised, "log_promised": check.log_promised,
+            "log_end": check.log_end, "complete": check.complete, "ended": check.ended, "cut_off": check.cut_off,
+        });
+        if self.reported.fetch_add(1, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let findings = check.findings.iter().map(|finding| {
+            let mut finding = finding_json(finding, &self.run.plan);
+            // The journal knows which generation was acknowledged, and nothing else about that write.
+            for key in ["written_ns", "writer", "lsn", "checksum"] {
+                finding["expected"][key] = Value::Null;
+            }
+            finding
+        });
+        report["findings"] = findings.collect();
+    }
+}
