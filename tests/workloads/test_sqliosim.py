@@ -45,7 +45,7 @@ def test_the_published_configuration_is_what_the_method_ran() -> None:
     assert (plan.memory_bytes, plan.cache_hit_share) == (30_957 * MB, 0.1)
     assert (plan.max_outstanding, plan.target_io_s, plan.bursts) == (1000, 0.02, True)
     assert (plan.no_buffering, plan.write_through, plan.scatter_gather, plan.force_read_ahead) == (True,) * 4
-    assert (plan.delete_at_startup, plan.delete_at_shutdown, plan.stamp_files) == (True, False, False)
+    assert (plan.delete_at_startup, plan.delete_at_shutdown) == (True, False)
     assert plan.random.model_dump() == {
         "users": 8,
         "jump_share": 0.05,
@@ -88,6 +88,8 @@ def test_every_setting_of_it_has_a_line_with_its_value() -> None:
         "[CONFIG] CPUCount=8: no effect; users share the processors of this machine",
         "[CONFIG] Affinity=0: no effect; users are not bound to processors; taskset binds the whole command",
         "[CONFIG] IOAffinity=0: no effect; users are not bound to processors; taskset binds the whole command",
+        "[CONFIG] StampFiles=FALSE: no effect; space is reserved when a file grows, and every new page is written before"
+        " it is read",
         *(
             f"[RandomUser] {setting}: no effect; users imitate I/O, not the work of a CPU"
             for setting in ("YieldPercentage=0", "CPUSimulation=FALSE", "CPUCyclesMin=0", "CPUCyclesMax=0")
@@ -156,7 +158,6 @@ FIELDS: dict[tuple[str, str], tuple[str, st.SearchStrategy[Any], float]] = {
     ("CONFIG", "ForceReadAhead"): ("force_read_ahead", flag, 1),
     ("CONFIG", "DeleteFilesAtStartup"): ("delete_at_startup", flag, 1),
     ("CONFIG", "DeleteFilesAtShutdown"): ("delete_at_shutdown", flag, 1),
-    ("CONFIG", "StampFiles"): ("stamp_files", flag, 1),
     ("RandomUser", "UserCount"): ("random.users", user, 1),
     ("RandomUser", "JumpToNewRegionPercentage"): ("random.jump_share", share, 1e-4),
     ("RandomUser", "MinIOChainLength"): ("random.chain_min", st.integers(1, 100), 1),
@@ -253,6 +254,7 @@ def test_nothing_is_worse_than_a_refusal(content: bytes | str, map: str) -> None
 
 
 @given(name=st.text(min_size=1, max_size=40) | st.text(r"ab.:/\$DATA", min_size=1, max_size=12))
+@example(name=".")
 def test_no_name_leaves_its_mapped_folder(name: str) -> None:
     text = f"[File1]\nFileName=E:\\sql\\{name}\nInitialSize=1\n{LOG}"
     try:

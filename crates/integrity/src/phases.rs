@@ -23,7 +23,7 @@ pub(crate) async fn script(kernel: Kernel) {
         end(&kernel, Phase::Prepare).await;
         if stress_ns > 0 && goes_on(&kernel) {
             begin(&kernel, Phase::Stress);
-            stress(&kernel, stress_ns).await;
+            stress(&kernel).await;
             end(&kernel, Phase::Stress).await;
         }
         if !goes_on(&kernel) {
@@ -49,6 +49,10 @@ fn goes_on(kernel: &Kernel) -> bool {
 fn begin(kernel: &Kernel, phase: Phase) {
     kernel.with(|core| {
         core.phase = phase;
+        if phase == Phase::Stress {
+            core.stress_ends_ns = core.now_ns.saturating_add(core.plan.stress_ns);
+            core.checkpoints = 0;
+        }
         core.bursting = core.plan.bursts && phase != Phase::Stress;
         core.audited = false;
         core.phase_done = 0.0;
@@ -90,11 +94,7 @@ async fn prepare(kernel: &Kernel) {
     users::flush_all(kernel, PREPARE).await;
 }
 
-async fn stress(kernel: &Kernel, stress_ns: u64) {
-    kernel.with(|core| {
-        core.stress_ends_ns = core.now_ns.saturating_add(stress_ns);
-        core.checkpoints = 0;
-    });
+async fn stress(kernel: &Kernel) {
     users::spawn_all(kernel);
     let ends_ns = kernel.with(|core| core.stress_ends_ns);
     kernel.rest(ends_ns).await;

@@ -21,9 +21,6 @@ from assay.workloads.integrity import PAGE_BYTES, USERS_MOST_AUTOMATIC, Integrit
 POOL_SHARE = 0.25
 POOL_LEAST_BYTES = 1 << 20
 OUTSTANDING_DEFAULT = 256
-LOOK_FIRST = True
-"""Pages are verified before they are overwritten."""
-
 REWRITE_AFTER_S, REWRITE_AFTER_SHARE = 1.0, 0.1
 """A page is not written again sooner than this, or than this share of a short stress phase."""
 
@@ -67,7 +64,7 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
         "scatter_gather": plan.scatter_gather,
         "write_through": plan.write_through,
         "force_read_ahead": plan.force_read_ahead,
-        "look_first": LOOK_FIRST,
+        "look_first": plan.look_first,
         "rewrite_after_ns": _ns(min(REWRITE_AFTER_S, timing.stress_s * REWRITE_AFTER_SHARE)),
         "pages_per_io": plan.pages_per_io,
         "rereads": REREADS,

@@ -193,8 +193,8 @@ class IntegrityPlan(Strict):
     """Read from the storage what the pool holds, too."""
     delete_at_startup: bool = True
     delete_at_shutdown: bool = False
-    stamp_files: bool = False
-    """Files that grow are filled with zeros first."""
+    look_first: bool = True
+    """Pages and log records are read and verified before they are written over."""
     stop_on_error: bool = False
     pages_per_io: Annotated[int, Field(ge=1, le=64)] = 32
     """Pages per I/O when all pages are written or read in order: prepare and audit."""

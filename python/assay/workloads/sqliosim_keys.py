@@ -128,6 +128,7 @@ class Setting:
 
 
 _CPU_WORK = "users imitate I/O, not the work of a CPU"
+_STAMPED = "space is reserved when a file grows, and every new page is written before it is read"
 _PINNING = "users are not bound to processors; taskset binds the whole command"
 
 SECTIONS: dict[str, dict[str, Setting]] = {
@@ -162,7 +163,7 @@ SECTIONS: dict[str, dict[str, Setting]] = {
         "ForceReadAhead": Setting("force_read_ahead", _FLAG, "TRUE"),
         "DeleteFilesAtStartup": Setting("delete_at_startup", _FLAG, "TRUE"),
         "DeleteFilesAtShutdown": Setting("delete_at_shutdown", _FLAG, "FALSE"),
-        "StampFiles": Setting("stamp_files", _FLAG, "FALSE"),
+        "StampFiles": Setting("", _FLAG, None, _STAMPED),
     },
     "RandomUser": {
         "UserCount": Setting("random.users", _USERS, "-1"),

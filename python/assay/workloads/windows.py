@@ -94,7 +94,7 @@ def local_path(path: str, maps: Sequence[PathMap]) -> tuple[str, PathMap | None]
     >>> local_path(r"e:\SQL\data\a.mdx:copy", parse_maps([r"E:\sql=/mnt/e"]))[0]
     '/mnt/e/data/a.mdx.copy'
     """
-    if path.endswith(("/", "\\")):
+    if re.split(r"[\\/]", path)[-1] in ("", ".", ".."):
         raise UsageError("this is a folder; a file is needed")
     if not is_windows(path):
         return (path if path.startswith("/") else _plain(path)), None
