@@ -88,8 +88,8 @@ def test_every_setting_of_it_has_a_line_with_its_value() -> None:
         "[CONFIG] CPUCount=8: no effect; users share the processors of this machine",
         "[CONFIG] Affinity=0: no effect; users are not bound to processors; taskset binds the whole command",
         "[CONFIG] IOAffinity=0: no effect; users are not bound to processors; taskset binds the whole command",
-        "[CONFIG] StampFiles=FALSE: no effect; space is reserved when a file grows, and every new page is written before"
-        " it is read",
+        "[CONFIG] StampFiles=FALSE: no effect; space is reserved when a file grows, and every new page is written"
+        " before it is read",
         *(
             f"[RandomUser] {setting}: no effect; users imitate I/O, not the work of a CPU"
             for setting in ("YieldPercentage=0", "CPUSimulation=FALSE", "CPUCyclesMin=0", "CPUCyclesMax=0")
