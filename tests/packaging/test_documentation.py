@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from assay.cli import app
 from assay.errors import ExitCode
 from assay.study.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
+from assay.workloads.integrity import DatabaseFile, IntegrityPlan, integrity_preset_names
 from assay.workloads.io import Activity
 
 DOCUMENTS = (
@@ -23,6 +25,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/exit-codes.md",
+    "docs/integrity.md",
     "docs/plans.md",
     "docs/results.md",
 )
@@ -52,7 +55,7 @@ def command_lines(text: str) -> Iterator[list[str]]:
         commands = re.sub(r"<<'END'.*?^END$", "", block, flags=re.MULTILINE | re.DOTALL).replace("\\\n", " ")
         for line in commands.splitlines():
             if line.startswith("assay "):
-                yield shlex.split(line.partition(" > ")[0], comments=True)[1:]
+                yield shlex.split(re.split(r" > | \|\| ", line)[0], comments=True)[1:]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -82,15 +85,35 @@ def test_exit_codes_are_those_of_the_code(root: Path) -> None:
 )
 def test_plan_keys_and_defaults_are_those_of_the_code(root: Path, heading: str, model: type[BaseModel]) -> None:
     rows = table(section((root / "docs/plans.md").read_text(), heading))
-    assert set(rows) == set(model.model_fields)
-    for key, field in model.model_fields.items():
+    check_rows(rows, {key: field.default for key, field in model.model_fields.items()})
+
+
+def check_rows(rows: Mapping[str, tuple[str, ...]], defaults: Mapping[str, Any]) -> None:
+    """The rows are those of the keys, and show their defaults where these are plain values."""
+    assert set(rows) == set(defaults)
+    for key, default in defaults.items():
         shown = rows[key][0].strip("`")
-        if isinstance(field.default, bool):
-            assert shown == str(field.default).lower(), key
-        elif isinstance(field.default, int | float):
-            assert float(shown) == field.default, key
-        elif isinstance(field.default, str) and field.default:
-            assert shown == field.default, key
+        if isinstance(default, bool):
+            assert shown == str(default).lower(), key
+        elif isinstance(default, int | float):
+            assert float(shown) == default, key
+        elif isinstance(default, str) and default:
+            assert shown == default, key
+
+
+def test_integrity_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> None:
+    text = (root / "docs/plans.md").read_text()
+    defaults = {key: field.default for key, field in IntegrityPlan.model_fields.items()}
+    tables: dict[str, type[BaseModel]] = {
+        key: type(default) for key, default in defaults.items() if isinstance(default, BaseModel)
+    }
+    inner = {
+        f"{name}.{key}": field.default
+        for name, model in (tables | {"files": DatabaseFile}).items()
+        for key, field in model.model_fields.items()
+    }
+    check_rows(table(section(text, "Integrity plan")), defaults)
+    check_rows(table(section(text, "Integrity timing, users and files")), inner)
 
 
 def test_plans_in_the_documents_are_understood(root: Path) -> None:
@@ -111,9 +134,14 @@ def test_presets_and_their_limits_are_those_of_the_code(root: Path) -> None:
     assert all(f"`{name}`" in readme for name in preset_names())
 
 
+def test_integrity_presets_are_those_of_the_code(root: Path) -> None:
+    rows = table(section((root / "docs/plans.md").read_text(), "Integrity presets"))
+    assert set(rows) == set(integrity_preset_names())
+
+
 def test_command_lines_of_the_readme_are_understood(root: Path) -> None:
     lines = list(command_lines((root / "README.md").read_text()))
-    assert {line[0] for line in lines} == {"assess", "profile", "compare", "report", "sqlio"}
+    assert {line[0] for line in lines} == {"assess", "profile", "verify", "compare", "report", "sqlio"}
     for line in lines:
         # Help is shown only after every option before it was understood.
         shown = CliRunner().invoke(app, [*line, "--help"])

@@ -46,6 +46,16 @@ impl VolumeFile {
         Ok(Self { file, full_sync: sync == Sync::Fsync, scattered: false })
     }
 
+    /// Writes back and drops what the page cache holds of the file.
+    pub(crate) fn forget_cached(&self) {
+        // What cannot be dropped stays: reads of it are answered from memory, as in any buffered run.
+        // SAFETY: the descriptor is open for the calls.
+        unsafe {
+            libc::fdatasync(self.file.as_raw_fd());
+            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+        }
+    }
+
     /// Whether a request goes to memory in several pieces.
     pub(crate) fn scatters(&self, request: &Request, frame_bytes: u32) -> bool {
         self.scattered && request.length_bytes > frame_bytes && request.op != Op::Flush

@@ -212,6 +212,10 @@ impl DataQueue for ThreadQueue {
         self.shared.volumes[usize::from(volume)].frame_of_piece(first, piece, pieces)
     }
 
+    fn forget_cached(&mut self, volume: u16) {
+        self.shared.volumes[usize::from(volume)].forget_cached();
+    }
+
     fn resize(&mut self, volume: u16, size_bytes: u64) -> Result<(), i32> {
         self.shared.volumes[usize::from(volume)].resize(size_bytes)
     }

@@ -1,6 +1,7 @@
 //! After a crash: is everything there that the journal says was acknowledged?
 
 use std::{
+    collections::HashMap,
     io,
     os::unix::fs::FileExt,
     path::Path,
@@ -11,7 +12,7 @@ use assay_device::{DeviceError, VolumeFile};
 use assay_load::{Op, Sync};
 
 use crate::{
-    Fault, FilePlan, Finding, JournalError, Phase, ReadJournal, Record, RunError, RunPlan, VerifyPlan, classify,
+    Fault, FilePlan, Finding, JournalError, JournalReader, Phase, Record, RunError, RunPlan, VerifyPlan, classify,
     core::{User, UserKind},
     finding::describe,
     log::Log,
@@ -64,17 +65,18 @@ pub fn examine_journal(run: &RunPlan) -> Result<(), RunError> {
 }
 
 /// What a check starts with.
-type Opened = (ReadJournal, Promises, Vec<Reader>);
+type Opened = (VerifyPlan, Promises, Vec<Reader>);
 
 fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
     let path = run.journal.as_deref().unwrap_or_else(|| Path::new(""));
-    let journal = ReadJournal::open(path)?;
-    compare_files(path, &journal.plan, &run.plan)?;
-    let promises = Promises::of(path, &journal)?;
+    let mut journal = JournalReader::open(path)?;
+    let plan = journal.plan().clone();
+    compare_files(path, &plan, &run.plan)?;
+    let promises = Promises::of(path, &plan, &mut journal)?;
     let readers = run.plan.files.iter().map(Reader::open);
     let mut files = readers.collect::<Result<Vec<Reader>, DeviceError>>()?;
-    refuse_other_runs(path, &Stamper::new(journal.plan.run_id), &journal.plan, &promises, &mut files)?;
-    Ok((journal, promises, files))
+    refuse_other_runs(path, &Stamper::new(plan.run_id), &plan, &promises, &mut files)?;
+    Ok((plan, promises, files))
 }
 
 /// Holds a target against the journal of the run that wrote it. Nothing is written.
@@ -82,35 +84,30 @@ fn open_both(run: &RunPlan) -> Result<Opened, RunError> {
 /// # Errors
 /// As [`examine_journal`].
 pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<CrashCheck, RunError> {
-    let (journal, promises, mut files) = open_both(run)?;
-    let all_bytes: u64 = journal.plan.files.iter().map(|file| file.size_bytes).sum();
+    let (plan, promises, mut files) = open_both(run)?;
+    let all_bytes: u64 = plan.files.iter().map(|file| file.size_bytes).sum();
     progress.all_bytes.store(all_bytes, Ordering::Relaxed);
-    let stamper = Stamper::new(journal.plan.run_id);
-    let log = Log::new(&journal.plan.files);
-    let (plan, promised) = (&journal.plan, &promises);
+    let stamper = Stamper::new(plan.run_id);
+    let log = Log::new(&plan.files);
+    let (plan, promised) = (&plan, &promises);
     let mut check = Check { stamper, plan, promises: promised, progress, findings: Vec::new(), pages: 0, bytes: 0 };
     // The log is read first: what it holds says which pages may be on the storage.
     let mut records = vec![0; log.blocks() as usize];
-    for (index, reader) in of_kind(&journal.plan, &mut files, true) {
+    for (index, reader) in of_kind(plan, &mut files, true) {
         check.file(index, reader, |id, stamp| {
-            records[(log.lsn_of(id, 1) - 1) as usize] = stamp.lsn;
+            records[log.position(id) as usize] = stamp.lsn;
             None
         })?;
     }
-    let promised_lsns = promises.of_file.iter().enumerate().filter(|(file, _)| journal.plan.files[*file].log);
-    let log_promised = promised_lsns
-        .flat_map(|(file, pages)| {
-            let promised = (0..).zip(pages).filter(|(_, generation)| **generation > 0);
-            promised.map(move |(page, generation)| (PageId { file: file as u16, page }, *generation))
-        })
-        .map(|(id, generation)| log.lsn_of(id, generation))
-        .max()
-        .unwrap_or(0);
-    let mut log_end = log_promised;
+    let log_promised = promises.log;
+    // A journal that lost its last part may be more than a round behind. Room for new records is made only when all
+    // records of the round before are durable, so what is older than one round was.
+    let newest = records.iter().copied().max().unwrap_or(0);
+    let mut log_end = log_promised.max(newest.saturating_sub(log.blocks()));
     while log.blocks() > 0 && records[(log_end % log.blocks()) as usize] == log_end + 1 {
         log_end += 1;
     }
-    for (index, reader) in of_kind(&journal.plan, &mut files, false) {
+    for (index, reader) in of_kind(plan, &mut files, false) {
         check.file(index, reader, |_, stamp| {
             (stamp.lsn > log_end).then(|| {
                 format!(
@@ -130,8 +127,8 @@ pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<Cras
         log_promised,
         log_end,
         complete,
-        ended: journal.records.last() == Some(&Record::End),
-        cut_off: journal.cut_off,
+        ended: promises.ended,
+        cut_off: promises.lost_blocks > 0,
     })
 }
 
@@ -143,53 +140,81 @@ fn of_kind<'a>(plan: &VerifyPlan, files: &'a mut [Reader], log: bool) -> Vec<(u1
 /// The newest promised generation of every page; 0 where nothing is promised.
 struct Promises {
     of_file: Vec<Vec<u32>>,
+    /// The newest promised record of the log.
+    log: u64,
     acknowledged: u64,
+    /// The run ended by itself.
+    ended: bool,
+    /// Blocks at the journal's end that are not whole, or follow one.
+    lost_blocks: u64,
+}
+
+/// A page, its generation, and the log sequence number of a log block.
+type Write = (u32, u32, u64);
+
+/// Acknowledged writes of a file that no flush has covered yet.
+#[derive(Default)]
+struct Waiting {
+    log: bool,
+    /// Since the last flush was issued.
+    since: Vec<Write>,
+    /// Before each flush that was issued and not acknowledged yet.
+    before: HashMap<u32, Vec<Write>>,
 }
 
 impl Promises {
-    fn of(path: &Path, journal: &ReadJournal) -> Result<Self, JournalError> {
-        let files = &journal.plan.files;
-        let mut promises =
-            Self { of_file: files.iter().map(|file| vec![0; file.pages() as usize]).collect(), acknowledged: 0 };
-        // Acknowledged since the last flush was issued, and before it.
-        let mut since: Vec<Vec<(u32, u32)>> = vec![Vec::new(); files.len()];
-        let mut before = since.clone();
-        let damaged =
-            || JournalError::Damaged { path: path.to_owned(), what: "it names a page that is not there".into() };
-        for record in &journal.records {
-            match *record {
-                Record::Acknowledged { id, generation } => {
-                    promises.acknowledged += 1;
-                    let file = usize::from(id.file);
-                    if promises.of_file.get(file).is_none_or(|pages| id.page as usize >= pages.len()) {
-                        return Err(damaged());
-                    }
-                    if journal.plan.write_through {
-                        promises.promise(file, id.page, generation);
-                    } else {
-                        since[file].push((id.page, generation));
-                    }
-                }
-                Record::Flushing { file } => {
-                    let file = usize::from(file);
-                    let acknowledged = std::mem::take(since.get_mut(file).ok_or_else(damaged)?);
-                    before[file].extend(acknowledged);
-                }
-                Record::Flushed { file } => {
-                    let file = usize::from(file);
-                    for (page, generation) in std::mem::take(before.get_mut(file).ok_or_else(damaged)?) {
-                        promises.promise(file, page, generation);
-                    }
-                }
-                Record::End => {}
-            }
-        }
-        Ok(promises)
+    fn of(path: &Path, plan: &VerifyPlan, journal: &mut JournalReader) -> Result<Self, JournalError> {
+        let mut promises = Self {
+            of_file: plan.files.iter().map(|file| vec![0; file.pages() as usize]).collect(),
+            log: 0,
+            acknowledged: 0,
+            ended: false,
+            lost_blocks: 0,
+        };
+        let mut waiting: Vec<Waiting> =
+            plan.files.iter().map(|file| Waiting { log: file.log, ..Waiting::default() }).collect();
+        let mut is_known = true;
+        promises.lost_blocks = journal.visit(|record| {
+            is_known &= promises.take(record, plan.write_through, &mut waiting).is_some();
+        })?;
+        let what = || "it names a page that is not there".to_owned();
+        if is_known { Ok(promises) } else { Err(JournalError::Damaged { path: path.to_owned(), what: what() }) }
     }
 
-    fn promise(&mut self, file: usize, page: u32, generation: u32) {
+    /// Takes a record; `None` when it names something that is not there.
+    fn take(&mut self, record: Record, write_through: bool, waiting: &mut [Waiting]) -> Option<()> {
+        self.ended = record == Record::End;
+        match record {
+            Record::Acknowledged { id, generation, lsn } => {
+                self.acknowledged += 1;
+                let file = usize::from(id.file);
+                self.of_file.get(file)?.get(id.page as usize)?;
+                let write = (id.page, generation, if waiting[file].log { lsn } else { 0 });
+                if write_through {
+                    self.promise(file, write);
+                } else {
+                    waiting[file].since.push(write);
+                }
+            }
+            Record::Flushing { file, number } => {
+                let waiting = waiting.get_mut(usize::from(file))?;
+                waiting.before.insert(number, std::mem::take(&mut waiting.since));
+            }
+            Record::Flushed { file, number } => {
+                let file = usize::from(file);
+                for write in waiting.get_mut(file)?.before.remove(&number).unwrap_or_default() {
+                    self.promise(file, write);
+                }
+            }
+            Record::End => {}
+        }
+        Some(())
+    }
+
+    fn promise(&mut self, file: usize, (page, generation, lsn): Write) {
         let promised = &mut self.of_file[file][page as usize];
         *promised = generation.max(*promised);
+        self.log = self.log.max(lsn);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     stamp::{NOT_READ, PageId, Stamp, Stamper},
     tasks::{Schedule, Task, TaskId},
     throttle::Throttle,
-    verify::{Failure, Observer, Phase},
+    verify::{FAILURES_MOST, Failure, Observer, Phase},
 };
 
 /// Who asks for an I/O.
@@ -177,6 +177,8 @@ pub(crate) struct Core {
     pub checkpoint_wanted: bool,
     /// Checkpoints since the stress phase began.
     pub checkpoints: u64,
+    /// Flushes issued so far.
+    pub flushes: u32,
     /// Share of the phase that is done, where that can be said.
     pub phase_done: f64,
     /// The last audit read every page, and all were right.
@@ -185,10 +187,13 @@ pub(crate) struct Core {
     pub writes_in_doubt: u32,
     /// Pages that could not be written: nobody knows what they hold.
     pub uncertain: u32,
+    /// A page that was found wrong before was read in this phase, and not judged again.
+    pub skipped: bool,
     pub failure: Option<Failure>,
     pub outstanding_of: Vec<u32>,
     pub mailbox: Vec<Option<RawEnd>>,
-    pub last_completion_ns: u64,
+    /// I/Os that failed since the last that did not.
+    failures_in_a_row: u32,
     slots: Slots,
     in_flight: Vec<Option<InFlight>>,
     to_submit: Vec<Request>,
@@ -232,14 +237,16 @@ impl Core {
             closing: false,
             checkpoint_wanted: false,
             checkpoints: 0,
+            flushes: 0,
             phase_done: 0.0,
             audited: false,
             writes_in_doubt: 0,
             uncertain: 0,
+            skipped: false,
             failure: None,
             outstanding_of: Vec::new(),
             mailbox: Vec::new(),
-            last_completion_ns: 0,
+            failures_in_a_row: 0,
             in_flight: vec![None; depth],
             to_submit: Vec::with_capacity(depth),
             waiting: Default::default(),
@@ -362,9 +369,6 @@ impl Core {
             return Ok(());
         }
         let now_ns = self.queue.now_ns();
-        if self.slots.used() as usize == self.to_submit.len() {
-            self.last_completion_ns = now_ns;
-        }
         for request in &self.to_submit {
             if let Some(io) = &mut self.in_flight[request.tag as usize] {
                 io.submitted_ns = now_ns;
@@ -380,10 +384,13 @@ impl Core {
     pub(crate) fn complete(&mut self, completion: Completion) {
         let tag = completion.tag;
         let Some(io) = self.in_flight[tag as usize].take() else { return };
-        self.last_completion_ns = completion.at_ns;
         let latency_ns = completion.at_ns.saturating_sub(io.submitted_ns);
         let file = usize::from(io.id.file);
         self.history.ended(io.history, completion.at_ns, completion.result);
+        self.failures_in_a_row = if completion.result < 0 { self.failures_in_a_row + 1 } else { 0 };
+        if self.failures_in_a_row > FAILURES_MOST {
+            self.fail(io.id.file, -completion.result);
+        }
         let bytes = io.pages * self.files[file].page_bytes;
         self.throttles[file].ended(io.op, io.pages, latency_ns);
         self.observer.io(file, io.op, latency_ns, bytes, completion.result);
@@ -431,7 +438,8 @@ impl Core {
                 continue;
             }
             let state = &mut self.files[usize::from(file)].states[id.page as usize];
-            if state.has(Flag::Uncertain) || state.has(Flag::KnownWrong) {
+            if state.is_doubtful() {
+                self.skipped |= state.has(Flag::KnownWrong);
                 state.set(Flag::Latched, false);
                 continue;
             }
@@ -488,6 +496,17 @@ impl Core {
         self.writes_in_doubt += u32::from(io.op == Op::Write);
         self.suspects.push_back(Suspect::Io { op: io.op, id: io.id, pages: io.pages, errno, user: io.user });
         self.wake(Event::Suspicion);
+    }
+
+    /// Time that passed while nobody could look is not counted against the I/Os that were outstanding.
+    pub(crate) fn forgive(&mut self, gap_ns: u64) {
+        for io in self.in_flight.iter_mut().flatten() {
+            io.submitted_ns = (io.submitted_ns + gap_ns).min(self.now_ns);
+        }
+    }
+
+    pub(crate) fn oldest_outstanding_ns(&self) -> Option<u64> {
+        self.in_flight.iter().flatten().map(|io| self.now_ns.saturating_sub(io.submitted_ns)).max()
     }
 
     /// I/Os outstanding for longer than they may be are findings while they are still outstanding.

@@ -50,6 +50,11 @@ impl PageState {
         }
     }
 
+    /// Whether reading it wrong would say nothing new.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.has(Flag::Uncertain) || self.has(Flag::KnownWrong)
+    }
+
     pub fn stamp(&self) -> Stamp {
         Stamp {
             generation: self.generation,

@@ -88,7 +88,7 @@ impl Findings {
         finding.id = self.list.len() + 1;
         if self.list.len() >= WITH_IMAGES {
             (finding.expected_image, finding.received_image) = (None, None);
-            finding.other_images.clear();
+            (finding.other_images, finding.history, finding.ranges) = (Vec::new(), Vec::new(), Vec::new());
         }
         self.changed.push(self.list.len());
         self.list.push(finding);
@@ -109,7 +109,7 @@ impl Findings {
 
     /// Keeps what a page held when it was found wrong for good.
     pub(crate) fn keep_image(&mut self, id: PageId, image: &[u8]) {
-        if self.images.len() < IMAGES_MOST {
+        if self.images.len() < IMAGES_MOST || self.images.contains_key(&id) {
             self.images.insert(id, image.into());
         }
     }

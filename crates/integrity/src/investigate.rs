@@ -15,6 +15,8 @@ use crate::{
 
 const HISTORY_DISTANCE_PAGES: u32 = 64;
 const HISTORY_MOST: usize = 30;
+/// After so many findings wrong pages are read again without pauses.
+const FINDINGS_PATIENT: usize = 1000;
 
 type Image = Box<[u8]>;
 
@@ -133,6 +135,13 @@ impl<'a> Investigation<'a> {
         if self.kernel.failed() {
             return true;
         }
+        if !right
+            && !self.wrong.is_empty()
+            && self.kernel.with(|core| state_mut(&mut core.files, self.id).is_doubtful())
+        {
+            self.release().await;
+            return true;
+        }
         if !right && self.wrong.is_empty() {
             self.release().await;
             return false;
@@ -144,9 +153,11 @@ impl<'a> Investigation<'a> {
 
     /// Reads until the page is right, or as often as planned.
     async fn read_again(&mut self) -> bool {
-        let (rereads, pause_ns) = self.kernel.with(|core| (core.plan.rereads, core.plan.reread_pause_ns));
+        let (rereads, pause_ns) = self.kernel.with(|core| core.patience());
         while self.rereads < rereads {
-            self.kernel.pause(pause_ns).await;
+            if pause_ns > 0 {
+                self.kernel.pause(pause_ns).await;
+            }
             self.rereads += 1;
             let end = self.kernel.reread(self.id, self.user).await;
             if self.kernel.failed() {
@@ -243,6 +254,15 @@ impl<'a> Investigation<'a> {
     fn named(&self, core: &mut Core, units: Vec<Unit>, persistent: bool) -> (Vec<Named>, Vec<Unit>) {
         let generation = state_mut(&mut core.files, self.id).generation;
         let mut names = classify::name(&units, generation, core.is_log(self.id.file), persistent);
+        let state = *state_mut(&mut core.files, self.id);
+        let unknown = units.contains(&Unit::Corrupt { generation: None });
+        if let Some(corrupt) = names.iter_mut().find(|named| named.fault == Fault::Corrupt && persistent && unknown)
+            && !state.has(Flag::SeenRight)
+        {
+            // They may as well be what was there before the first write.
+            let torn = units.contains(&Unit::Expected);
+            corrupt.also.push(if torn { Fault::Torn } else { classify::stale(core.is_log(self.id.file)) });
+        }
         if names.is_empty() {
             // All bytes are there, and yet the system said that fewer were read.
             names.push(Named { fault: Fault::ShortRead, also: Vec::new() });
@@ -260,7 +280,7 @@ impl<'a> Investigation<'a> {
         let is_newest = self.kernel.with(|core| {
             let there = core.files.get(usize::from(origin.id.file)).is_some_and(|file| origin.id.page < file.pages);
             let state = there.then(|| *state_mut(&mut core.files, origin.id));
-            state.is_some_and(|state| state.generation == origin.generation && !state.has(Flag::KnownWrong))
+            state.is_some_and(|state| state.generation == origin.generation && !state.is_doubtful())
         });
         if !is_newest {
             return None;
@@ -350,6 +370,14 @@ fn that_stayed(images: &[Image]) -> Vec<Image> {
 }
 
 impl Core {
+    /// How often a wrong page is read again, and with what pauses: less where more of the same says no more, or nobody
+    /// wants to wait.
+    fn patience(&self) -> (u32, u64) {
+        let many = self.findings.all().len() >= FINDINGS_PATIENT;
+        let hurries = self.stopping && !self.plan.stop_on_error;
+        (self.plan.rereads, if many || hurries { 0 } else { self.plan.reread_pause_ns })
+    }
+
     fn finding(&self, kind: Fault, op: Op, at: PageId, pages: u32, persistent: bool, user: User) -> Finding {
         Finding {
             id: 0,

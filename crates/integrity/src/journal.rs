@@ -1,16 +1,17 @@
 //! The crash journal: which writes the storage acknowledged, recorded on other storage.
 //!
 //! A file of blocks of 4 KiB. The first ones hold the plan; the others hold records of 16 bytes, each block with its number
-//! and a CRC. The last block is rewritten as it fills, so all that a crash can damage is that one; acknowledgements that the
-//! journal lost prove nothing and accuse nobody.
+//! and a CRC. The last block is rewritten as it fills. Blocks become durable in any order, so a crash may leave holes in the
+//! last ones: the first block that is not whole ends the journal. Acknowledgements that it lost prove nothing and accuse
+//! nobody.
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io::{self, BufReader, Read},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -25,6 +26,8 @@ use crate::{VerifyPlan, expected::PageState, stamp::PageId};
 const MAGIC: &[u8; 8] = b"ASSAYJNL";
 const VERSION: u32 = 1;
 const BLOCK_BYTES: usize = 4096;
+/// Magic, version, length of the plan, its CRC.
+const HEAD_BYTES: u64 = 20;
 /// Number of the block, run identity's low half, count of records, CRC.
 const BLOCK_HEAD_BYTES: usize = 16;
 const RECORD_BYTES: usize = 16;
@@ -56,26 +59,28 @@ pub enum JournalError {
 /// One record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// The storage acknowledged this generation of a page.
-    Acknowledged { id: PageId, generation: u32 },
-    /// A flush of a file is about to be issued.
-    Flushing { file: u16 },
-    /// The flush last issued was acknowledged.
-    Flushed { file: u16 },
+    /// The storage acknowledged this generation of a page; of a log block with its log sequence number.
+    Acknowledged { id: PageId, generation: u32, lsn: u64 },
+    /// A flush of a file is about to be issued; flushes are numbered.
+    Flushing { file: u16, number: u32 },
+    /// A flush was acknowledged. One that fails leaves no record.
+    Flushed { file: u16, number: u32 },
     /// The run ended by itself.
     End,
 }
 
 impl Record {
     fn to_bytes(self) -> [u8; RECORD_BYTES] {
-        let (kind, file, page, generation) = match self {
-            Self::Acknowledged { id, generation } => (1_u16, id.file, id.page, generation),
-            Self::Flushing { file } => (2, file, 0, 0),
-            Self::Flushed { file } => (3, file, 0, 0),
-            Self::End => (4, 0, 0, 0),
+        let (kind, file, page, generation, lsn) = match self {
+            Self::Acknowledged { id, generation, lsn } => (1, id.file, id.page, generation, lsn),
+            Self::Flushing { file, number } => (2, file, 0, number, 0),
+            Self::Flushed { file, number } => (3, file, 0, number, 0),
+            Self::End => (4, 0, 0, 0, 0),
         };
         let mut bytes = [0; RECORD_BYTES];
-        bytes[..2].copy_from_slice(&kind.to_le_bytes());
+        // Forty bits of sequence number: 512 TiB of log.
+        (bytes[0], bytes[1]) = (kind, (lsn >> 32) as u8);
+        bytes[12..16].copy_from_slice(&(lsn as u32).to_le_bytes());
         bytes[2..4].copy_from_slice(&file.to_le_bytes());
         bytes[4..8].copy_from_slice(&page.to_le_bytes());
         bytes[8..12].copy_from_slice(&generation.to_le_bytes());
@@ -84,10 +89,14 @@ impl Record {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let file = u16::from_le_bytes([bytes[2], bytes[3]]);
-        Some(match u16::from_le_bytes([bytes[0], bytes[1]]) {
-            1 => Self::Acknowledged { id: PageId { file, page: u32_at(bytes, 4) }, generation: u32_at(bytes, 8) },
-            2 => Self::Flushing { file },
-            3 => Self::Flushed { file },
+        Some(match bytes[0] {
+            1 => Self::Acknowledged {
+                id: PageId { file, page: u32_at(bytes, 4) },
+                generation: u32_at(bytes, 8),
+                lsn: u64::from(bytes[1]) << 32 | u64::from(u32_at(bytes, 12)),
+            },
+            2 => Self::Flushing { file, number: u32_at(bytes, 8) },
+            3 => Self::Flushed { file, number: u32_at(bytes, 8) },
             4 => Self::End,
             _ => return None,
         })
@@ -110,6 +119,8 @@ pub(crate) struct Journal {
     records: usize,
     error: Option<io::Error>,
     unsynced: Arc<AtomicBool>,
+    /// Why the journal could not be made durable.
+    sync_error: Arc<Mutex<Option<io::Error>>>,
     closed: Arc<AtomicBool>,
 }
 
@@ -147,14 +158,18 @@ impl Journal {
             records: 0,
             error: None,
             unsynced: Arc::new(AtomicBool::new(false)),
+            sync_error: Arc::default(),
             closed: Arc::new(AtomicBool::new(false)),
         };
-        let (file, unsynced, closed) =
-            (Arc::clone(&journal.file), Arc::clone(&journal.unsynced), Arc::clone(&journal.closed));
+        let (file, unsynced) = (Arc::clone(&journal.file), Arc::clone(&journal.unsynced));
+        let (closed, sync_error) = (Arc::clone(&journal.closed), Arc::clone(&journal.sync_error));
         let sync = move || {
             while !closed.load(Ordering::Relaxed) {
                 thread::sleep(SYNC_EVERY);
-                if unsynced.swap(false, Ordering::Relaxed) && file.sync_data().is_err() {
+                if unsynced.swap(false, Ordering::Relaxed)
+                    && let Err(error) = file.sync_data()
+                {
+                    *sync_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     return;
                 }
             }
@@ -166,28 +181,31 @@ impl Journal {
     pub(crate) fn acknowledged(&mut self, first: PageId, pages: &[PageState]) {
         for (page, state) in (first.page..).zip(pages) {
             let id = PageId { page, ..first };
-            self.add(Record::Acknowledged { id, generation: state.generation });
+            self.add(Record::Acknowledged { id, generation: state.generation, lsn: state.stamp().lsn });
         }
         self.write();
     }
 
-    pub(crate) fn flushing(&mut self, file: u16) {
-        self.add(Record::Flushing { file });
+    pub(crate) fn flushing(&mut self, file: u16, number: u32) {
+        self.add(Record::Flushing { file, number });
         self.write();
     }
 
-    pub(crate) fn flushed(&mut self, file: u16) {
-        self.add(Record::Flushed { file });
+    pub(crate) fn flushed(&mut self, file: u16, number: u32) {
+        self.add(Record::Flushed { file, number });
         self.write();
     }
 
-    /// Notes that the run ended by itself.
+    /// Notes, if the run ended `well`, that it did.
     ///
     /// # Errors
     /// Why the journal could not be written, now or before.
-    pub(crate) fn finish(&mut self) -> Result<(), JournalError> {
-        self.add(Record::End);
+    pub(crate) fn finish(&mut self, well: bool) -> Result<(), JournalError> {
+        if well {
+            self.add(Record::End);
+        }
         self.write();
+        self.take_sync_error();
         if self.error.is_none() {
             self.error = self.file.sync_data().err();
         }
@@ -220,8 +238,16 @@ impl Journal {
         self.unsynced.store(true, Ordering::Relaxed);
     }
 
+    fn take_sync_error(&mut self) {
+        let mut of_thread = self.sync_error.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = of_thread.take() {
+            self.error.get_or_insert(error);
+        }
+    }
+
     /// Why the journal cannot be written.
-    pub(crate) fn failed(&self) -> Option<String> {
+    pub(crate) fn failed(&mut self) -> Option<String> {
+        self.take_sync_error();
         self.error.as_ref().map(|error| format!("{}: {error}", self.path.display()))
     }
 }
@@ -232,88 +258,109 @@ impl Drop for Journal {
     }
 }
 
-/// A journal that was read.
-#[derive(Debug)]
-pub struct ReadJournal {
-    pub plan: VerifyPlan,
-    pub records: Vec<Record>,
-    /// The last block was being written when the journal ended.
-    pub cut_off: bool,
+/// A journal being read.
+pub struct JournalReader<R = BufReader<File>> {
+    path: PathBuf,
+    plan: VerifyPlan,
+    source: R,
+    blocks: u64,
 }
 
-impl ReadJournal {
-    /// Reads a journal.
+impl JournalReader {
+    /// Opens a journal.
     ///
     /// # Errors
-    /// It is none, or damaged in a way that no crash explains.
+    /// It cannot be read, or its head says that it is none.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let io_error = |source| JournalError::Io { path: path.to_owned(), source };
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(io_error)?;
-        Self::parse(path, &bytes)
+        let file = File::open(path).map_err(io_error)?;
+        let bytes = file.metadata().map_err(io_error)?.len();
+        Self::new(path, BufReader::with_capacity(1 << 20, file), bytes)
     }
+}
 
-    /// Reads the bytes of a journal; `path` is for messages.
+impl<R: Read> JournalReader<R> {
+    /// Reads the head of a journal of so many bytes; `path` is for messages.
     ///
     /// # Errors
-    /// As [`ReadJournal::open`].
-    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, JournalError> {
-        let path = path.to_owned();
-        if bytes.is_empty() {
-            return Err(JournalError::Empty { path });
+    /// As [`JournalReader::open`].
+    pub fn new(path: &Path, mut source: R, bytes: u64) -> Result<Self, JournalError> {
+        let owned = || path.to_owned();
+        let io_error = |source| JournalError::Io { path: path.to_owned(), source };
+        let incomplete = || JournalError::Truncated { path: owned(), what: "its head is incomplete".into() };
+        if bytes == 0 {
+            return Err(JournalError::Empty { path: owned() });
         }
-        if bytes.len() < 20 || &bytes[..8] != MAGIC {
-            return Err(if MAGIC.starts_with(&bytes[..bytes.len().min(8)]) {
-                JournalError::Truncated { path, what: "its head is incomplete".into() }
+        let mut head = Vec::new();
+        source.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(io_error)?;
+        if !head.starts_with(MAGIC) {
+            return Err(if MAGIC.starts_with(&head) {
+                incomplete()
             } else {
-                JournalError::NotAJournal { path }
+                JournalError::NotAJournal { path: owned() }
             });
         }
-        let version = u32_at(bytes, 8);
+        if head.len() < HEAD_BYTES as usize {
+            return Err(incomplete());
+        }
+        let version = u32_at(&head, 8);
         if version != VERSION {
-            return Err(JournalError::Version { path, version });
+            return Err(JournalError::Version { path: owned(), version });
         }
-        let end = 20 + u32_at(bytes, 12) as usize;
-        let Some(json) = bytes.get(20..end) else {
-            return Err(JournalError::Truncated { path, what: "its head is incomplete".into() });
-        };
-        if crc32c::crc32c(json) != u32_at(bytes, 16) {
-            return Err(JournalError::Damaged { path, what: "its head does not match its checksum".into() });
+        let end = HEAD_BYTES + u64::from(u32_at(&head, 12));
+        if end > bytes {
+            return Err(incomplete());
         }
-        let header: Header = serde_json::from_slice(json)
-            .map_err(|error| JournalError::Damaged { path: path.clone(), what: error.to_string() })?;
-        if !bytes.len().is_multiple_of(BLOCK_BYTES) {
-            let left = bytes.len() % BLOCK_BYTES;
-            let what = format!("it is written in blocks of {BLOCK_BYTES} bytes, and its last one has {left}");
-            return Err(JournalError::Truncated { path, what });
+        let mut json = vec![0; (end - HEAD_BYTES) as usize];
+        source.read_exact(&mut json).map_err(io_error)?;
+        if crc32c::crc32c(&json) != u32_at(&head, 16) {
+            return Err(JournalError::Damaged { path: owned(), what: "its head does not match its checksum".into() });
         }
-        let blocks = bytes[end.next_multiple_of(BLOCK_BYTES).min(bytes.len())..].chunks_exact(BLOCK_BYTES);
-        let count = blocks.len();
-        let mut records = Vec::new();
-        let mut cut_off = false;
-        for (number, block) in blocks.enumerate() {
-            let is_whole = u32_at(block, 0) == number as u32
-                && u32_at(block, 4) == header.plan.run_id as u32
-                && u32_at(block, 8) as usize <= RECORDS_PER_BLOCK
-                && u32_at(block, 12) == block_crc(block);
-            if !is_whole && number + 1 == count {
-                cut_off = true;
-                break;
-            }
-            let of_block = block[BLOCK_HEAD_BYTES..].chunks_exact(RECORD_BYTES).take(u32_at(block, 8) as usize);
+        let header: Header = serde_json::from_slice(&json)
+            .map_err(|error| JournalError::Damaged { path: owned(), what: error.to_string() })?;
+        let block = BLOCK_BYTES as u64;
+        if !bytes.is_multiple_of(block) {
+            let what = format!("it is written in blocks of {block} bytes, and its last one has {}", bytes % block);
+            return Err(JournalError::Truncated { path: owned(), what });
+        }
+        let first = end.next_multiple_of(block);
+        io::copy(&mut source.by_ref().take(first - end), &mut io::sink()).map_err(io_error)?;
+        Ok(Self { path: owned(), plan: header.plan, source, blocks: bytes.saturating_sub(first) / block })
+    }
+
+    /// The plan of the run that wrote it.
+    pub fn plan(&self) -> &VerifyPlan {
+        &self.plan
+    }
+
+    /// Gives every record to `visit`, in order; returns how many blocks from the first that is not whole were left out.
+    ///
+    /// # Errors
+    /// The journal cannot be read, or holds no record.
+    pub fn visit(&mut self, mut visit: impl FnMut(Record)) -> Result<u64, JournalError> {
+        let mut block = vec![0; BLOCK_BYTES];
+        let mut records = 0_u64;
+        for number in 0..self.blocks {
+            let read = self.source.read_exact(&mut block);
+            read.map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+            let count = u32_at(&block, 8) as usize;
+            let of_block = block[BLOCK_HEAD_BYTES..].chunks_exact(RECORD_BYTES).take(count);
+            let is_whole = u32_at(&block, 0) == number as u32
+                && u32_at(&block, 4) == self.plan.run_id as u32
+                && count <= RECORDS_PER_BLOCK
+                && u32_at(&block, 12) == block_crc(&block);
             let parsed: Option<Vec<Record>> = of_block.map(Record::from_bytes).collect();
-            match parsed.filter(|_| is_whole) {
-                Some(parsed) => records.extend(parsed),
-                None => {
-                    let what = format!("block {number} of {count} does not match its checksum");
-                    return Err(JournalError::Damaged { path, what });
-                }
-            }
+            let Some(parsed) = parsed.filter(|_| is_whole) else {
+                return if records == 0 { Err(self.empty()) } else { Ok(self.blocks - number) };
+            };
+            records += parsed.len() as u64;
+            parsed.into_iter().for_each(&mut visit);
         }
-        if records.is_empty() {
-            return Err(JournalError::Empty { path });
-        }
-        Ok(Self { plan: header.plan, records, cut_off })
+        if records == 0 { Err(self.empty()) } else { Ok(0) }
+    }
+
+    fn empty(&self) -> JournalError {
+        JournalError::Empty { path: self.path.clone() }
     }
 }
 
@@ -387,23 +434,32 @@ mod tests {
             state.generation = page + 1;
             journal.acknowledged(PageId { file: 0, page }, &[state]);
         }
-        journal.finish().unwrap();
+        journal.finish(true).unwrap();
         assert!(matches!(Journal::create(&path, &plan()), Err(JournalError::Exists { .. })));
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         bytes
     }
 
-    fn parse(bytes: &[u8]) -> Result<ReadJournal, JournalError> {
-        ReadJournal::parse(Path::new("j"), bytes)
+    struct Parsed {
+        plan: VerifyPlan,
+        records: Vec<Record>,
+        lost_blocks: u64,
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Parsed, JournalError> {
+        let mut reader = JournalReader::new(Path::new("j"), bytes, bytes.len() as u64)?;
+        let mut records = Vec::new();
+        let lost_blocks = reader.visit(|record| records.push(record))?;
+        Ok(Parsed { plan: reader.plan, records, lost_blocks })
     }
 
     #[test]
     fn what_was_recorded_is_read_back() {
         let read = parse(&journal("back")).unwrap();
-        assert_eq!((read.plan, read.cut_off), (plan(), false));
+        assert_eq!((read.plan, read.lost_blocks), (plan(), 0));
         assert_eq!(read.records.len(), RECORDS as usize + 1);
-        assert_eq!(read.records[5], Record::Acknowledged { id: PageId { file: 0, page: 5 }, generation: 6 });
+        assert_eq!(read.records[5], Record::Acknowledged { id: PageId { file: 0, page: 5 }, generation: 6, lsn: 0 });
         assert_eq!(read.records.last(), Some(&Record::End));
     }
 
@@ -423,11 +479,11 @@ mod tests {
         let mut torn = whole.clone();
         *torn.last_mut().unwrap() ^= 1;
         let read = parse(&torn).unwrap();
-        assert!(read.cut_off, "the last block may be damaged");
-        assert_eq!(read.records.len(), 2 * RECORDS_PER_BLOCK);
-        let mut damaged = whole;
-        damaged[head + 100] ^= 1;
-        assert!(matches!(parse(&damaged), Err(JournalError::Damaged { .. })), "no other block may");
+        assert_eq!((read.lost_blocks, read.records.len()), (1, 2 * RECORDS_PER_BLOCK));
+        let mut hole = whole;
+        hole[head + BLOCK_BYTES..head + 2 * BLOCK_BYTES].fill(0);
+        let read = parse(&hole).unwrap();
+        assert_eq!((read.lost_blocks, read.records.len()), (2, RECORDS_PER_BLOCK), "what follows a hole is left out");
     }
 
     proptest! {

@@ -37,7 +37,7 @@ pub use faulty::{
 };
 pub use finding::{DescribedUnit, Finding, describe_unit};
 pub use investigate::op_name;
-pub use journal::{JournalError, ReadJournal, Record};
+pub use journal::{JournalError, JournalReader, Record};
 pub use plan::*;
 pub use run::{FileTick, PhaseDone, Report, Run, RunError, RunPlan, Truth};
 pub use stamp::{PageId, Stamp, Unit};

@@ -59,10 +59,9 @@ impl Log {
         self.head - self.clean > self.blocks / 2
     }
 
-    /// The record that a generation of a block holds.
-    pub(crate) fn lsn_of(&self, id: PageId, generation: u32) -> u64 {
-        let first = self.files.iter().find(|(file, ..)| *file == id.file).map_or(0, |(_, first, _)| *first);
-        u64::from(generation.saturating_sub(1)) * self.blocks + first + u64::from(id.page) + 1
+    /// Which block of the round a block is, from 0.
+    pub(crate) fn position(&self, id: PageId) -> u64 {
+        self.files.iter().find(|(file, ..)| *file == id.file).map_or(0, |(_, first, _)| *first) + u64::from(id.page)
     }
 
     /// Where a record lies, and how many blocks of its file follow it, itself counted.
@@ -93,7 +92,7 @@ mod tests {
         };
         let places: Vec<_> = (1..=8).map(|lsn| log.place(lsn)).map(|(id, left)| (id.file, id.page, left)).collect();
         for lsn in 1..=20 {
-            assert_eq!(log.lsn_of(log.place(lsn).0, (lsn as u32 - 1) / 6 + 1), lsn);
+            assert_eq!(log.position(log.place(lsn).0), (lsn - 1) % 6);
         }
         assert_eq!(places, [(1, 0, 4), (1, 1, 3), (1, 2, 2), (1, 3, 1), (3, 0, 2), (3, 1, 1), (1, 0, 4), (1, 1, 3)]);
     }

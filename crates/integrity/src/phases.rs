@@ -55,6 +55,7 @@ fn begin(kernel: &Kernel, phase: Phase) {
         }
         core.bursting = core.plan.bursts && phase != Phase::Stress;
         core.audited = false;
+        core.skipped = false;
         core.phase_done = 0.0;
         core.observe(|observer, view| observer.phase_began(view));
     });
@@ -66,6 +67,7 @@ async fn end(kernel: &Kernel, phase: Phase) {
         core.audited = phase == Phase::Audit
             && !core.stopping
             && core.uncertain == 0
+            && !core.skipped
             && !core.findings.any_persistent_in(phase, core.cycle);
         core.observe(|observer, view| observer.phase_ended(view));
     });
@@ -103,6 +105,8 @@ async fn stress(kernel: &Kernel) {
 
 /// Reads every page of every file.
 async fn audit(kernel: &Kernel) {
+    users::flush_all(kernel, FINAL_AUDIT).await;
+    kernel.with(|core| (0..core.files.len() as u16).for_each(|file| core.queue.forget_cached(file)));
     let files: Vec<u16> = kernel.with(|core| (0..core.files.len() as u16).collect());
     let all = files.iter().map(|file| u64::from(kernel.pages(*file))).sum();
     let mut done = 0;

@@ -213,10 +213,13 @@ fn work(run: RunPlan, shared: Shared, ready: &mpsc::Sender<Result<Engine, RunErr
             return;
         }
     };
-    let _ = ready.send(Ok(engine));
+    // Whoever waited for this has given up.
+    if ready.send(Ok(engine)).is_err() {
+        return;
+    }
     let ran = panic::catch_unwind(AssertUnwindSafe(|| verifier.run()));
     let end = ran.unwrap_or_else(|_| Err(Failure::Queue("the verifier broke off; this is a defect of Assay".into())));
-    let last = verifier.observe_end();
+    let last = verifier.observe_end(end.is_ok());
     lock(&report).end = Some(end.and(last));
 }
 
@@ -225,6 +228,7 @@ fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError
     let journal = run.journal.as_ref().map(|path| Journal::create(path, &run.plan)).transpose()?;
     let meter = Meter {
         tick: 0,
+        interval_ns: run.plan.interval_ns.max(1),
         began: (0, crate::Counts::default()),
         ticks: run.plan.files.iter().map(|_| Interval::default()).collect(),
         phase: run.plan.files.iter().map(|_| Interval::default()).collect(),
@@ -284,6 +288,7 @@ fn claim_all(plan: &VerifyPlan) -> Result<Vec<File>, DeviceError> {
 /// Counts what the run does and passes it on, once an interval.
 struct Meter {
     tick: u64,
+    interval_ns: u64,
     /// When the phase began, and the counts then.
     began: (u64, crate::Counts),
     ticks: Vec<Interval>,
@@ -293,13 +298,23 @@ struct Meter {
 }
 
 impl Meter {
-    fn publish(&mut self, view: &mut RunView<'_>) {
+    fn end_tick(&mut self) {
         let mut report = lock(&self.shared.report);
         for (file, interval) in self.ticks.iter_mut().enumerate() {
             self.phase[file].merge(interval);
             report.ticks.push(FileTick { tick: self.tick, file, interval: interval.clone() });
             interval.clear();
         }
+    }
+
+    fn publish(&mut self, view: &mut RunView<'_>) {
+        // A tick is counted by the clock: one that passed unseen stays empty.
+        let tick = view.standing().now_ns / self.interval_ns;
+        if tick > self.tick {
+            self.end_tick();
+            self.tick = tick;
+        }
+        let mut report = lock(&self.shared.report);
         report.standing = Some(view.standing());
         report.phase_from_ns = self.began.0;
         report.files = view.files();
@@ -341,15 +356,15 @@ impl Observer for Meter {
         }
     }
 
-    fn flushing(&mut self, file: u16) {
+    fn flushing(&mut self, file: u16, number: u32) {
         if let Some(journal) = &mut self.journal {
-            journal.flushing(file);
+            journal.flushing(file, number);
         }
     }
 
-    fn flushed(&mut self, file: u16) {
+    fn flushed(&mut self, file: u16, number: u32) {
         if let Some(journal) = &mut self.journal {
-            journal.flushed(file);
+            journal.flushed(file, number);
         }
     }
 
@@ -361,6 +376,8 @@ impl Observer for Meter {
 
     fn phase_ended(&mut self, view: &mut RunView<'_>) {
         self.publish(view);
+        // What belongs to the phase must be in its sums, though the tick goes on.
+        self.end_tick();
         let standing = view.standing();
         let (from_ns, before) = self.began;
         let files = self.phase.iter_mut().map(std::mem::take).collect();
@@ -375,17 +392,16 @@ impl Observer for Meter {
         });
     }
 
-    fn tick(&mut self, view: &mut RunView<'_>) -> bool {
+    fn look(&mut self, view: &mut RunView<'_>) -> bool {
         self.publish(view);
-        self.tick += 1;
-        let recorded = self.journal.as_ref().is_none_or(|journal| journal.failed().is_none());
+        let recorded = self.journal.as_mut().is_none_or(|journal| journal.failed().is_none());
         recorded && !self.shared.stop.load(Ordering::Relaxed)
     }
 
-    fn ended(&mut self, view: &mut RunView<'_>) -> Result<(), Failure> {
+    fn ended(&mut self, view: &mut RunView<'_>, well: bool) -> Result<(), Failure> {
         self.publish(view);
         match &mut self.journal {
-            Some(journal) => journal.finish().map_err(|error| Failure::Journal(error.to_string())),
+            Some(journal) => journal.finish(well).map_err(|error| Failure::Journal(error.to_string())),
             None => Ok(()),
         }
     }

@@ -125,7 +125,7 @@ impl Stamper {
                 }
                 if let Some(origin) = self.origin(bytes) {
                     let own = origin.id == id && usize::from(origin.unit) == unit;
-                    return match self.is_intact(bytes, origin, page.len()) {
+                    return match self.is_intact(bytes, origin) {
                         true if own && origin.generation < generation => Unit::Older { generation: origin.generation },
                         // The first unit differs from the expected one in time or writer only: as good as corrupt.
                         true if own && origin.generation == generation => {
@@ -135,9 +135,9 @@ impl Stamper {
                         false => Unit::Corrupt { generation: own.then_some(origin.generation) },
                     };
                 }
-                let stranger = other_run.as_ref().is_some_and(|other| {
-                    other.origin(bytes).is_some_and(|origin| other.is_intact(bytes, origin, page.len()))
-                });
+                let stranger = other_run
+                    .as_ref()
+                    .is_some_and(|other| other.origin(bytes).is_some_and(|origin| other.is_intact(bytes, origin)));
                 match (stranger, fresh) {
                     (true, true) => Unit::Older { generation: 0 },
                     (true, false) => Unit::Foreign(None),
@@ -151,7 +151,7 @@ impl Stamper {
     /// The header of a page whose first unit is intact: its stamp, whatever page it belongs to.
     fn header(&self, page: &[u8]) -> Option<(Origin, Stamp)> {
         let origin = self.origin(page)?;
-        (origin.unit == 0 && self.is_intact(&page[..UNIT_BYTES], origin, page.len())).then(|| {
+        (origin.unit == 0 && self.is_intact(&page[..UNIT_BYTES], origin)).then(|| {
             let stamp = Stamp {
                 generation: origin.generation,
                 time_us: u64_at(page, 24),
@@ -187,12 +187,13 @@ impl Stamper {
         (unit[..HEAD_BYTES] == own).then_some(Origin { id, generation, unit: unit[10] })
     }
 
-    fn is_intact(&self, unit: &[u8], origin: Origin, page_bytes: usize) -> bool {
+    fn is_intact(&self, unit: &[u8], origin: Origin) -> bool {
+        // The page it belongs to may be a larger one than that it is found in.
         let start = usize::from(origin.unit) * UNIT_BYTES;
-        if start >= page_bytes {
+        if start >= LARGEST_PAGE_BYTES {
             return false;
         }
-        let noise = &self.noise(origin.id, origin.generation, page_bytes)[start..start + UNIT_BYTES];
+        let noise = &self.noise(origin.id, origin.generation, LARGEST_PAGE_BYTES)[start..start + UNIT_BYTES];
         if origin.unit > 0 {
             return unit[HEAD_BYTES..] == noise[HEAD_BYTES..];
         }

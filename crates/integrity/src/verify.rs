@@ -22,6 +22,8 @@ use crate::{
 
 /// Investigations that go on at the same time.
 const INVESTIGATORS: u32 = 8;
+/// A process that wakes up so much too late was stopped, or its machine was: that is not the storage's doing.
+const OVERSLEPT_NS: u64 = 500_000_000;
 /// Steps of tasks between two looks at the queue.
 const STEPS_MOST: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
@@ -61,8 +63,8 @@ pub enum Failure {
     Gone { path: String, errno: i32 },
     #[error("{0}")]
     Queue(String),
-    #[error("{outstanding} I/Os outstanding, no I/O ended for {silent_s} s")]
-    NotAnswering { outstanding: u32, silent_s: u64 },
+    #[error("{outstanding} I/Os outstanding, the oldest for {oldest_s} s")]
+    NotAnswering { outstanding: u32, oldest_s: u64 },
     #[error("the expected state of all pages needs {needed_bytes} bytes of memory")]
     Memory { needed_bytes: u64 },
     #[error("the journal cannot be written: {0}")]
@@ -72,8 +74,10 @@ pub enum Failure {
 const EDQUOT: i32 = 122;
 const ENOSPC: i32 = 28;
 const EFBIG: i32 = 27;
-/// ENOENT, ENXIO, EBADF, ENODEV, ESHUTDOWN, ESTALE: there is nothing left to talk to.
-const GONE: [i32; 6] = [2, 6, 9, 19, 108, 116];
+/// ENOENT, ENXIO, EBADF, ENODEV, EROFS, ESHUTDOWN, ESTALE: there is nothing left to talk to, or to write to.
+const GONE: [i32; 7] = [2, 6, 9, 19, 30, 108, 116];
+/// I/Os that fail one after the other, none between them well, before the storage counts as gone.
+pub(crate) const FAILURES_MOST: u32 = 2000;
 
 impl Failure {
     /// Whether this error says something about the environment rather than about the integrity of data.
@@ -97,26 +101,26 @@ pub trait Observer {
     /// These pages are written: the storage has acknowledged them.
     fn acknowledged(&mut self, _first: PageId, _pages: &[PageState]) {}
 
-    /// A file is about to be flushed.
-    fn flushing(&mut self, _file: u16) {}
+    /// A file is about to be flushed; flushes are numbered.
+    fn flushing(&mut self, _file: u16, _number: u32) {}
 
     /// A file was flushed; what was acknowledged before the flush was issued is durable.
-    fn flushed(&mut self, _file: u16) {}
+    fn flushed(&mut self, _file: u16, _number: u32) {}
 
     fn phase_began(&mut self, _run: &mut RunView<'_>) {}
 
     fn phase_ended(&mut self, _run: &mut RunView<'_>) {}
 
-    /// Called once an interval; tells whether the run goes on.
-    fn tick(&mut self, _run: &mut RunView<'_>) -> bool {
+    /// Called once an interval at least; tells whether the run goes on.
+    fn look(&mut self, _run: &mut RunView<'_>) -> bool {
         true
     }
 
-    /// The run is over, however it ended.
+    /// The run is over, `well` or with a failure.
     ///
     /// # Errors
     /// What the observer could not do.
-    fn ended(&mut self, _run: &mut RunView<'_>) -> Result<(), Failure> {
+    fn ended(&mut self, _run: &mut RunView<'_>, _well: bool) -> Result<(), Failure> {
         Ok(())
     }
 }
@@ -178,9 +182,14 @@ impl Verifier {
                 }
                 let until_ns = core.schedule.next_ns().unwrap_or(u64::MAX).min(next_tick_ns);
                 let idle = usize::from(core.schedule.is_idle());
+                let waits_from_ns = core.queue.now_ns();
                 let waited = core.queue.wait(idle, until_ns, &mut completions);
                 waited.map_err(|error| Failure::Queue(error.to_string()))?;
                 core.now_ns = core.queue.now_ns();
+                let overslept_ns = core.now_ns.saturating_sub(until_ns.max(waits_from_ns));
+                if overslept_ns > OVERSLEPT_NS && until_ns < u64::MAX {
+                    core.forgive(overslept_ns);
+                }
                 completions.drain(..).for_each(|completion| core.complete(completion));
                 core.schedule.wake_due(core.now_ns);
                 core.now_ns
@@ -212,12 +221,11 @@ impl Verifier {
     fn tick(&mut self) -> Result<(), Failure> {
         let mut core = self.kernel.0.borrow_mut();
         core.look_for_long_ios();
-        let silent_ns = core.now_ns.saturating_sub(core.last_completion_ns);
-        if core.outstanding() > 0 && silent_ns > core.plan.io_timeout_ns {
+        if let Some(oldest_ns) = core.oldest_outstanding_ns().filter(|age_ns| *age_ns > core.plan.io_timeout_ns) {
             let outstanding = core.outstanding();
-            return Err(Failure::NotAnswering { outstanding, silent_s: silent_ns / 1_000_000_000 });
+            return Err(Failure::NotAnswering { outstanding, oldest_s: oldest_ns / 1_000_000_000 });
         }
-        let goes_on = core.observe(|observer, view| observer.tick(view));
+        let goes_on = core.observe(|observer, view| observer.look(view));
         if !goes_on {
             core.stop();
         }
@@ -234,8 +242,8 @@ impl Verifier {
         core.into_inner().queue
     }
 
-    pub(crate) fn observe_end(&mut self) -> Result<(), Failure> {
-        self.kernel.with(|core| core.observe(|observer, view| observer.ended(view)))
+    pub(crate) fn observe_end(&mut self, well: bool) -> Result<(), Failure> {
+        self.kernel.with(|core| core.observe(|observer, view| observer.ended(view, well)))
     }
 
     /// What was found so far.

@@ -145,6 +145,6 @@ fn a_page_that_is_overwritten_after_the_run_is_missed() {
 
 /// The files of a folder, as they are.
 fn plan_of(folder: &Folder) -> Vec<FilePlan> {
-    let journal = assay_integrity::ReadJournal::open(&folder.0.join("journal")).unwrap();
-    journal.plan.files
+    let journal = assay_integrity::JournalReader::open(&folder.0.join("journal")).unwrap();
+    journal.plan().files.clone()
 }

@@ -88,6 +88,9 @@ pub trait DataQueue: Queue + Any {
     /// Frame that holds frame-sized piece `piece` of an I/O of `pieces` pieces whose first frame is `first`.
     fn frame_of_piece(&self, volume: u16, first: u32, piece: u32, pieces: u32) -> u32;
 
+    /// Drops what the system's cache holds of a volume, where there is one, so that reads come from the storage.
+    fn forget_cached(&mut self, _volume: u16) {}
+
     /// Gives a volume's file another size; what is cut off is gone, what is new reads as zeros. No I/O to the bytes in
     /// question is outstanding.
     ///

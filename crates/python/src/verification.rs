@@ -49,7 +49,7 @@ impl Verification {
         })
     }
 
-    /// The measured part of a point over the n-th finished phase.
+    /// The measured part of a point over the n-th finished phase, once.
     fn point(&self, phase: usize) -> PyResult<String> {
         self.with(|run| {
             let names = Names {
@@ -58,10 +58,11 @@ impl Verification {
             };
             let logs: Vec<bool> = run.plan.files.iter().map(|file| file.log).collect();
             run.look(|report| {
-                let done = report.phases.get(phase)?;
-                let of_file = done.files.iter().enumerate().map(|(volume, interval)| {
-                    (GroupKey { activity: usize::from(logs[volume]), volume }, interval.clone())
-                });
+                let done = report.phases.get_mut(phase)?;
+                // A phase is asked for once; its histograms would add up in a run of many cycles.
+                let files = std::mem::take(&mut done.files).into_iter().enumerate();
+                let of_file = files
+                    .map(|(volume, interval)| (GroupKey { activity: usize::from(logs[volume]), volume }, interval));
                 let totals: Totals = of_file.collect();
                 let seconds = ((done.to_ns - done.from_ns) as f64 / 1e9).max(1e-9);
                 Some(summary::point(&totals, &names, seconds, 1, 0.0).to_string())

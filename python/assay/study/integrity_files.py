@@ -21,7 +21,7 @@ from assay.units import format_bytes
 from assay.workloads.integrity import PAGE_BYTES, DatabaseFile, IntegrityPlan
 
 FILE_LEAST_BYTES = 1 << 20
-PAGES_MOST = 1 << 32
+PAGES_MOST = (1 << 32) - 1
 """Page numbers have 32 bits."""
 
 SHARED_LOG_SHARE = 0.1
@@ -151,7 +151,7 @@ def _check_size(file: Placed) -> None:
             f"{file.path}: leaves {format_bytes(file.size_bytes)} for the {kind}, which needs at least"
             f" {format_bytes(FILE_LEAST_BYTES)}; give a larger --size"
         )
-    if file.pages > PAGES_MOST:
+    if file.pages_most > PAGES_MOST:
         most = PAGES_MOST * (file.size_bytes // file.pages)
         raise UsageError(
             f"{file.path}: {format_bytes(file.size_bytes)} of {kind} are more than the {format_bytes(most)} that page"

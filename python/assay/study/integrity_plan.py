@@ -21,6 +21,9 @@ from assay.workloads.integrity import PAGE_BYTES, USERS_MOST_AUTOMATIC, Integrit
 POOL_SHARE = 0.25
 POOL_LEAST_BYTES = 1 << 20
 OUTSTANDING_DEFAULT = 256
+OUTSTANDING_MOST = 16_384
+"""What an io_uring of the largest size holds beside the large I/Os, in a power of two."""
+
 REWRITE_AFTER_S, REWRITE_AFTER_SHARE = 1.0, 0.1
 """A page is not written again sooner than this, or than this share of a short stress phase."""
 
@@ -58,7 +61,7 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
         "stress_ns": _ns(timing.stress_s),
         "pool_bytes": max(min(pool_bytes, data_bytes), POOL_LEAST_BYTES),
         "cache_hit_share": plan.cache_hit_share,
-        "max_outstanding": plan.max_outstanding or OUTSTANDING_DEFAULT,
+        "max_outstanding": min(plan.max_outstanding or OUTSTANDING_DEFAULT, OUTSTANDING_MOST),
         "target_io_ns": _ns(plan.target_io_s),
         "bursts": plan.bursts,
         "scatter_gather": plan.scatter_gather,

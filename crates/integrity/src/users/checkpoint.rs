@@ -59,10 +59,13 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
         return;
     }
     kernel.writes_certain().await;
+    let mut durable = true;
     for file in data_files(kernel) {
-        flush(kernel, file, USER).await;
+        durable &= flush(kernel, file, USER).await;
     }
     kernel.with(|core| {
+        // Records of pages that may have got lost on their way stay needed.
+        let begin = if durable { begin } else { 0 };
         core.log.clean = core.log.clean.max(begin.min(core.log.durable));
         core.log.free(core.plan.look_first);
         core.checkpoints += 1;

@@ -4,6 +4,8 @@ use crate::{
     kernel::Kernel,
 };
 
+const TRIES: u32 = 15;
+const EIO: i32 = 5;
 const USER: User = User { kind: UserKind::Log, number: 0 };
 
 /// Writes what was appended to the log, in order, one piece at a time: a record is durable when all before it are.
@@ -20,7 +22,18 @@ pub(crate) async fn log_writer(kernel: Kernel) {
         kernel.write_latched(id, blocks, USER, |block| first + u64::from(block)).await;
         kernel.settle().await;
         kernel.writes_certain().await;
-        flush(&kernel, id.file, USER).await;
+        let mut tries = 0;
+        while !flush(&kernel, id.file, USER).await && !kernel.failed() {
+            // What a failed flush left behind nobody knows: the records are written again.
+            if tries == TRIES {
+                kernel.with(|core| core.fail(id.file, EIO));
+            }
+            tries += 1;
+            if kernel.latch(id, blocks).await {
+                kernel.rewrite(id, blocks, USER).await;
+                kernel.with(|core| core.unlatch(id, blocks));
+            }
+        }
         kernel.with(|core| {
             core.log.durable = first + u64::from(blocks);
             core.wake(Event::LogDurable);

@@ -62,17 +62,24 @@ pub(crate) async fn flush_all(kernel: &Kernel, user: User) {
     }
 }
 
-pub(crate) async fn flush(kernel: &Kernel, file: u16, user: User) {
+/// Makes a file durable, where writes are not so by themselves; tells whether it is.
+pub(crate) async fn flush(kernel: &Kernel, file: u16, user: User) -> bool {
     if kernel.with(|core| core.plan.write_through) {
-        return;
+        return true;
     }
-    kernel.with(|core| core.observe(|observer, _| observer.flushing(file)));
+    let number = kernel.with(|core| {
+        core.flushes = core.flushes.wrapping_add(1);
+        let number = core.flushes;
+        core.observe(|observer, _| observer.flushing(file, number));
+        number
+    });
     let end = kernel.flush(file, user).await;
     if end.result < 0 {
         kernel.flush_failed(file, -end.result, user);
     } else {
-        kernel.with(|core| core.observe(|observer, _| observer.flushed(file)));
+        kernel.with(|core| core.observe(|observer, _| observer.flushed(file, number)));
     }
+    end.result >= 0
 }
 
 /// Where `pages` consecutive pages of some data file may begin, and how many there are.

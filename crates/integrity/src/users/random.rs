@@ -11,12 +11,12 @@ pub(super) async fn random(kernel: Kernel, user: User) {
     let plan = kernel.with(|core| core.plan.random.clone());
     let (hit_share, force_read) = kernel.with(|core| (core.plan.cache_hit_share, core.plan.force_read_ahead));
     let mut rng = kernel.rng(user);
-    let mut region = None;
+    let mut region: Option<PageId> = None;
     let mut chain: Vec<PageId> = Vec::new();
     while kernel.stressing() {
         let jumps = rng.random_bool(plan.jump_share);
         let start = match region {
-            Some(start) if !jumps => start,
+            Some(start) if !jumps && start.page < kernel.pages(start.file) => start,
             _ => {
                 let file = kernel.any_data_file(&mut rng);
                 PageId { file, page: rng.random_range(0..kernel.pages(file).max(1)) }

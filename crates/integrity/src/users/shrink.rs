@@ -1,11 +1,6 @@
 use rand::{RngExt, seq::IndexedRandom};
 
-use crate::{
-    core::User,
-    expected::{Flag, PageState},
-    kernel::Kernel,
-    stamp::PageId,
-};
+use crate::{core::User, expected::Flag, kernel::Kernel, stamp::PageId};
 
 /// Files shrink no further than to this part of their first size.
 const LEAST_SHARE: u64 = 4;
@@ -51,12 +46,16 @@ async fn grow(kernel: &Kernel, file: u16, pages: u32, user: User) {
     if pages <= before || kernel.resize(file, pages).is_err() {
         return;
     }
-    // New pages are written before anybody may read them.
-    kernel.with(|core| core.files[usize::from(file)].pages = pages);
-    hold(kernel, file, before, pages);
     let step = kernel.with(|core| core.plan.pages_per_io).min(kernel.most_pages(file));
     for page in (before..pages).step_by(step as usize) {
-        kernel.write_latched(PageId { file, page }, step.min(pages - page), user, |_| 0).await;
+        if !kernel.stressing() {
+            break;
+        }
+        // New pages are written before anybody may read them.
+        let end = (page + step).min(pages);
+        kernel.with(|core| core.files[usize::from(file)].pages = end);
+        hold(kernel, file, page, end);
+        kernel.write_latched(PageId { file, page }, end - page, user, |_| 0).await;
     }
     kernel.settle().await;
 }
@@ -82,8 +81,9 @@ async fn cut(kernel: &Kernel, file: u16, pages: u32) {
         core.pool.forget(&mut core.files, file, pages);
         core.dirty.retain(|id, _| id.file != file || id.page < pages);
         for state in &mut core.files[usize::from(file)].states[pages as usize..before as usize] {
+            core.uncertain -= u32::from(state.has(Flag::Uncertain));
             for flag in [Flag::SeenRight, Flag::Dirty, Flag::Uncertain] {
-                PageState::set(state, flag, false);
+                state.set(flag, false);
             }
         }
     });
