@@ -58,6 +58,7 @@ fmt: $(SET_UP_DEV) ## format Rust and Python
 
 bench: $(BUILT) $(SET_UP_DEV) ## compare with fio on this machine and keep the output under benches/results
 	$(BIN)/python benches/generator.py
+	$(BIN)/python benches/verify.py
 
 bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
 	$(BIN)/python packaging/bundle.py

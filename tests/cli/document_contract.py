@@ -46,7 +46,7 @@ POINT = {
     "errors": {"count": int, "kinds": {"EIO": int, "ENOSPC": int, "short": int, "other": int}},
     "outside_window": {"count": int, "longest_ns": NUMBER},
     "steady": {"reached": bool, "window_s": NUMBER, "slope_share": MAYBE, "half_width_share": MAYBE},
-    "generator": {"cpu_share": NUMBER, "fullest_worker_share": NUMBER, "schedule_lag_p99_ns": MAYBE,
+    "generator": {"cpu_share": MAYBE, "fullest_worker_share": MAYBE, "schedule_lag_p99_ns": MAYBE,
                   "clock_ns": MAYBE, "saturated": bool},
     "batches": {"seconds": NUMBER, "read": BATCH, "write": BATCH, "total": BATCH},
     "telemetry": dict.fromkeys(TELEMETRY, MAYBE),

@@ -136,14 +136,17 @@ def test_one_being_verified_ends_the_run_with_all_there_is(
     with bench.started(*arguments, *options) as running:
         running.wait_until(bench.point_lines)
         hanging_file.hang()
-        running.wait_until(lambda: "OUTSTANDING" in running.stderr)
         running.wait_until(lambda: "stopped answering" in running.stderr)
         document = json.loads(running.stdout)
         hanging_file.release()
         outcome = running.end()
 
-    # An I/O outstanding for longer than --long-io is a finding, and findings weigh most.
-    assert outcome.code == 4
     assert document["status"] == "failed"
-    assert document["integrity"]["findings"]["long_io"] > 0
+    # An I/O outstanding for longer than --long-io is a finding, and findings weigh most; but where handing an I/O to
+    # the kernel hangs already, nobody can tell which it is.
+    if "OUTSTANDING" in outcome.stderr:
+        assert outcome.code == 4
+        assert document["integrity"]["findings"]["long_io"] > 0
+    else:
+        assert outcome.code == 3
     assert not document["integrity"]["passed"]

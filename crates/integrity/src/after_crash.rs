@@ -394,11 +394,17 @@ impl Check<'_> {
             true => format!("generation {promised} was acknowledged"),
             false => format!("generation {promised} was acknowledged, {newest} was not"),
         };
+        // Zeros may be what a corruption left as well as what was there before the run.
+        let words = words.replace("what was there before the run", "zeros, or what was there before the run");
+        let before = units.contains(&Unit::Older { generation: 0 });
         for named in classify::name(&units, newest, self.is_log(id), true) {
             let text = format!("{acknowledged}; {words}");
             self.find(named.fault, id, promised, units.clone(), text, Some(image));
             if let Some(finding) = self.findings.last_mut() {
                 finding.also = named.also;
+                if before && named.fault != Fault::Corrupt {
+                    finding.also.push(Fault::Corrupt);
+                }
             }
         }
     }

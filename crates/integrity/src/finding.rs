@@ -12,8 +12,8 @@ use crate::{
     verify::Phase,
 };
 
-/// Findings whose images are kept; more are counted and described without them.
-pub(crate) const WITH_IMAGES: usize = 200;
+/// Findings of a kind, persistent and transient apart, whose images are kept; more are counted and described without.
+pub(crate) const WITH_IMAGES: usize = 25;
 /// Pages whose wrong bytes are remembered: 80 MB.
 const IMAGES_MOST: usize = 10_000;
 
@@ -56,6 +56,7 @@ pub(crate) struct Findings {
     changed: Vec<usize>,
     stale: HashMap<Write, usize>,
     misplaced: HashMap<Write, usize>,
+    alike: HashMap<(Fault, bool), usize>,
     /// What pages held when they were found wrong for good.
     images: HashMap<PageId, Box<[u8]>>,
 }
@@ -86,7 +87,10 @@ impl Findings {
             }
         }
         finding.id = self.list.len() + 1;
-        if self.list.len() >= WITH_IMAGES {
+        // A rare fault keeps its evidence, however many of another kind come before it.
+        let alike = self.alike.entry((finding.kind, finding.persistent)).or_default();
+        *alike += 1;
+        if *alike > WITH_IMAGES {
             (finding.expected_image, finding.received_image) = (None, None);
             (finding.other_images, finding.history, finding.ranges) = (Vec::new(), Vec::new(), Vec::new());
         }
@@ -101,7 +105,7 @@ impl Findings {
         first.kind = Fault::MisdirectedWrite;
         first.also.clear();
         first.elsewhere = Some(elsewhere);
-        if index < WITH_IMAGES {
+        if first.received_image.is_some() {
             first.other_images.extend(half.received_image.clone());
         }
         self.changed.push(index);

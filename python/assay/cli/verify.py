@@ -106,7 +106,7 @@ def verify(
     ] = None,
     io_timeout: Annotated[
         str | None,
-        typer.Option("--io-timeout", help="No completion for so long ends the run (120s).", rich_help_panel=opt.TIME),
+        typer.Option("--io-timeout", help="An older outstanding I/O ends the run (120s).", rich_help_panel=opt.TIME),
     ] = None,
     overwrite: opt.Overwrite = None,
     yes_destroy: opt.YesDestroy = None,

@@ -140,10 +140,11 @@ def injected_text(found: Record) -> str | None:
 
 def verified_text(found: Record) -> str:
     """How much was verified, how often and for how long."""
-    verified, pages = found.get("pages_verified") or 0, found.get("pages") or 0
+    verified = found.get("pages_verified") or 0
+    pages = (found.get("pages") or 0) + (found.get("log_blocks") or 0)
     seconds = sum(float(phase.get("seconds") or 0) for phase in found.get("phases") or [])
     took = f" in {format_duration(seconds)}" if seconds else ""
-    often = f", each of the {pages:,} pages {verified / pages:.3g} times on average" if pages else ""
+    often = f", each of the {pages:,} pages and log blocks {verified / pages:.3g} times on average" if pages else ""
     return f"{_pages(verified, found.get('bytes_verified'))} read and verified byte for byte{took}{often}."
 
 
@@ -153,9 +154,15 @@ def extent(facts: RunFacts) -> str:
     texts = [verified_text(found)]
     if found.get("pages_written") is not None:
         texts.append(f"{_pages(found['pages_written'], found.get('bytes_written'))} written.")
-    names = users(integrity_plan(facts))
+    journal = found.get("journal")
+    names = users(integrity_plan(facts)) if journal is None else []
     texts += [f"Users at work: {joined(names)}."] if names else []
-    if found.get("audited"):
+    if journal is not None:
+        texts.append(
+            f"They were held against a journal of {journal['acknowledged']:,} acknowledged writes, which promise"
+            f" {journal['promised_pages']:,} pages and log blocks."
+        )
+    elif found.get("audited"):
         texts.append("At the end every page was read once more and was right.")
     elif found.get("audited") is False:
         texts.append("It was not shown that every page was right at the end.")

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from assay import _core, errors
@@ -41,9 +42,6 @@ SAVED_EVERY_S = 1.0
 
 RATE_S = 2.0
 """Progress shows rates over so long."""
-
-TOLD_MOST = 200
-"""Findings told on standard error; run.json counts all."""
 
 TELEMETRY_KEPT = 200_000
 TICKS_KEPT = 100_000
@@ -182,7 +180,7 @@ class _Run:
         self.rows: list[dict[str, Any]] = []
         self.written_at = self.saved_at = time.monotonic()
         self.unsaved = True
-        self.told = 0
+        self.silenced: set[tuple[str, bool]] = set()
         self.waiting: set[tuple[str, int, str]] = set()
         self.waited: set[tuple[str, int, str]] = set()
         self.rates: deque[tuple[float, int, int]] = deque()
@@ -200,7 +198,12 @@ class _Run:
         self.runner.recorder.drain()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
-        with Watch({file.path for file in self.files}) as watch:
+        # Of a file that may change its size a quarter stays (crates/integrity/src/users/shrink.rs).
+        least: dict[Path, int] = {}
+        for file in self.files:
+            end = file.base_bytes + (file.size_bytes // 4 if file.can_grow else file.size_bytes)
+            least[file.path] = max(end, least.get(file.path, 0))
+        with Watch(least, {} if self.runner.target.after_crash else least) as watch:
             while True:
                 report = json.loads(self.core.poll())
                 self._take(report)
@@ -242,10 +245,25 @@ class _Run:
             hangs = not self._ended()
         finally:
             self.runner.integrity = self.result.document()
+        self._note_journal()
         self._write_end()
         gone = isinstance(self.trouble, IoFailed)
         if not hangs and not gone and not self.runner.target.after_crash:
             tidy_files(self.runner.target, self.files, self.plan, keep=self.result.has_persistent)
+
+    def _note_journal(self) -> None:
+        """What an after-crash check could prove, and what not."""
+        assert self.runner.integrity is not None
+        journal = self.runner.integrity.get("journal")
+        if journal is None:
+            return
+        end = "the run ended by itself" if journal["ended"] else "it ends where the run was cut off"
+        holes = "; blocks at its end are not whole and were left out" if journal["cut_off"] else ""
+        promised = f"{journal['promised_pages']:,} pages and log blocks"
+        self.runner.notices.append(
+            f"the journal holds {journal['acknowledged']:,} acknowledged writes, which promise {promised}; {end}{holes};"
+            " what was acknowledged after its last record is not proven"
+        )
 
     def _ended(self) -> bool:
         """Stop the core and take what it still has to say; False if it does not end."""
@@ -285,9 +303,10 @@ class _Run:
         for taken in self.result.take(report):
             if taken.in_detail:
                 taken.finding["evidence"] = write_evidence(self.runner.folder.path, taken.finding, taken.raw)
-            self.log.find(taken.finding)
+            if taken.in_detail:
+                self.log.find(taken.finding)
             if taken.is_news:
-                self._tell(taken.finding)
+                self._tell(taken.finding, in_detail=taken.in_detail)
             self.unsaved = True
         for number in range(len(self.result.phases), len(report["phases"])):
             self._end_phase(number, report["phases"][number])
@@ -299,15 +318,16 @@ class _Run:
         self.log.flush()
         self._show(report)
 
-    def _tell(self, finding: Mapping[str, Any]) -> None:
+    def _tell(self, finding: Mapping[str, Any], *, in_detail: bool) -> None:
         known = (str(finding["file"]), finding["page"], str(finding["operation"]))
         if finding["kind"] == "long_io" and known in self.waited:
             return
-        self.told += 1
-        if self.told <= TOLD_MOST:
+        kind = (finding["kind"], finding["persistent"])
+        if in_detail:
             self.runner.tell(f"FOUND {headline(finding)}: {finding['explanation']}")
-        elif self.told == TOLD_MOST + 1:
-            self.runner.tell(f"more than {TOLD_MOST} findings: the others are counted only")
+        elif kind not in self.silenced:
+            self.silenced.add(kind)
+            self.runner.tell(f"more findings like {headline(finding)} are counted only")
 
     def _tell_long(self, report: Mapping[str, Any]) -> None:
         now = set()

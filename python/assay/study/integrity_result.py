@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from assay.study.integrity_plan import STATE_BYTES
 from assay.targets.spec import FAULTS
 from assay.units import format_bytes
 
-DETAILS_MOST = 200
-"""Findings told in detail and with evidence; all are counted."""
+DETAILS_MOST = 25
+"""Findings of a kind, persistent and transient apart, told in detail and with evidence; all are counted."""
 
 COUNTED = ("pages_verified", "bytes_verified", "pages_written", "bytes_written", "resizes")
 
@@ -57,6 +58,8 @@ class Result:
         self._kinds: dict[int, tuple[str, bool]] = {}
         self._details: dict[int, dict[str, Any]] = {}
         self._last: dict[str, Any] = {}
+        self._alike: Counter[tuple[str, bool]] = Counter()
+        """Findings so far by kind, persistent and transient apart."""
         self.phases: list[dict[str, Any]] = []
         """Finished phases, with the ids of their points."""
 
@@ -80,7 +83,9 @@ class Result:
             is_news = self._kinds.get(number) != named
             self._kinds[number] = named
             finding = self._finding(raw)
-            in_detail = number in self._details or len(self._details) < DETAILS_MOST
+            if is_news:
+                self._alike[named] += 1
+            in_detail = number in self._details or self._alike[named] <= DETAILS_MOST
             if in_detail:
                 self._details[number] = finding
             history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]

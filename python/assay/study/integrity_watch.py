@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,12 +22,15 @@ class Watch:
     ----------
     paths
         Files and devices that exist.
+    least
+        Size in bytes below which the run never cuts a file.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], least: Mapping[Path, int] | None = None) -> None:
         self.gone: str | None = None
         """What is no longer there, in one line; None while all is well."""
         self._paths = {path: _identity(path) for path in paths}
+        self._least = dict(least or {})
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, name="assay-watch", daemon=True)
 
@@ -44,10 +47,19 @@ class Watch:
         while not self._ended.wait(LOOK_EVERY_S):
             for path, identity in self._paths.items():
                 now = _identity(path)
-                if now != identity:
+                if now != identity or _is_cut(path, self._least.get(path, 0)):
                     what = "is no longer there" if now is None else "is another file by now"
+                    what = what if now != identity else "was truncated by somebody else"
                     self.gone = f"{path}: {what}; the run cannot go on without it"
                     return
+
+
+def _is_cut(path: Path, least_bytes: int) -> bool:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size < least_bytes
 
 
 def _identity(path: Path) -> Identity | None:

@@ -159,7 +159,7 @@ class IntegrityTiming(Strict):
     long_io_s: Annotated[Seconds, Field(gt=0)] = 15.0
     """An I/O outstanding longer is reported while it is."""
     io_timeout_s: Annotated[Seconds, Field(gt=0)] = 120.0
-    """Without any completion for so long the target counts as not answering."""
+    """An I/O outstanding for longer ends the run: the target does not answer."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

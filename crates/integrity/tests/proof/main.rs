@@ -47,7 +47,7 @@ fn prove_class(fault: Fault, probability: f64) {
     rates[fault as usize] = probability;
     let (injected, masked) = prove(|seed| simulated::options(seed, rates));
     eprintln!("{}: {injected} injected, {masked} masked in {} runs", fault.name(), seeds().len());
-    assert!(injected > 0, "{}: nothing was injected", fault.name());
+    assert!(injected > 0 || seeds().len() == 1, "{}: nothing was injected", fault.name());
 }
 
 #[test]
@@ -109,5 +109,5 @@ fn long_ios() {
 fn all_faults_at_once() {
     let (injected, masked) = prove(|seed| simulated::options(seed, [0.002; 9]));
     eprintln!("all: {injected} injected, {masked} masked in {} runs", seeds().len());
-    assert!(injected > masked && masked > 0);
+    assert!(injected > masked && masked > 0 || seeds().len() == 1);
 }
