@@ -261,8 +261,8 @@ class _Run:
         holes = "; blocks at its end are not whole and were left out" if journal["cut_off"] else ""
         promised = f"{journal['promised_pages']:,} pages and log blocks"
         self.runner.notices.append(
-            f"the journal holds {journal['acknowledged']:,} acknowledged writes, which promise {promised}; {end}{holes};"
-            " what was acknowledged after its last record is not proven"
+            f"the journal holds {journal['acknowledged']:,} acknowledged writes, which promise {promised}; {end}{holes}"
+            "; what was acknowledged after its last record is not proven"
         )
 
     def _ended(self) -> bool:
