@@ -9,7 +9,7 @@ use crate::{
     expected::{Flag, state_mut},
     finding::{Finding, describe, differing},
     kernel::Kernel,
-    stamp::{PageId, UNIT_BYTES, Unit},
+    stamp::{NOT_READ, PageId, UNIT_BYTES, Unit},
     verify::{Failure, Phase},
 };
 
@@ -354,19 +354,26 @@ impl<'a> Investigation<'a> {
 }
 
 /// What several reads showed, in the order of their last showing: it was there until something else was written over it.
-/// If no two reads agree, the last one counts.
+/// If no two reads agree, the last one counts. A read that left bytes out says nothing about the page, unless all do.
 fn that_stayed(images: &[Image]) -> Vec<Image> {
+    let whole: Vec<&Image> = images.iter().filter(|image| !leaves_out(image)).collect();
+    let told = if whole.is_empty() { images.iter().collect() } else { whole };
     let mut stayed: Vec<Image> = Vec::new();
-    for (index, image) in images.iter().enumerate() {
-        let last = !images[index + 1..].contains(image);
-        if last && images[..index].contains(image) {
-            stayed.push(image.clone());
+    for (index, image) in told.iter().enumerate() {
+        let last = !told[index + 1..].contains(image);
+        if last && told[..index].contains(image) {
+            stayed.push((*image).clone());
         }
     }
     if stayed.is_empty() {
-        stayed.extend(images.last().cloned());
+        stayed.extend(told.last().copied().cloned());
     }
     stayed
+}
+
+/// Whether some unit still ends with what the buffer was filled with.
+fn leaves_out(image: &[u8]) -> bool {
+    image.chunks(UNIT_BYTES).any(|unit| unit[unit.len() - 16..].iter().all(|byte| *byte == NOT_READ))
 }
 
 impl Core {

@@ -111,3 +111,11 @@ fn all_faults_at_once() {
     eprintln!("all: {injected} injected, {masked} masked in {} runs", seeds().len());
     assert!(injected > masked && masked > 0 || seeds().len() == 1);
 }
+
+/// Seeds of all faults at once, beyond the first thousand, that failed once.
+#[test]
+fn seeds_that_failed_once() {
+    for seed in [1138] {
+        check(seed, &simulate(seed, simulated::options(seed, [0.002; 9])));
+    }
+}
