@@ -112,10 +112,8 @@ fn all_faults_at_once() {
     assert!(injected > masked && masked > 0 || seeds().len() == 1);
 }
 
-/// Seeds of all faults at once, beyond the first thousand, that failed once.
+/// A page that stays wrong, read twice without a byte transferred: the seed, beyond the first thousand, failed once.
 #[test]
-fn seeds_that_failed_once() {
-    for seed in [1138] {
-        check(seed, &simulate(seed, simulated::options(seed, [0.002; 9])));
-    }
+fn reads_that_leave_bytes_out_do_not_hide_what_stays() {
+    check(1138, &simulate(1138, simulated::options(1138, [0.002; 9])));
 }
