@@ -97,13 +97,9 @@ impl File {
         Ok(Self { plan, page_bytes, pages, states })
     }
 
+    /// Where a page begins in the underlying file, which is also the size of one that ends there.
     pub(crate) fn offset_bytes(&self, page: u32) -> u64 {
         self.plan.base_bytes + u64::from(page) * u64::from(self.page_bytes)
-    }
-
-    /// The size of the underlying file that holds this many pages.
-    pub(crate) fn end_bytes(&self, pages: u32) -> u64 {
-        self.offset_bytes(pages)
     }
 }
 

@@ -153,7 +153,7 @@ impl<'a> Investigation<'a> {
 
     /// Reads until the page is right, or as often as planned.
     async fn read_again(&mut self) -> bool {
-        let (rereads, pause_ns) = self.kernel.with(|core| core.patience());
+        let (rereads, pause_ns) = self.kernel.with(|core| (core.plan.rereads, core.reread_pause_ns()));
         while self.rereads < rereads {
             if pause_ns > 0 {
                 self.kernel.pause(pause_ns).await;
@@ -252,16 +252,16 @@ impl<'a> Investigation<'a> {
     }
 
     fn named(&self, core: &mut Core, units: Vec<Unit>, persistent: bool) -> (Vec<Named>, Vec<Unit>) {
-        let generation = state_mut(&mut core.files, self.id).generation;
-        let mut names = classify::name(&units, generation, core.is_log(self.id.file), persistent);
         let state = *state_mut(&mut core.files, self.id);
+        let log = core.is_log(self.id.file);
+        let mut names = classify::name(&units, state.generation, log, persistent);
         let unknown = units.contains(&Unit::Corrupt { generation: None });
         if let Some(corrupt) = names.iter_mut().find(|named| named.fault == Fault::Corrupt && persistent && unknown)
             && !state.has(Flag::SeenRight)
         {
             // They may as well be what was there before the first write.
             let torn = units.contains(&Unit::Expected);
-            corrupt.also.push(if torn { Fault::Torn } else { classify::stale(core.is_log(self.id.file)) });
+            corrupt.also.push(if torn { Fault::Torn } else { classify::stale(log) });
         }
         if names.is_empty() {
             // All bytes are there, and yet the system said that fewer were read.
@@ -377,12 +377,11 @@ fn leaves_out(image: &[u8]) -> bool {
 }
 
 impl Core {
-    /// How often a wrong page is read again, and with what pauses: less where more of the same says no more, or nobody
-    /// wants to wait.
-    fn patience(&self) -> (u32, u64) {
+    /// Pause between two reads of a wrong page: none where more of the same says no more, or nobody wants to wait.
+    fn reread_pause_ns(&self) -> u64 {
         let many = self.findings.all().len() >= FINDINGS_PATIENT;
         let hurries = self.stopping && !self.plan.stop_on_error;
-        (self.plan.rereads, if many || hurries { 0 } else { self.plan.reread_pause_ns })
+        if many || hurries { 0 } else { self.plan.reread_pause_ns }
     }
 
     fn finding(&self, kind: Fault, op: Op, at: PageId, pages: u32, persistent: bool, user: User) -> Finding {

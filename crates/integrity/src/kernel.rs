@@ -318,7 +318,7 @@ impl Kernel {
     /// Gives a file another size. Nothing of what is cut off may be in use.
     pub(crate) fn resize(&self, file: u16, pages: u32) -> Result<(), i32> {
         self.with(|core| {
-            let bytes = core.files[usize::from(file)].end_bytes(pages);
+            let bytes = core.files[usize::from(file)].offset_bytes(pages);
             let resized = core.queue.resize(file, bytes);
             match resized {
                 Ok(()) => core.counts.resizes += 1,
