@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ArrayError, RaidPolicy};
+use crate::RaidPolicy;
 
 /// A group of equal members, the volumes on it and the links to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
