@@ -3,15 +3,29 @@
 //! An [`ArrayPlan`] says what an array is made of. The model is a pure state machine in virtual time: the same plan and
 //! the same I/Os give the same result to the last digit on every machine.
 
+mod cache;
+mod destage;
+mod disk;
 mod error;
+mod events;
 mod geometry;
+mod links;
+mod member;
+mod model;
 mod plan;
 mod raid;
+mod random;
+mod rebuild;
+mod session;
+mod spread;
+mod streams;
 
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};
+pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan, MemberPlan, PartialWrite,
     PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
+pub use session::{ModelSession, Reading, SessionPlan};

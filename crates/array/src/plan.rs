@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RaidPolicy;
+use crate::{ArrayError, RaidPolicy};
 
 /// A group of equal members, the volumes on it and the links to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -216,4 +216,126 @@ pub struct LinkPlan {
 pub enum PathPolicy {
     RoundRobin,
     LeastQueueDepth,
+}
+
+const DISKS_MOST: u32 = 4096;
+const VOLUMES_MOST: usize = 4096;
+/// Below this a disk or link is no disk or link, and times would not fit 64 bits.
+const RATE_LEAST: f64 = 1e3;
+
+impl ArrayPlan {
+    /// Refuses what no array can be.
+    ///
+    /// # Errors
+    /// The first parameter that is impossible.
+    pub fn validate(&self) -> Result<(), ArrayError> {
+        let member = &self.member;
+        let active = member.disks.saturating_sub(member.spares);
+        let all = u64::from(self.members) * u64::from(active);
+        check(self.members >= 1 && all <= u64::from(DISKS_MOST), "members", || {
+            format!("{} members with {active} disks each; there can be {DISKS_MOST} disks", self.members)
+        })?;
+        check(active >= 1, "disks.spares", || format!("{} of {} disks are spares", member.spares, member.disks))?;
+        check((1..=VOLUMES_MOST).contains(&self.volumes.len()), "volumes", || {
+            format!("{} is outside 1 to {VOLUMES_MOST}", self.volumes.len())
+        })?;
+        check(self.page_bytes >= 1 << 16 && self.page_bytes <= 1 << 40, "group.page", || {
+            format!("{} bytes is outside 64 KiB to 1 TiB", self.page_bytes)
+        })?;
+        check(self.volumes.iter().all(|volume| volume.bytes > 0), "volume_size", || "must be above 0".into())?;
+        let raid = &member.raid;
+        check(
+            raid.misalign_bytes == 0 || raid.chunk_bytes.is_multiple_of(raid.misalign_bytes),
+            "raid.misalignment",
+            || format!("{} bytes does not divide the chunk of {} bytes", raid.misalign_bytes, raid.chunk_bytes),
+        )?;
+        let lost = member.state != StatePlan::Healthy;
+        check(!lost || raid.policy != RaidPolicy::Raid0, "state", || "RAID 0 does not outlive a lost disk".into())?;
+        rate(member.controller.cpu_bytes_per_s, "controller.cpu_rate")?;
+        rate(self.links.port_bytes_per_s, "links.port_rate")?;
+        check(self.links.paths >= 1 && self.links.paths <= 64, "paths", || {
+            format!("{} is outside 1 to 64", self.links.paths)
+        })?;
+        check(self.links.hosts >= 1 && self.links.hosts <= 1024, "hosts", || {
+            format!("{} is outside 1 to 1024", self.links.hosts)
+        })?;
+        member.cache.validate()?;
+        match &member.disk {
+            DiskPlan::Mechanical(disk) => disk.validate(),
+            DiskPlan::SolidState(disk) => disk.validate(),
+        }
+    }
+}
+
+impl CachePlan {
+    fn validate(&self) -> Result<(), ArrayError> {
+        let (low, high, most) = (self.dirty_low, self.dirty_high, self.dirty_most);
+        check((0.0..=high).contains(&low) && high <= most && most <= 1.0, "cache.dirty_low", || {
+            format!("dirty levels {low}, {high}, {most} do not rise from 0 to 1")
+        })?;
+        check(self.bytes >= 1 << 20 && self.bytes <= 1 << 42, "cache.size", || {
+            format!("{} bytes is outside 1 MiB to 4 TiB", self.bytes)
+        })
+    }
+}
+
+impl MechanicalPlan {
+    fn validate(&self) -> Result<(), ArrayError> {
+        rate(self.rate_inner_bytes_per_s, "disk.rate_inner")?;
+        rate(self.interface_bytes_per_s, "disk.interface_rate")?;
+        check(self.rate_outer_bytes_per_s >= self.rate_inner_bytes_per_s, "disk.rate_outer", || {
+            format!("{} is below the rate of the inner tracks", self.rate_outer_bytes_per_s)
+        })?;
+        check((100_000..=1_000_000_000).contains(&self.revolution_ns), "disk.revolution", || {
+            format!("{} ns is outside 0.1 ms to 1 s", self.revolution_ns)
+        })?;
+        let track_bytes = self.rate_inner_bytes_per_s * self.revolution_ns as f64 / 1e9;
+        let most = f64::from(u32::MAX);
+        let outer = self.rate_outer_bytes_per_s * self.revolution_ns as f64 / 1e9;
+        check(track_bytes >= 512.0 && outer <= most, "disk.rate_inner", || {
+            format!("tracks of {track_bytes:.0} to {outer:.0} bytes are none")
+        })?;
+        let (track, average, full) = (self.seek_track_ns, self.seek_average_ns, self.seek_full_ns);
+        check(track <= average && average <= full && full <= 1_000_000_000, "disk.seek_average", || {
+            format!("seeks of {track}, {average} and {full} ns do not rise")
+        })?;
+        share(self.reorder_weight, "disk.reorder_weight")?;
+        share(self.age_credit, "disk.age_credit")?;
+        capacity(self.capacity_bytes)
+    }
+}
+
+impl SolidStatePlan {
+    fn validate(&self) -> Result<(), ArrayError> {
+        rate(self.interface_bytes_per_s, "disk.interface_rate")?;
+        check((1..=4096).contains(&self.channels), "disk.channels", || {
+            format!("{} is outside 1 to 4096", self.channels)
+        })?;
+        check((1..=8192).contains(&self.queue_depth), "disk.queue_depth", || {
+            format!("{} is outside 1 to 8192", self.queue_depth)
+        })?;
+        check(self.page_bytes >= 512, "disk.page", || format!("{} bytes is below 512", self.page_bytes))?;
+        check(self.over_provisioning > 0.0 && self.over_provisioning <= 10.0, "disk.over_provisioning", || {
+            format!("{} is outside 0 to 10, and never 0", self.over_provisioning)
+        })?;
+        capacity(self.capacity_bytes)
+    }
+}
+
+fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {
+    if fits { Ok(()) } else { Err(ArrayError::invalid(parameter, message())) }
+}
+
+fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
+    check(bytes_per_s.is_finite() && bytes_per_s >= RATE_LEAST, parameter, || {
+        format!("{bytes_per_s} bytes per second is no rate")
+    })
+}
+
+fn share(value: f64, parameter: &str) -> Result<(), ArrayError> {
+    check((0.0..=1.0).contains(&value), parameter, || format!("{value} is outside 0 to 1"))
+}
+
+fn capacity(bytes: u64) -> Result<(), ArrayError> {
+    check((1 << 20..=1 << 50).contains(&bytes), "disk.capacity", || format!("{bytes} bytes is outside 1 MiB to 1 PiB"))
 }

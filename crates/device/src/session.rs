@@ -12,7 +12,7 @@ use std::{
 };
 
 use assay_load::{
-    Activity, BurstGate, Collector, Exchange, GroupKey, LoadError, Outcome, Queue, QueueError, Worker, WorkerPlan,
+    Activity, Collector, LoadError, Outcome, Queue, QueueError, Worker, WorkerPlan, WorkersPlan, plan_workers,
     run_worker,
 };
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,14 @@ impl Session {
         let uring = engine.choose(plan.backend)?;
         let engine = Arc::new(Mutex::new(engine));
         let stop = Arc::new(AtomicBool::new(false));
-        let (sources, workers) = plan_workers(plan, &stop);
+        let workers_plan = WorkersPlan {
+            activities: &plan.activities,
+            seed: plan.seed,
+            interval_ns: plan.interval_ns,
+            io_timeout_ns: plan.io_timeout_ns,
+            spare_intervals: SPARE_INTERVALS,
+        };
+        let (sources, workers) = plan_workers(&workers_plan, &stop);
         let (ready_sender, ready) = mpsc::channel();
         let (end_sender, ends) = mpsc::channel();
         let mut starts = Vec::new();
@@ -279,8 +286,6 @@ impl Drop for Session {
     }
 }
 
-type Sources = Vec<(GroupKey, Exchange)>;
-
 /// Refuses what no worker could carry out.
 fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
     let invalid = |field, message: String| Err(LoadError::InvalidValue { field, message }.into());
@@ -311,39 +316,6 @@ fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
         }
     }
     Ok(())
-}
-
-fn plan_workers(plan: &SessionPlan, stop: &Arc<AtomicBool>) -> (Sources, Vec<(usize, WorkerPlan)>) {
-    let gate = BurstGate::default();
-    let mut sources = Vec::new();
-    let mut workers = Vec::new();
-    for (activity_index, activity) in plan.activities.iter().enumerate() {
-        let workers_total = activity.workers * activity.volumes.len() as u32;
-        for (position, &volume) in activity.volumes.iter().enumerate() {
-            for worker_on_volume in 0..activity.workers {
-                let exchange = Exchange::new(SPARE_INTERVALS);
-                sources.push((GroupKey { activity: activity_index, volume }, exchange.clone()));
-                let worker = position as u32 * activity.workers + worker_on_volume;
-                let number = workers.len() as u64;
-                let worker_plan = WorkerPlan {
-                    activity: activity.clone(),
-                    volume: 0,
-                    worker_on_volume,
-                    workers_on_volume: activity.workers,
-                    worker,
-                    workers: workers_total,
-                    seed: plan.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-                    interval_ns: plan.interval_ns,
-                    io_timeout_ns: plan.io_timeout_ns,
-                    gate: gate.clone(),
-                    stop: Arc::clone(stop),
-                    exchange,
-                };
-                workers.push((volume, worker_plan));
-            }
-        }
-    }
-    (sources, workers)
 }
 
 /// What a worker on a file or device is made of.

@@ -15,7 +15,9 @@ mod histogram;
 mod interval;
 mod pattern;
 mod queue;
+mod simulated;
 mod worker;
+mod workers;
 
 pub use access::{Access, Activity, BlockShare, Load, Region, Skew, Sync};
 pub use arrivals::{Arrivals, BurstGate};
@@ -26,4 +28,6 @@ pub use histogram::LatencyHistogram;
 pub use interval::{Counted, Errors, Exchange, Interval};
 pub use pattern::{NextAccess, Pattern};
 pub use queue::{Completion, DataQueue, Op, Queue, QueueError, Request};
+pub use simulated::{Simulated, SimulatedQueue, VirtualDriver};
 pub use worker::{Outcome, Step, Worker, WorkerPlan};
+pub use workers::{WorkersPlan, plan_workers};

@@ -214,6 +214,22 @@ impl Worker {
         }
     }
 
+    /// Most I/Os the worker has outstanding; its tags are below this.
+    pub fn depth(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// When the worker has something to do even if nothing completes: its next arrival or the end of its tick.
+    #[inline]
+    pub fn next_due_ns(&self) -> u64 {
+        match &self.arrivals {
+            Some(arrivals) if !self.free.is_empty() && self.stopping_since_ns.is_none() => {
+                self.next_tick_ns.min(arrivals.next_ns())
+            }
+            _ => self.next_tick_ns,
+        }
+    }
+
     /// What to do at `now_ns`.
     pub fn step(&mut self, now_ns: u64) -> Step<'_> {
         self.requests.clear();

@@ -1,0 +1,369 @@
+//! Dirty chunks on their way to disk: when, in which order, and what has to be read first.
+
+use crate::{
+    CachePlan, Geometry, PartialWrite, Place, RaidPolicy,
+    cache::PARTS,
+    disk::DiskCommand,
+    events::Events,
+    member::{Access, ChunkParts, Member, Work, runs},
+};
+
+/// How many dirty chunks are under way, by how full the cache is of them.
+///
+/// Disks that are written together make a lane: a mirrored pair, a parity set, a single disk. Each lane is swept in one
+/// direction (C-SCAN). Below the low level nothing is destaged, at the high level as much as the disks take, and in between in
+/// proportion, so that the level settles where as much goes to disk as is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Destager {
+    low_bytes: u64,
+    high_bytes: u64,
+    /// Tasks under way in each lane, and the most there may be.
+    under_way: Vec<u32>,
+    most_in_lane: u32,
+    total: u32,
+    turn: u32,
+    /// Position of a row, of 2^32, in units of 2^-16.
+    position_per_row: u64,
+}
+
+impl Destager {
+    pub(crate) fn lanes(geometry: &Geometry) -> u32 {
+        if geometry.policy().parity_disks() == 0 { geometry.sets() * geometry.columns() } else { geometry.sets() }
+    }
+
+    pub(crate) fn new(cache: &CachePlan, geometry: &Geometry, span_rows: u64) -> Self {
+        let lanes = Self::lanes(geometry);
+        // A task of a parity set keeps its data disk and the parity disks busy; one of a mirror both disks.
+        let tasks_per_depth = match geometry.policy().parity_disks() {
+            0 => 1,
+            parity => (geometry.set_disks() / (1 + parity)).max(1),
+        };
+        Self {
+            low_bytes: (cache.bytes as f64 * cache.dirty_low) as u64,
+            high_bytes: (cache.bytes as f64 * cache.dirty_high) as u64,
+            under_way: vec![0; lanes as usize],
+            most_in_lane: (cache.destage_depth * tasks_per_depth).max(1),
+            total: 0,
+            turn: 0,
+            position_per_row: ((1_u64 << 48) - 1) / span_rows.max(1),
+        }
+    }
+
+    /// Dirty level in the middle of its working range.
+    pub(crate) fn working_bytes(&self) -> u64 {
+        u64::midpoint(self.low_bytes, self.high_bytes)
+    }
+
+    pub(crate) fn low_bytes(&self) -> u64 {
+        self.low_bytes
+    }
+
+    /// Lane of a chunk and its position there, of 2^32.
+    #[inline]
+    pub(crate) fn lane(&self, geometry: &Geometry, chunk: u64) -> (u32, u32) {
+        let place = geometry.place(chunk);
+        let lane = if geometry.policy().parity_disks() == 0 {
+            place.set * geometry.columns() + place.column
+        } else {
+            place.set
+        };
+        (lane, ((place.row * self.position_per_row) >> 16) as u32)
+    }
+
+    /// Tasks there should be under way in all lanes together.
+    #[inline]
+    fn wanted(&self, dirty_bytes: u64) -> u32 {
+        if dirty_bytes <= self.low_bytes {
+            return 0;
+        }
+        let most = u64::from(self.most_in_lane) * self.under_way.len() as u64;
+        let range = (self.high_bytes - self.low_bytes).max(1);
+        ((dirty_bytes - self.low_bytes).min(range) * most).div_ceil(range) as u32
+    }
+}
+
+impl Member {
+    /// Begins as many destage tasks as the dirty level asks for.
+    #[inline]
+    pub(crate) fn destage(&mut self, now_ns: u64, events: &mut Events) {
+        let wanted = self.destager.wanted(self.cache.dirty_bytes());
+        if self.destager.total >= wanted {
+            return;
+        }
+        let lanes = self.destager.under_way.len() as u32;
+        let in_lane = wanted.div_ceil(lanes);
+        let mut passed_over = 0;
+        while self.destager.total < wanted && passed_over < lanes {
+            let lane = self.destager.turn;
+            self.destager.turn = if lane + 1 == lanes { 0 } else { lane + 1 };
+            if self.destager.under_way[lane as usize] < in_lane && self.destage_one(now_ns, lane, events) {
+                passed_over = 0;
+            } else {
+                passed_over += 1;
+            }
+        }
+    }
+
+    /// Begins to write the next dirty chunk of a lane, with a parity set its whole stripe.
+    fn destage_one(&mut self, now_ns: u64, lane: u32, events: &mut Events) -> bool {
+        let Some(index) = self.cache.next_dirty(lane) else { return false };
+        let task = self.begin(Work::Destage { lane });
+        let chunk = self.cache.entry(index).chunk;
+        if self.geometry.policy().parity_disks() == 0 {
+            let parts = self.cache.begin_flush(index, lane);
+            self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts });
+        } else {
+            let place = self.geometry.place(chunk);
+            for column in 0..self.geometry.columns() {
+                let chunk = self.geometry.chunk(place.set, place.row, column);
+                let Some(index) = self.cache.find(chunk) else { continue };
+                let entry = self.cache.entry(index);
+                if entry.dirty != 0 && entry.flushing == 0 {
+                    let parts = self.cache.begin_flush(index, lane);
+                    self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts });
+                }
+            }
+        }
+        self.destager.under_way[lane as usize] += 1;
+        self.destager.total += 1;
+        self.flush(now_ns, task, events);
+        true
+    }
+
+    /// Writes that no cache may hold back: a task for each stripe they touch.
+    pub(crate) fn write_through(&mut self, now_ns: u64, access: Access, events: &mut Events) {
+        let command = access.command;
+        let mut stripe = None;
+        let mut tasks = [0_u32; 64];
+        let mut count = 0;
+        let mut at_bytes = access.at_bytes;
+        let end_bytes = access.at_bytes + access.bytes;
+        while at_bytes < end_bytes {
+            let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
+            let place = self.geometry.place(chunk);
+            if stripe != Some((place.set, place.row)) {
+                if count == tasks.len() {
+                    break;
+                }
+                stripe = Some((place.set, place.row));
+                tasks[count] = self.begin(Work::WriteThrough { command });
+                count += 1;
+            }
+            self.tasks[tasks[count - 1] as usize].chunks.push(ChunkParts { chunk, parts });
+            at_bytes = until_bytes;
+        }
+        if count > 1 {
+            self.written_through.push((command, count as u32));
+        }
+        tasks[..count].iter().for_each(|task| self.flush(now_ns, *task, events));
+    }
+
+    /// First step of a task that writes chunks of one stripe: read what its parity needs, or write at once.
+    fn flush(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        if self.geometry.policy().parity_disks() > 0 {
+            let stripe = self.stripe(task);
+            match self.way_to_write(task, &stripe) {
+                Way::Full => {}
+                Way::ReadModify => self.read_old(now_ns, task, &stripe, events),
+                Way::Reconstruct => self.read_rest(now_ns, task, &stripe, events),
+            }
+        }
+        if self.tasks[task as usize].remaining == 0 {
+            self.write_all(now_ns, task, events);
+        }
+    }
+
+    /// A step of such a task is over.
+    pub(crate) fn flush_goes_on(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        if !self.tasks[task as usize].writing {
+            self.write_all(now_ns, task, events);
+            return;
+        }
+        match self.tasks[task as usize].work {
+            Work::Destage { lane } => {
+                self.end_destage(task, lane);
+                self.admit_waiting();
+                self.destage(now_ns, events);
+            }
+            Work::WriteThrough { command } => {
+                self.finish(task);
+                self.end_write_through(command);
+            }
+            _ => unreachable!("only these write chunks"),
+        }
+    }
+
+    fn end_destage(&mut self, task: u32, lane: u32) {
+        let part_bytes = self.geometry.chunk_bytes() / u64::from(PARTS);
+        for position in 0..self.tasks[task as usize].chunks.len() {
+            let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
+            let (_, at) = self.destager.lane(&self.geometry, chunk);
+            self.cache.end_flush(chunk, lane, at, self.keep_reads);
+            self.counters.destaged_bytes += u64::from(parts.count_ones()) * part_bytes;
+        }
+        self.destager.under_way[lane as usize] -= 1;
+        self.destager.total -= 1;
+        self.finish(task);
+    }
+
+    fn end_write_through(&mut self, command: u32) {
+        if let Some(position) = self.written_through.iter().position(|(other, _)| *other == command) {
+            let left = &mut self.written_through[position].1;
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+            self.written_through.swap_remove(position);
+        }
+        self.done.push(command);
+    }
+
+    /// The stripe a task writes to.
+    fn stripe(&self, task: u32) -> Stripe {
+        let chunks = &self.tasks[task as usize].chunks;
+        let parts = chunks.iter().fold(0, |all, chunk| all | chunk.parts);
+        Stripe { place: self.geometry.place(chunks[0].chunk), parts }
+    }
+
+    /// What to read before the stripe's parity can be written.
+    fn way_to_write(&self, task: u32, stripe: &Stripe) -> Way {
+        let chunks = &self.tasks[task as usize].chunks;
+        let Place { set, row, .. } = stripe.place;
+        if chunks.len() == self.geometry.columns() as usize && chunks.iter().all(|chunk| chunk.parts == stripe.parts) {
+            return Way::Full;
+        }
+        if let Some(lost) = self.lost_disk.filter(|disk| !self.has(*disk, row))
+            && lost / self.geometry.set_disks() == set
+        {
+            return self.way_without(lost, chunks, stripe);
+        }
+        match self.partial_write {
+            PartialWrite::ReadModify => Way::ReadModify,
+            PartialWrite::Reconstruct => Way::Reconstruct,
+            PartialWrite::Cheapest => {
+                let parity = self.geometry.policy().parity_disks();
+                let modify: u32 = chunks.iter().map(|chunk| runs(chunk.parts).count() as u32).sum::<u32>()
+                    + parity * runs(stripe.parts).count() as u32;
+                let rest: u32 = (0..self.geometry.columns())
+                    .map(|column| runs(self.missing(chunks, stripe, column)).count() as u32)
+                    .sum();
+                if rest < modify { Way::Reconstruct } else { Way::ReadModify }
+            }
+        }
+    }
+
+    /// With a disk lost: what it held cannot be read, so that the way is chosen that does not need it.
+    fn way_without(&self, lost: u32, chunks: &[ChunkParts], stripe: &Stripe) -> Way {
+        let Place { set, row, .. } = stripe.place;
+        let is_lost = |chunk: &ChunkParts| self.geometry.place(chunk.chunk).disk == lost;
+        if chunks.iter().any(is_lost) {
+            return Way::Reconstruct;
+        }
+        let parity = self.geometry.policy().parity_disks();
+        let lost_parity = (0..parity).any(|which| self.geometry.parity_disk(set, row, which) == lost);
+        // The only parity is lost: there is nothing to keep up to date.
+        if lost_parity && parity == 1 { Way::Full } else { Way::ReadModify }
+    }
+
+    /// Parts of a column that the stripe's parity is computed from, and that are neither written nor in the cache.
+    fn missing(&self, chunks: &[ChunkParts], stripe: &Stripe, column: u32) -> u64 {
+        let chunk = self.geometry.chunk(stripe.place.set, stripe.place.row, column);
+        let written = chunks.iter().find(|other| other.chunk == chunk).map_or(0, |other| other.parts);
+        let held = self.cache.find(chunk).map_or(0, |index| self.cache.entry(index).valid);
+        stripe.parts & !written & !held
+    }
+
+    /// Reads the old data and the old parity.
+    fn read_old(&mut self, now_ns: u64, task: u32, stripe: &Stripe, events: &mut Events) {
+        for position in 0..self.tasks[task as usize].chunks.len() {
+            let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
+            let disk = self.geometry.place(chunk).disk;
+            self.push_runs(now_ns, task, disk, stripe.place.row, parts, false, events);
+        }
+        self.push_parity(now_ns, task, stripe, false, events);
+    }
+
+    /// Reads the data of the stripe that are not written.
+    fn read_rest(&mut self, now_ns: u64, task: u32, stripe: &Stripe, events: &mut Events) {
+        let Place { set, row, .. } = stripe.place;
+        for column in 0..self.geometry.columns() {
+            let missing = self.missing(&self.tasks[task as usize].chunks, stripe, column);
+            let disk = self.geometry.data_disk(set, row, column);
+            self.push_runs(now_ns, task, disk, row, missing, false, events);
+        }
+    }
+
+    /// Writes the chunks and whatever protects them.
+    fn write_all(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        self.tasks[task as usize].writing = true;
+        for position in 0..self.tasks[task as usize].chunks.len() {
+            let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
+            let place = self.geometry.place(chunk);
+            for copy in 0..self.geometry.policy().copies() {
+                self.push_runs(now_ns, task, place.disk + copy, place.row, parts, true, events);
+            }
+        }
+        if self.geometry.policy().parity_disks() > 0 {
+            let stripe = self.stripe(task);
+            self.push_parity(now_ns, task, &stripe, true, events);
+        }
+        if self.tasks[task as usize].remaining == 0 {
+            // All of it was for a disk that is lost.
+            self.flush_goes_on(now_ns, task, events);
+        }
+    }
+
+    /// Parts of the diagonal parity that a task changes.
+    fn diagonal_parts(&self, task: u32) -> u64 {
+        self.stripe(task).parts
+    }
+
+    fn push_parity(&mut self, now_ns: u64, task: u32, stripe: &Stripe, write: bool, events: &mut Events) {
+        let Place { set, row, .. } = stripe.place;
+        for which in 0..self.geometry.policy().parity_disks() {
+            let disk = self.geometry.parity_disk(set, row, which);
+            let parts = if which == 1 && self.geometry.policy() == RaidPolicy::Dp {
+                self.diagonal_parts(task)
+            } else {
+                stripe.parts
+            };
+            self.push_runs(now_ns, task, disk, row, parts, write, events);
+        }
+    }
+
+    /// Commands for the runs of parts of a disk's row; none for a disk that does not have it.
+    fn push_runs(&mut self, now_ns: u64, task: u32, disk: u32, row: u64, parts: u64, write: bool, events: &mut Events) {
+        if !self.has(disk, row) {
+            return;
+        }
+        let chunk_bytes = self.geometry.chunk_bytes();
+        let part_bytes = chunk_bytes / u64::from(PARTS);
+        let background = !matches!(self.tasks[task as usize].work, Work::WriteThrough { .. });
+        for (first, count) in runs(parts) {
+            let command = DiskCommand {
+                at_bytes: row * chunk_bytes + u64::from(first) * part_bytes,
+                bytes: count * part_bytes as u32,
+                write,
+                background,
+                task,
+                queued_ns: now_ns,
+            };
+            self.push(now_ns, disk, command, events);
+        }
+    }
+}
+
+/// Part of a row of a set that is being written.
+struct Stripe {
+    place: Place,
+    /// Parts of the chunks that any column writes.
+    parts: u64,
+}
+
+/// How a stripe's parity is brought up to date.
+enum Way {
+    /// All of it is known.
+    Full,
+    ReadModify,
+    Reconstruct,
+}

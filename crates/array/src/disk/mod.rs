@@ -1,0 +1,129 @@
+//! Disks: what a command takes on them, and in which order they take commands.
+
+mod mechanical;
+mod seek;
+mod solid_state;
+mod zones;
+
+use std::sync::Arc;
+
+use mechanical::{Mechanical, MechanicalKind};
+use solid_state::{SolidState, SolidStateKind};
+
+use crate::DiskPlan;
+
+/// One command to a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DiskCommand {
+    pub(crate) at_bytes: u64,
+    pub(crate) bytes: u32,
+    pub(crate) write: bool,
+    /// Destaging and rebuilding: nobody waits for it.
+    pub(crate) background: bool,
+    /// Task the command belongs to.
+    pub(crate) task: u32,
+    pub(crate) queued_ns: u64,
+}
+
+/// A command that was begun: when it ends, and which event says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) end_ns: u64,
+    /// Place of the command on its disk, given back to [`Disk::end`].
+    pub(crate) slot: u16,
+}
+
+/// What a disk has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DiskCounters {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) write_bytes: u64,
+    /// Time in which at least one command was being served.
+    pub(crate) busy_ns: u64,
+    /// Commands present, integrated over time.
+    pub(crate) queue_ns: u64,
+}
+
+/// A disk of either kind.
+#[derive(Debug, Clone)]
+pub(crate) enum Disk {
+    Mechanical(Mechanical),
+    SolidState(SolidState),
+}
+
+/// What all disks of a member share.
+#[derive(Debug, Clone)]
+pub(crate) enum DiskKind {
+    Mechanical(Arc<MechanicalKind>),
+    SolidState(Arc<SolidStateKind>),
+}
+
+impl DiskKind {
+    pub(crate) fn new(plan: &DiskPlan, read_preference_ns: u64) -> Self {
+        match plan {
+            DiskPlan::Mechanical(disk) => Self::Mechanical(Arc::new(MechanicalKind::new(disk, read_preference_ns))),
+            DiskPlan::SolidState(disk) => Self::SolidState(Arc::new(SolidStateKind::new(disk))),
+        }
+    }
+
+    /// An idle disk; its spindle, where it has one, stands at `phase` of 2^32 at time 0.
+    pub(crate) fn disk(&self, phase: u32) -> Disk {
+        match self {
+            Self::Mechanical(kind) => Disk::Mechanical(Mechanical::new(Arc::clone(kind), phase)),
+            Self::SolidState(kind) => Disk::SolidState(SolidState::new(Arc::clone(kind), u64::from(phase))),
+        }
+    }
+}
+
+impl Disk {
+    /// Takes a command; says when it ends if it begins at once.
+    #[inline]
+    pub(crate) fn push(&mut self, now_ns: u64, command: DiskCommand) -> Option<Begun> {
+        match self {
+            Self::Mechanical(disk) => disk.push(now_ns, command),
+            Self::SolidState(disk) => disk.push(now_ns, command),
+        }
+    }
+
+    /// Ends a command; returns it, and the next one if that begins now.
+    #[inline]
+    pub(crate) fn end(&mut self, now_ns: u64, slot: u16) -> (DiskCommand, Option<Begun>) {
+        match self {
+            Self::Mechanical(disk) => disk.end(now_ns),
+            Self::SolidState(disk) => disk.end(now_ns, slot),
+        }
+    }
+
+    /// Commands present, served or waiting.
+    #[inline]
+    pub(crate) fn present(&self) -> u32 {
+        match self {
+            Self::Mechanical(disk) => disk.present(),
+            Self::SolidState(disk) => disk.present(),
+        }
+    }
+
+    /// What was done until `now_ns`.
+    pub(crate) fn counters(&self, now_ns: u64) -> DiskCounters {
+        match self {
+            Self::Mechanical(disk) => disk.counters(now_ns),
+            Self::SolidState(disk) => disk.counters(now_ns),
+        }
+    }
+}
+
+impl DiskCounters {
+    #[inline]
+    pub(crate) fn count(&mut self, command: &DiskCommand) {
+        let bytes = u64::from(command.bytes);
+        if command.write {
+            self.writes += 1;
+            self.write_bytes += bytes;
+        } else {
+            self.reads += 1;
+            self.read_bytes += bytes;
+        }
+    }
+}

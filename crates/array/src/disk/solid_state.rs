@@ -1,0 +1,162 @@
+use std::sync::Arc;
+
+use super::{Begun, DiskCommand, DiskCounters};
+use crate::SolidStatePlan;
+
+/// What all flash disks of one kind share.
+#[derive(Debug)]
+pub(crate) struct SolidStateKind {
+    channels: usize,
+    page_bytes: u64,
+    read_ns: u64,
+    program_ns: u64,
+    overhead_ns: u64,
+    interface_ps_per_byte: u64,
+    queue_depth: u32,
+    /// Programs that wait in protected memory, each a page.
+    buffer_pages: u64,
+    /// What collecting garbage adds to each program, beside the program itself.
+    collection_ns: u64,
+}
+
+impl SolidStateKind {
+    pub(crate) fn new(plan: &SolidStatePlan) -> Self {
+        let amplification = write_amplification(plan.over_provisioning);
+        let moved = amplification - 1.0;
+        let erase_per_page = plan.erase_ns as f64 / f64::from(plan.pages_per_block.max(1));
+        let collection_ns = moved * (plan.read_ns + plan.program_ns) as f64 + amplification * erase_per_page;
+        Self {
+            channels: plan.channels.max(1) as usize,
+            page_bytes: plan.page_bytes.max(1),
+            read_ns: plan.read_ns,
+            program_ns: plan.program_ns,
+            overhead_ns: plan.command_overhead_ns,
+            interface_ps_per_byte: (1e12 / plan.interface_bytes_per_s) as u64,
+            queue_depth: plan.queue_depth.max(1),
+            buffer_pages: plan.write_buffer_bytes / plan.page_bytes.max(1),
+            collection_ns: collection_ns as u64,
+        }
+    }
+}
+
+/// Pages programmed per page written under uniform random writes to a full disk, by the share of flash beyond its capacity:
+/// `(1 + s) / (2 s)`, the greedy collector in the limit of large blocks (Agarwal and Marrow, "A closed-form expression for write
+/// amplification in NAND flash", 2010), never below 1.
+pub(crate) fn write_amplification(over_provisioning: f64) -> f64 {
+    ((1.0 + over_provisioning) / (2.0 * over_provisioning)).max(1.0)
+}
+
+/// A disk of flash: channels that read and program pages side by side, and garbage that has to be collected.
+#[derive(Debug, Clone)]
+pub(crate) struct SolidState {
+    kind: Arc<SolidStateKind>,
+    /// When each channel is free again.
+    free_ns: Box<[u64]>,
+    served: Vec<Option<DiskCommand>>,
+    slots: Vec<u16>,
+    waiting: std::collections::VecDeque<DiskCommand>,
+    /// Which channel the next program goes to: the disk places writes where there is room.
+    next_channel: usize,
+    interface_free_ns: u64,
+    counters: DiskCounters,
+    counted_ns: u64,
+}
+
+impl SolidState {
+    pub(crate) fn new(kind: Arc<SolidStateKind>, phase: u64) -> Self {
+        let depth = kind.queue_depth as usize;
+        Self {
+            free_ns: vec![0; kind.channels].into(),
+            served: vec![None; depth],
+            slots: (0..depth as u16).rev().collect(),
+            waiting: std::collections::VecDeque::with_capacity(64),
+            next_channel: (phase % kind.channels as u64) as usize,
+            interface_free_ns: 0,
+            counters: DiskCounters::default(),
+            counted_ns: 0,
+            kind,
+        }
+    }
+
+    pub(crate) fn push(&mut self, now_ns: u64, command: DiskCommand) -> Option<Begun> {
+        self.account(now_ns);
+        match self.slots.pop() {
+            Some(slot) => Some(self.serve(now_ns, slot, command)),
+            None => {
+                self.waiting.push_back(command);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn end(&mut self, now_ns: u64, slot: u16) -> (DiskCommand, Option<Begun>) {
+        self.account(now_ns);
+        let ended = self.served[usize::from(slot)].take().expect("a disk ends what it serves");
+        self.counters.count(&ended);
+        let next = self.waiting.pop_front().map(|next| self.serve(now_ns, slot, next));
+        if next.is_none() {
+            self.slots.push(slot);
+        }
+        (ended, next)
+    }
+
+    pub(crate) fn present(&self) -> u32 {
+        (self.served.len() - self.slots.len() + self.waiting.len()) as u32
+    }
+
+    pub(crate) fn counters(&self, now_ns: u64) -> DiskCounters {
+        let mut copy = self.counters;
+        let passed_ns = now_ns - self.counted_ns;
+        copy.queue_ns += passed_ns * u64::from(self.present());
+        copy.busy_ns += if self.present() > 0 { passed_ns } else { 0 };
+        copy
+    }
+
+    #[inline]
+    fn account(&mut self, now_ns: u64) {
+        self.counters = self.counters(now_ns);
+        self.counted_ns = now_ns;
+    }
+
+    fn serve(&mut self, now_ns: u64, slot: u16, command: DiskCommand) -> Begun {
+        let kind = Arc::clone(&self.kind);
+        let bytes = u64::from(command.bytes);
+        let transfer_ns = bytes * kind.interface_ps_per_byte / 1000;
+        let ready_ns = now_ns + kind.overhead_ns;
+        let first_page = command.at_bytes / kind.page_bytes;
+        let pages = (command.at_bytes + bytes).div_ceil(kind.page_bytes) - first_page;
+        let carried_ns = self.carry(ready_ns, transfer_ns);
+        let end_ns = if command.write {
+            let last_ns = (0..pages).map(|_| self.program(carried_ns)).max().unwrap_or(carried_ns);
+            // Acknowledged from protected memory while it has room: the backlog of a channel is what waits there.
+            let room_ns = kind.buffer_pages / kind.channels as u64 * (kind.program_ns + kind.collection_ns);
+            last_ns.saturating_sub(room_ns).max(carried_ns)
+        } else {
+            let read_ns = (first_page..first_page + pages).map(|page| self.read(ready_ns, page)).max();
+            (read_ns.unwrap_or(ready_ns) + transfer_ns).max(carried_ns)
+        };
+        self.served[usize::from(slot)] = Some(command);
+        Begun { end_ns, slot }
+    }
+
+    /// The interface has room for so many bytes a second, whichever transfer comes first.
+    fn carry(&mut self, from_ns: u64, transfer_ns: u64) -> u64 {
+        self.interface_free_ns = self.interface_free_ns.max(from_ns) + transfer_ns;
+        self.interface_free_ns
+    }
+
+    fn read(&mut self, from_ns: u64, page: u64) -> u64 {
+        // Pages were written at different times, so neighbours lie anywhere.
+        let channel = (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % self.free_ns.len() as u64;
+        let free_ns = &mut self.free_ns[channel as usize];
+        *free_ns = (*free_ns).max(from_ns) + self.kind.read_ns;
+        *free_ns
+    }
+
+    fn program(&mut self, from_ns: u64) -> u64 {
+        self.next_channel = (self.next_channel + 1) % self.free_ns.len();
+        let free_ns = &mut self.free_ns[self.next_channel];
+        *free_ns = (*free_ns).max(from_ns) + self.kind.program_ns + self.kind.collection_ns;
+        *free_ns
+    }
+}

@@ -1,0 +1,75 @@
+//! What happens next: a heap of moments, ties in the order in which they were set.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A command has come through links and controller.
+    Admitted(u32),
+    /// The host has the answer to a command.
+    Answered(u32),
+    /// A disk of the group ends the command in a slot.
+    DiskEnds { disk: u16, slot: u16 },
+}
+
+/// A time, the order of setting, and the event, in one number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Reverse<u128>>,
+    set: u32,
+}
+
+const KIND_BITS: u32 = 2;
+
+impl Events {
+    #[inline]
+    pub(crate) fn set(&mut self, at_ns: u64, event: Event) {
+        let packed = match event {
+            Event::Admitted(command) => command << KIND_BITS,
+            Event::Answered(command) => command << KIND_BITS | 1,
+            Event::DiskEnds { disk, slot } => u32::from(disk) << 16 | u32::from(slot) << KIND_BITS | 2,
+        };
+        self.set = self.set.wrapping_add(1);
+        self.heap.push(Reverse(u128::from(at_ns) << 64 | u128::from(self.set) << 32 | u128::from(packed)));
+    }
+
+    #[inline]
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(packed)| (packed >> 64) as u64)
+    }
+
+    /// Takes the next event if it is not after `to_ns`.
+    #[inline]
+    pub(crate) fn take(&mut self, to_ns: u64) -> Option<(u64, Event)> {
+        let at_ns = self.next_ns()?;
+        if at_ns > to_ns {
+            return None;
+        }
+        let Reverse(packed) = self.heap.pop()?;
+        let packed = packed as u32;
+        let event = match packed & ((1 << KIND_BITS) - 1) {
+            0 => Event::Admitted(packed >> KIND_BITS),
+            1 => Event::Answered(packed >> KIND_BITS),
+            _ => Event::DiskEnds { disk: (packed >> 16) as u16, slot: (packed as u16) >> KIND_BITS },
+        };
+        Some((at_ns, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_order_of_time_and_then_of_setting() {
+        let mut events = Events::default();
+        let order = [Event::DiskEnds { disk: 700, slot: 31 }, Event::Admitted(5), Event::Answered(1 << 20)];
+        events.set(20, order[2]);
+        events.set(10, order[0]);
+        events.set(10, order[1]);
+        assert_eq!(events.take(9), None);
+        let taken: Vec<_> = std::iter::from_fn(|| events.take(20)).collect();
+        assert_eq!(taken, [(10, order[0]), (10, order[1]), (20, order[2])]);
+    }
+}

@@ -1,0 +1,470 @@
+//! One array: its disks, its cache, and the work between them.
+
+use std::collections::VecDeque;
+
+use crate::{
+    Geometry, MemberPlan, PartialWrite, Place, StatePlan,
+    cache::{Cache, PARTS},
+    destage::Destager,
+    disk::{Begun, Disk, DiskCommand, DiskKind},
+    events::{Event, Events},
+    rebuild::Rebuild,
+    streams::Streams,
+};
+
+/// Work that disk commands belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// A command of a host waits for reads.
+    Read { command: u32 },
+    /// A command of a host waits for its write to be on disk.
+    WriteThrough { command: u32 },
+    /// Dirty chunks of a lane go to disk.
+    Destage { lane: u32 },
+    /// A chunk is read ahead.
+    Prefetch,
+    /// A row of the lost disk is computed and written to the spare.
+    Rebuild { row: u64 },
+}
+
+/// Parts of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChunkParts {
+    pub(crate) chunk: u64,
+    pub(crate) parts: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub(crate) work: Work,
+    /// Disk commands, and chunks being read ahead, that are still to come.
+    pub(crate) remaining: u32,
+    /// Whether old data and parity have been read.
+    pub(crate) writing: bool,
+    pub(crate) chunks: Vec<ChunkParts>,
+}
+
+/// What a member has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct MemberCounters {
+    pub(crate) reads: u64,
+    pub(crate) read_hits: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) destaged_bytes: u64,
+    pub(crate) writes_waited: u64,
+    pub(crate) cpu_busy_ns: u64,
+    pub(crate) rebuilt_bytes: u64,
+}
+
+/// A host's command at a member, in the member's address space.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) command: u32,
+    pub(crate) at_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) geometry: Geometry,
+    pub(crate) partial_write: PartialWrite,
+    /// Number of the member's first disk in the group.
+    first_disk: u16,
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) cache: Cache,
+    pub(crate) keep_reads: bool,
+    write_back: bool,
+    dirty_most_bytes: u64,
+    streams: Streams,
+    pub(crate) tasks: Vec<Task>,
+    free_tasks: Vec<u32>,
+    pub(crate) destager: Destager,
+    /// Writes for which the cache has no room, oldest first.
+    waiting_writes: VecDeque<Access>,
+    /// Reads that wait for chunks being read ahead: the chunk, and the task that waits.
+    waiting_reads: Vec<(u64, u32)>,
+    pub(crate) lost_disk: Option<u32>,
+    pub(crate) rebuild: Option<Rebuild>,
+    /// Commands written through in several tasks, and how many of those are left.
+    pub(crate) written_through: Vec<(u32, u32)>,
+    cores_free_ns: Vec<u64>,
+    cpu_per_io_ns: u64,
+    cpu_ps_per_byte: u64,
+    chunk_shift: u32,
+    part_shift: u32,
+    /// Addresses from here on hold nothing.
+    used_bytes: u64,
+    pub(crate) counters: MemberCounters,
+    /// Commands of hosts that are over, for the caller to answer.
+    pub(crate) done: Vec<u32>,
+}
+
+impl Member {
+    pub(crate) fn new(
+        plan: &MemberPlan,
+        geometry: &Geometry,
+        kind: &DiskKind,
+        first_disk: u16,
+        used_bytes: u64,
+        mut phase: impl FnMut() -> u32,
+    ) -> Self {
+        let active = plan.disks - plan.spares;
+        let chunk_bytes = geometry.chunk_bytes();
+        let span_rows = geometry.disk_bytes(used_bytes) / chunk_bytes;
+        let cache = &plan.cache;
+        let (lost_disk, rebuild) = match plan.state {
+            StatePlan::Healthy => (None, None),
+            StatePlan::Degraded => (Some(0), None),
+            StatePlan::Rebuilding { depth } => {
+                (Some(0), Some(Rebuild::new(depth, plan.disk.capacity_bytes() / chunk_bytes)))
+            }
+        };
+        let lanes = Destager::lanes(geometry);
+        Self {
+            geometry: geometry.clone(),
+            partial_write: plan.raid.partial_write,
+            first_disk,
+            disks: (0..active).map(|_| kind.disk(phase())).collect(),
+            cache: Cache::new(cache.bytes, chunk_bytes, lanes),
+            keep_reads: cache.keep_reads,
+            write_back: cache.write_back,
+            dirty_most_bytes: (cache.bytes as f64 * cache.dirty_most) as u64,
+            streams: Streams::new(cache.sequential_after, cache.prefetch_bytes),
+            tasks: Vec::new(),
+            free_tasks: Vec::new(),
+            destager: Destager::new(cache, geometry, span_rows),
+            waiting_writes: VecDeque::new(),
+            waiting_reads: Vec::new(),
+            lost_disk,
+            rebuild,
+            written_through: Vec::new(),
+            cores_free_ns: vec![0; plan.controller.cores.max(1) as usize],
+            cpu_per_io_ns: plan.controller.cpu_per_io_ns,
+            cpu_ps_per_byte: (1e12 / plan.controller.cpu_bytes_per_s) as u64,
+            chunk_shift: chunk_bytes.trailing_zeros(),
+            part_shift: (chunk_bytes / u64::from(PARTS)).trailing_zeros(),
+            used_bytes,
+            counters: MemberCounters::default(),
+            done: Vec::new(),
+        }
+    }
+
+    pub(crate) fn write_back(&self) -> bool {
+        self.write_back
+    }
+
+    pub(crate) fn cores(&self) -> u32 {
+        self.cores_free_ns.len() as u32
+    }
+
+    /// The controller's work on a command that has come at `at_ns`; returns when it is done.
+    #[inline]
+    pub(crate) fn compute(&mut self, at_ns: u64, bytes: u64) -> u64 {
+        let takes_ns = self.cpu_per_io_ns + bytes * self.cpu_ps_per_byte / 1000;
+        let core = self.cores_free_ns.iter_mut().min().expect("a controller has a core");
+        *core = (*core).max(at_ns) + takes_ns;
+        self.counters.cpu_busy_ns += takes_ns;
+        *core
+    }
+
+    /// Serves a read; the command is over when it is in `done`.
+    #[inline]
+    pub(crate) fn read(&mut self, now_ns: u64, access: Access, events: &mut Events) {
+        self.counters.reads += 1;
+        let task = self.begin(Work::Read { command: access.command });
+        let mut at_bytes = access.at_bytes;
+        let end_bytes = access.at_bytes + access.bytes;
+        while at_bytes < end_bytes {
+            let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
+            self.read_piece(now_ns, task, chunk, parts, at_bytes..until_bytes, events);
+            at_bytes = until_bytes;
+        }
+        if let Some((from_bytes, to_bytes)) = self.streams.note(access.at_bytes, access.bytes) {
+            self.prefetch(now_ns, from_bytes, to_bytes.min(self.used_bytes), events);
+        }
+        if self.tasks[task as usize].remaining == 0 {
+            self.counters.read_hits += 1;
+            self.finish(task);
+            self.done.push(access.command);
+        }
+    }
+
+    /// The piece of an access that lies in one chunk: the chunk, its parts, and where the piece ends.
+    #[inline]
+    pub(crate) fn piece(&self, at_bytes: u64, end_bytes: u64) -> (u64, u64, u64) {
+        let chunk = at_bytes >> self.chunk_shift;
+        let until_bytes = end_bytes.min((chunk + 1) << self.chunk_shift);
+        let first = (at_bytes >> self.part_shift) as u32 % PARTS;
+        let last = ((until_bytes - 1) >> self.part_shift) as u32 % PARTS;
+        (chunk, (u64::MAX << first) & (u64::MAX >> (PARTS - 1 - last)), until_bytes)
+    }
+
+    #[inline]
+    fn read_piece(
+        &mut self,
+        now_ns: u64,
+        task: u32,
+        chunk: u64,
+        parts: u64,
+        range: std::ops::Range<u64>,
+        events: &mut Events,
+    ) {
+        if let Some(index) = self.cache.find(chunk) {
+            let entry = self.cache.entry(index);
+            if entry.valid & parts == parts {
+                self.cache.touch(index);
+                return;
+            }
+            if (entry.valid | entry.loading) & parts == parts {
+                self.tasks[task as usize].remaining += 1;
+                self.waiting_reads.push((chunk, task));
+                return;
+            }
+        }
+        let place = self.geometry.place(chunk);
+        let within = range.start & (self.geometry.chunk_bytes() - 1);
+        self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts });
+        self.read_chunk(now_ns, task, place, within, (range.end - range.start) as u32, events);
+    }
+
+    /// Reads bytes of a data chunk from the disk that has them, or from those that make up for it.
+    pub(crate) fn read_chunk(
+        &mut self,
+        now_ns: u64,
+        task: u32,
+        place: Place,
+        within: u64,
+        bytes: u32,
+        events: &mut Events,
+    ) {
+        let background = !matches!(self.tasks[task as usize].work, Work::Read { .. });
+        let at_bytes = place.row * self.geometry.chunk_bytes() + within;
+        let command = |write| DiskCommand { at_bytes, bytes, write, background, task, queued_ns: now_ns };
+        if self.geometry.policy().copies() == 2 {
+            let disk = self.nearer_mirror(place);
+            self.push(now_ns, disk, command(false), events);
+        } else if self.has(place.disk, place.row) {
+            self.push(now_ns, place.disk, command(false), events);
+        } else {
+            // The others of the row and its row parity.
+            for column in (0..self.geometry.columns()).filter(|column| *column != place.column) {
+                let disk = self.geometry.data_disk(place.set, place.row, column);
+                self.push(now_ns, disk, command(false), events);
+            }
+            if self.geometry.policy().parity_disks() > 0 {
+                let disk = self.geometry.parity_disk(place.set, place.row, 0);
+                self.push(now_ns, disk, command(false), events);
+            }
+        }
+    }
+
+    /// The disk of a mirrored pair with fewer commands, of those that have the row.
+    #[inline]
+    fn nearer_mirror(&self, place: Place) -> u32 {
+        let (first, second) = (place.disk, place.disk + 1);
+        let (has_first, has_second) = (self.has(first, place.row), self.has(second, place.row));
+        if has_first != has_second {
+            return if has_first { first } else { second };
+        }
+        let present = |disk: u32| self.disks[disk as usize].present();
+        match present(first).cmp(&present(second)) {
+            std::cmp::Ordering::Less => first,
+            std::cmp::Ordering::Greater => second,
+            // Neighbouring rows stay on one disk, so that a stream is read in one piece.
+            std::cmp::Ordering::Equal => first + ((place.row >> 4) & 1) as u32,
+        }
+    }
+
+    /// Whether a disk holds a row: it is not lost, or the row has been rebuilt.
+    #[inline]
+    pub(crate) fn has(&self, disk: u32, row: u64) -> bool {
+        self.lost_disk != Some(disk) || self.rebuild.as_ref().is_some_and(|rebuild| rebuild.has(row))
+    }
+
+    /// Gives a disk a command of a task.
+    #[inline]
+    pub(crate) fn push(&mut self, now_ns: u64, disk: u32, command: DiskCommand, events: &mut Events) {
+        self.tasks[command.task as usize].remaining += 1;
+        if let Some(begun) = self.disks[disk as usize].push(now_ns, command) {
+            self.set_end(disk, begun, events);
+        }
+    }
+
+    #[inline]
+    fn set_end(&self, disk: u32, begun: Begun, events: &mut Events) {
+        events.set(begun.end_ns, Event::DiskEnds { disk: self.first_disk + disk as u16, slot: begun.slot });
+    }
+
+    fn prefetch(&mut self, now_ns: u64, from_bytes: u64, to_bytes: u64, events: &mut Events) {
+        let last = to_bytes >> self.chunk_shift;
+        for chunk in from_bytes.div_ceil(self.geometry.chunk_bytes())..last {
+            let held = self.cache.find(chunk).map_or(0, |index| {
+                let entry = self.cache.entry(index);
+                entry.valid | entry.loading
+            });
+            if held == u64::MAX {
+                continue;
+            }
+            let task = self.begin(Work::Prefetch);
+            self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts: !held });
+            self.cache.begin_loading(chunk, !held);
+            let place = self.geometry.place(chunk);
+            self.read_chunk(now_ns, task, place, 0, self.geometry.chunk_bytes() as u32, events);
+        }
+    }
+
+    /// Serves a write; the command is over when it is in `done`.
+    #[inline]
+    pub(crate) fn write(&mut self, now_ns: u64, access: Access, events: &mut Events) {
+        self.counters.written_bytes += access.bytes;
+        if !self.write_back {
+            self.write_through(now_ns, access, events);
+        } else if !self.waiting_writes.is_empty()
+            || self.cache.dirty_bytes() + access.bytes > self.dirty_most_bytes.max(access.bytes)
+        {
+            self.counters.writes_waited += 1;
+            self.waiting_writes.push_back(access);
+        } else {
+            self.admit(access);
+            self.done.push(access.command);
+        }
+        self.destage(now_ns, events);
+    }
+
+    /// Takes a write into the cache.
+    pub(crate) fn admit(&mut self, access: Access) {
+        let mut at_bytes = access.at_bytes;
+        let end_bytes = access.at_bytes + access.bytes;
+        while at_bytes < end_bytes {
+            let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
+            let (lane, position) = self.destager.lane(&self.geometry, chunk);
+            self.cache.write(chunk, parts, lane, position);
+            at_bytes = until_bytes;
+        }
+    }
+
+    /// Lets writes in that have waited for room.
+    pub(crate) fn admit_waiting(&mut self) {
+        while let Some(access) = self.waiting_writes.front().copied() {
+            if self.cache.dirty_bytes() + access.bytes > self.dirty_most_bytes.max(access.bytes) {
+                return;
+            }
+            self.waiting_writes.pop_front();
+            self.admit(access);
+            self.done.push(access.command);
+        }
+    }
+
+    /// What the cache would hold after accesses like this one for a long time.
+    pub(crate) fn warm(&mut self, write: bool, at_bytes: u64, bytes: u64) {
+        let access = Access { command: 0, at_bytes, bytes };
+        if write {
+            if self.write_back && self.cache.dirty_bytes() < self.destager.working_bytes() {
+                self.admit(access);
+            }
+        } else if self.keep_reads {
+            let mut at_bytes = at_bytes;
+            let end_bytes = access.at_bytes + bytes;
+            while at_bytes < end_bytes {
+                let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
+                self.cache.keep(chunk, parts);
+                at_bytes = until_bytes;
+            }
+        }
+    }
+
+    /// Whether more warming would change nothing.
+    pub(crate) fn is_warm(&self, reads: bool, writes: bool) -> bool {
+        let dirty = !writes || !self.write_back || self.cache.dirty_bytes() >= self.destager.working_bytes();
+        dirty && (!reads || !self.keep_reads || self.cache.is_full())
+    }
+
+    /// A new task without commands.
+    #[inline]
+    pub(crate) fn begin(&mut self, work: Work) -> u32 {
+        match self.free_tasks.pop() {
+            Some(index) => {
+                let task = &mut self.tasks[index as usize];
+                (task.work, task.remaining, task.writing) = (work, 0, false);
+                task.chunks.clear();
+                index
+            }
+            None => {
+                self.tasks.push(Task { work, remaining: 0, writing: false, chunks: Vec::with_capacity(4) });
+                self.tasks.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn finish(&mut self, task: u32) {
+        self.free_tasks.push(task);
+    }
+
+    /// A disk ended a command: the next one begins, and its task goes on.
+    #[inline]
+    pub(crate) fn disk_ends(&mut self, now_ns: u64, disk: u32, slot: u16, events: &mut Events) {
+        let (ended, next) = self.disks[disk as usize].end(now_ns, slot);
+        if let Some(begun) = next {
+            self.set_end(disk, begun, events);
+        }
+        self.progress(now_ns, ended.task, events);
+    }
+
+    /// One thing less to come for a task.
+    fn progress(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        let state = &mut self.tasks[task as usize];
+        state.remaining -= 1;
+        if state.remaining > 0 {
+            return;
+        }
+        match state.work {
+            Work::Read { command } => {
+                self.keep_read(task);
+                self.finish(task);
+                self.done.push(command);
+            }
+            Work::Prefetch => self.end_prefetch(now_ns, task, events),
+            Work::Destage { .. } | Work::WriteThrough { .. } => self.flush_goes_on(now_ns, task, events),
+            Work::Rebuild { row } => self.rebuild_goes_on(now_ns, task, row, events),
+        }
+    }
+
+    fn keep_read(&mut self, task: u32) {
+        if self.keep_reads {
+            for position in 0..self.tasks[task as usize].chunks.len() {
+                let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
+                self.cache.keep(chunk, parts);
+            }
+        }
+    }
+
+    fn end_prefetch(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[0];
+        self.finish(task);
+        self.cache.end_loading(chunk, parts);
+        let mut position = 0;
+        while position < self.waiting_reads.len() {
+            let (waited, waiting) = self.waiting_reads[position];
+            if waited == chunk {
+                self.waiting_reads.swap_remove(position);
+                self.progress(now_ns, waiting, events);
+            } else {
+                position += 1;
+            }
+        }
+    }
+}
+
+/// Contiguous runs of parts: the first part and how many.
+pub(crate) fn runs(mut parts: u64) -> impl Iterator<Item = (u32, u32)> {
+    std::iter::from_fn(move || {
+        if parts == 0 {
+            return None;
+        }
+        let first = parts.trailing_zeros();
+        let count = (parts >> first).trailing_ones();
+        parts &= if first + count == PARTS { 0 } else { u64::MAX << (first + count) };
+        Some((first, count))
+    })
+}

@@ -1,0 +1,343 @@
+//! The whole array as a passive state machine in virtual time.
+
+use assay_load::{Completion, Op, Request, Simulated};
+
+use crate::{
+    ArrayError, ArrayPlan, Geometry, StatePlan,
+    disk::{DiskCounters, DiskKind},
+    events::{Event, Events},
+    links::{Links, PortCounters},
+    member::{Access, Member, MemberCounters},
+    random::SplitMix,
+    spread::Spread,
+};
+
+const EINVAL: i32 = 22;
+
+/// An I/O of the caller, in as many commands as initiator and pages make of it.
+#[derive(Debug, Clone, Copy)]
+struct HostIo {
+    tag: u32,
+    remaining: u32,
+    result: i32,
+}
+
+/// What goes over a path to a member.
+#[derive(Debug, Clone, Copy)]
+struct Command {
+    io: u32,
+    op: Op,
+    host: u32,
+    member: u32,
+    path: u32,
+    at_bytes: u64,
+    bytes: u64,
+}
+
+/// A modelled group of arrays. Nothing in it runs by itself: time passes in [`Simulated::advance`].
+#[derive(Debug, Clone)]
+pub struct ArrayModel {
+    /// Time reached since the model was made.
+    now_ns: u64,
+    /// The time that its user calls 0.
+    epoch_ns: u64,
+    events: Events,
+    links: Links,
+    spread: Spread,
+    members: Vec<Member>,
+    disks_per_member: u32,
+    volume_bytes: Vec<u64>,
+    hosts: u32,
+    max_transfer_bytes: u64,
+    ios: Vec<HostIo>,
+    free_ios: Vec<u32>,
+    commands: Vec<Command>,
+    free_commands: Vec<u32>,
+}
+
+/// What one member has done since it was made, and how it stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemberReading {
+    pub reads: u64,
+    pub read_hits: u64,
+    /// Whether writes are acknowledged from the cache.
+    pub write_back: bool,
+    pub written_bytes: u64,
+    pub destaged_bytes: u64,
+    pub writes_waited: u64,
+    pub rebuilt_bytes: u64,
+    pub cpu_busy_ns: u64,
+    pub cores: u32,
+    pub dirty_bytes: u64,
+    pub held_bytes: u64,
+    pub disks: Vec<DiskReading>,
+    pub ports: Vec<PortReading>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskReading {
+    pub reads: u64,
+    pub writes: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    pub busy_ns: u64,
+    /// Commands present, integrated over time.
+    pub queue_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PortReading {
+    pub in_bytes: u64,
+    pub out_bytes: u64,
+    pub in_busy_ns: u64,
+    pub out_busy_ns: u64,
+}
+
+impl ArrayModel {
+    /// An idle array with an empty cache at time 0.
+    ///
+    /// # Errors
+    /// A parameter is impossible, or the volumes are larger than the disks.
+    pub fn new(plan: &ArrayPlan) -> Result<Self, ArrayError> {
+        plan.validate()?;
+        let member_plan = &plan.member;
+        let active = member_plan.disks - member_plan.spares;
+        let geometry = Geometry::new(&member_plan.raid, active)?;
+        let mut random = SplitMix::new(plan.seed);
+        let places = match member_plan.raid.misalign_bytes {
+            0 => 1,
+            step => member_plan.raid.chunk_bytes / step,
+        };
+        let spread = Spread::new(plan, || random.below(places.max(1)) * member_plan.raid.misalign_bytes);
+        let disk_bytes = member_plan.disk.capacity_bytes();
+        let kind = DiskKind::new(&member_plan.disk, member_plan.cache.read_preference_ns);
+        let members = (0..plan.members)
+            .map(|number| {
+                let used_bytes = spread.used_bytes(number);
+                if geometry.disk_bytes(used_bytes) > disk_bytes {
+                    return Err(ArrayError::TooLarge(format!(
+                        "volumes take {used_bytes} bytes of a member that holds {}",
+                        geometry.usable_bytes(disk_bytes)
+                    )));
+                }
+                let first = (number * active) as u16;
+                Ok(Member::new(member_plan, &geometry, &kind, first, used_bytes, || random.next() as u32))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut model = Self {
+            now_ns: 0,
+            epoch_ns: 0,
+            events: Events::default(),
+            links: Links::new(&plan.links, plan.members),
+            spread,
+            members,
+            disks_per_member: active,
+            volume_bytes: plan.volumes.iter().map(|volume| volume.bytes).collect(),
+            hosts: plan.links.hosts,
+            max_transfer_bytes: plan.links.max_transfer_bytes,
+            ios: Vec::new(),
+            free_ios: Vec::new(),
+            commands: Vec::new(),
+            free_commands: Vec::new(),
+        };
+        if matches!(member_plan.state, StatePlan::Rebuilding { .. }) {
+            // One member of the group rebuilds.
+            model.members[0].rebuild_next(0, &mut model.events);
+        }
+        Ok(model)
+    }
+
+    /// Lets the caches hold what an access leaves there, without time passing.
+    pub fn warm(&mut self, op: Op, volume: u16, offset_bytes: u64, length_bytes: u32) {
+        let address = self.spread.address(volume, offset_bytes);
+        let bytes = u64::from(length_bytes).min(address.left_bytes);
+        self.members[address.member as usize].warm(op == Op::Write, address.at_bytes, bytes);
+    }
+
+    /// Whether warming with such accesses changes nothing any more.
+    pub fn is_warm(&self, reads: bool, writes: bool) -> bool {
+        self.members.iter().all(|member| member.is_warm(reads, writes))
+    }
+
+    /// Makes now the time 0 of whoever submits next.
+    pub(crate) fn begin_session(&mut self) {
+        self.epoch_ns = self.now_ns;
+    }
+
+    /// What each member has done until now.
+    pub fn readings(&self) -> Vec<MemberReading> {
+        self.members.iter().enumerate().map(|(number, member)| self.reading(number as u32, member)).collect()
+    }
+
+    fn reading(&self, number: u32, member: &Member) -> MemberReading {
+        let MemberCounters {
+            reads,
+            read_hits,
+            written_bytes,
+            destaged_bytes,
+            writes_waited,
+            cpu_busy_ns,
+            rebuilt_bytes,
+        } = member.counters;
+        let disk = |counters: DiskCounters| DiskReading {
+            reads: counters.reads,
+            writes: counters.writes,
+            read_bytes: counters.read_bytes,
+            write_bytes: counters.write_bytes,
+            busy_ns: counters.busy_ns,
+            queue_ns: counters.queue_ns,
+        };
+        let port = |counters: PortCounters| PortReading {
+            in_bytes: counters.in_bytes,
+            out_bytes: counters.out_bytes,
+            in_busy_ns: counters.in_busy_ns,
+            out_busy_ns: counters.out_busy_ns,
+        };
+        MemberReading {
+            reads,
+            read_hits,
+            write_back: member.write_back(),
+            written_bytes,
+            destaged_bytes,
+            writes_waited,
+            rebuilt_bytes,
+            cpu_busy_ns,
+            cores: member.cores(),
+            dirty_bytes: member.cache.dirty_bytes(),
+            held_bytes: member.cache.held_bytes(),
+            disks: member.disks.iter().map(|each| disk(each.counters(self.now_ns))).collect(),
+            ports: self.links.counters(number).map(port).collect(),
+        }
+    }
+
+    fn begin_io(&mut self, tag: u32, result: i32) -> u32 {
+        let io = HostIo { tag, remaining: 0, result };
+        match self.free_ios.pop() {
+            Some(index) => {
+                self.ios[index as usize] = io;
+                index
+            }
+            None => {
+                self.ios.push(io);
+                self.ios.len() as u32 - 1
+            }
+        }
+    }
+
+    fn send(&mut self, at_ns: u64, command: Command) {
+        let Command { io, op, host, member, bytes, .. } = command;
+        self.ios[io as usize].remaining += 1;
+        let payload_bytes = if op == Op::Write { bytes } else { 0 };
+        let (path, there_ns) = self.links.send(at_ns, host, member, payload_bytes);
+        let command = Command { path, ..command };
+        let index = match self.free_commands.pop() {
+            Some(index) => {
+                self.commands[index as usize] = command;
+                index
+            }
+            None => {
+                self.commands.push(command);
+                self.commands.len() as u32 - 1
+            }
+        };
+        let ready_ns = self.members[member as usize].compute(there_ns, bytes);
+        self.events.set(ready_ns, Event::Admitted(index));
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event, completions: &mut Vec<Completion>) {
+        let now_ns = self.now_ns;
+        let member = match event {
+            Event::Admitted(index) => {
+                let Command { op, member, at_bytes, bytes, .. } = self.commands[index as usize];
+                let access = Access { command: index, at_bytes, bytes };
+                let at = &mut self.members[member as usize];
+                match op {
+                    Op::Read => at.read(now_ns, access, &mut self.events),
+                    Op::Write => at.write(now_ns, access, &mut self.events),
+                    // What was acknowledged is in protected memory or on disk.
+                    Op::Flush => at.done.push(index),
+                }
+                member
+            }
+            Event::DiskEnds { disk, slot } => {
+                let disk = u32::from(disk);
+                let member = disk / self.disks_per_member;
+                let within = disk - member * self.disks_per_member;
+                self.members[member as usize].disk_ends(now_ns, within, slot, &mut self.events);
+                member
+            }
+            Event::Answered(index) => {
+                self.free_commands.push(index);
+                let io = self.commands[index as usize].io;
+                let state = &mut self.ios[io as usize];
+                state.remaining -= 1;
+                if state.remaining == 0 {
+                    let at_ns = now_ns - self.epoch_ns;
+                    completions.push(Completion { tag: state.tag, result: state.result, at_ns });
+                    self.free_ios.push(io);
+                }
+                return;
+            }
+        };
+        let at = &mut self.members[member as usize];
+        for position in 0..at.done.len() {
+            let index = at.done[position];
+            let Command { op, host, path, bytes, .. } = self.commands[index as usize];
+            let payload_bytes = if op == Op::Read { bytes } else { 0 };
+            let answered_ns = self.links.answer(now_ns, host, member, path, payload_bytes);
+            self.events.set(answered_ns, Event::Answered(index));
+        }
+        at.done.clear();
+    }
+}
+
+impl Simulated for ArrayModel {
+    fn submit(&mut self, at_ns: u64, request: &Request) {
+        let at_ns = self.epoch_ns + at_ns;
+        debug_assert!(at_ns >= self.now_ns, "time does not go back");
+        let length = u64::from(request.length_bytes);
+        let result = request.length_bytes as i32;
+        let host = u32::from(request.volume) % self.hosts;
+        let within = self.volume_bytes.get(usize::from(request.volume));
+        let fits =
+            within.is_some_and(|bytes| request.offset_bytes.checked_add(length).is_some_and(|end| end <= *bytes));
+        if request.op == Op::Flush || !fits || length == 0 {
+            let result = if fits { result } else { -EINVAL };
+            let io = self.begin_io(request.tag, result);
+            let (op, path) = (Op::Flush, 0);
+            self.send(at_ns, Command { io, op, host, member: 0, path, at_bytes: 0, bytes: 0 });
+            return;
+        }
+        let io = self.begin_io(request.tag, result);
+        let mut done = 0;
+        while done < length {
+            let address = self.spread.address(request.volume, request.offset_bytes + done);
+            let mut bytes = (length - done).min(address.left_bytes);
+            if self.max_transfer_bytes > 0 {
+                bytes = bytes.min(self.max_transfer_bytes);
+            }
+            let (op, member, at_bytes) = (request.op, address.member, address.at_bytes);
+            self.send(at_ns, Command { io, op, host, member, path: 0, at_bytes, bytes });
+            done += bytes;
+        }
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        self.events.next_ns().map(|at_ns| at_ns - self.epoch_ns)
+    }
+
+    fn advance(&mut self, to_ns: u64, completions: &mut Vec<Completion>) -> u64 {
+        let before = completions.len();
+        let to_ns = self.epoch_ns + to_ns;
+        while let Some((at_ns, event)) = self.events.take(to_ns) {
+            self.now_ns = at_ns;
+            self.happen(event, completions);
+            if completions.len() > before {
+                return self.now_ns - self.epoch_ns;
+            }
+        }
+        self.now_ns = self.now_ns.max(to_ns);
+        self.now_ns - self.epoch_ns
+    }
+}

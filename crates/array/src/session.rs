@@ -1,0 +1,228 @@
+//! Activities on a modelled array: workers, ticks and telemetry on its virtual clock.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use assay_load::{
+    Activity, Collector, LoadError, Op, Outcome, Pattern, VirtualDriver, Worker, WorkerPlan, WorkersPlan, plan_workers,
+};
+use serde::Deserialize;
+
+use crate::{ArrayModel, MemberReading};
+
+/// Several activities on the volumes of a model at once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionPlan {
+    pub activities: Vec<Activity>,
+    pub seed: u64,
+    /// Length of a tick.
+    pub interval_ns: u64,
+    /// Whether the caches shall hold at the start what they would hold after such I/O for a long time.
+    pub warm: bool,
+}
+
+/// Most accesses that warming draws.
+const WARMING_MOST: u64 = 1 << 22;
+/// Written and destaged bytes that differ by less than this share are in balance.
+const BALANCE_SHARE: f64 = 0.10;
+/// Over how long that is judged.
+const BALANCE_NS: u64 = 2_000_000_000;
+/// Telemetry is taken no more often than this.
+const READING_NS: u64 = 1_000_000_000;
+
+/// What the members did in the interval that ended at a time.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub at_ns: u64,
+    pub interval_ns: u64,
+    /// Sums since the model was made, at the beginning and at the end.
+    pub before: Vec<MemberReading>,
+    pub after: Vec<MemberReading>,
+}
+
+/// Workers at work on a model. Time passes only in [`Self::run_ticks`] and [`Self::finish`].
+pub struct ModelSession {
+    driver: VirtualDriver<ArrayModel>,
+    collector: Collector,
+    stop: Arc<AtomicBool>,
+    /// The model's time when the session began; its own starts at 0.
+    interval_ns: u64,
+    ticks_run: u64,
+    workers_count: usize,
+    readings: Vec<Reading>,
+    last: (u64, Vec<MemberReading>),
+    balance: Balance,
+}
+
+/// Whether as much goes to disk as is written.
+struct Balance {
+    since_ns: u64,
+    written_bytes: u64,
+    destaged_bytes: u64,
+    settled: bool,
+}
+
+impl ModelSession {
+    /// Workers at time 0 of a model that has not been used, or goes on where another session left it.
+    ///
+    /// # Errors
+    /// An activity cannot be carried out.
+    pub fn start(mut model: ArrayModel, plan: &SessionPlan) -> Result<Self, LoadError> {
+        for activity in &plan.activities {
+            activity.validate(1)?;
+        }
+        if plan.warm {
+            warm(&mut model, plan);
+        }
+        let workers_plan = WorkersPlan {
+            activities: &plan.activities,
+            seed: plan.seed,
+            interval_ns: plan.interval_ns,
+            // The model always answers.
+            io_timeout_ns: u64::MAX,
+            spare_intervals: 1,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sources, workers) = plan_workers(&workers_plan, &stop);
+        let workers: Vec<Worker> = workers
+            .into_iter()
+            .map(|(volume, worker)| Worker::new(WorkerPlan { volume: volume as u16, ..worker }))
+            .collect();
+        model.begin_session();
+        let last = (0, model.readings());
+        let (written_bytes, destaged_bytes) = sums(&last.1);
+        Ok(Self {
+            workers_count: workers.len(),
+            driver: VirtualDriver::new(model, workers),
+            collector: Collector::new(sources),
+            stop,
+            interval_ns: plan.interval_ns,
+            ticks_run: 0,
+            readings: Vec::new(),
+            last,
+            balance: Balance { since_ns: 0, written_bytes, destaged_bytes, settled: false },
+        })
+    }
+
+    /// Lets so many ticks pass.
+    pub fn run_ticks(&mut self, ticks: u64) {
+        for _ in 0..ticks {
+            self.ticks_run += 1;
+            let to_ns = self.ticks_run * self.interval_ns;
+            self.driver.run_to(to_ns);
+            self.collector.collect();
+            self.read(to_ns);
+        }
+    }
+
+    /// Stops issuing and lets what is outstanding end.
+    pub fn finish(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        while self.driver.outcomes().is_none() {
+            self.run_ticks(1);
+        }
+        self.collector.collect();
+    }
+
+    /// I/Os that were due and never issued, and the age of the oldest, once all workers have ended.
+    pub fn unfinished(&self) -> Option<(u64, u64)> {
+        let outcomes = self.driver.outcomes()?;
+        Some(outcomes.iter().fold((0, 0), |(count, oldest_ns), outcome| match outcome {
+            Outcome::Stopped { unfinished_count, oldest_unfinished_ns } => {
+                (count + unfinished_count, oldest_ns.max(*oldest_unfinished_ns))
+            }
+            _ => (count, oldest_ns),
+        }))
+    }
+
+    fn read(&mut self, now_ns: u64) {
+        let ends_reading = now_ns - self.last.0 >= READING_NS;
+        let judges = now_ns - self.balance.since_ns >= BALANCE_NS;
+        if !ends_reading && !judges {
+            return;
+        }
+        let after = self.driver.model().readings();
+        if judges {
+            let (written_bytes, destaged_bytes) = sums(&after);
+            let (written, destaged) =
+                (written_bytes - self.balance.written_bytes, destaged_bytes - self.balance.destaged_bytes);
+            let settled = written.abs_diff(destaged) as f64 <= BALANCE_SHARE * written as f64;
+            self.balance = Balance { since_ns: now_ns, written_bytes, destaged_bytes, settled };
+        }
+        if ends_reading {
+            let (since_ns, before) = std::mem::replace(&mut self.last, (now_ns, after.clone()));
+            self.readings.push(Reading { at_ns: now_ns, interval_ns: now_ns - since_ns, before, after });
+        }
+    }
+
+    /// Whether the caches have come to rest: as much went to disk lately as was written.
+    pub fn settled(&self) -> bool {
+        self.balance.settled
+    }
+
+    /// What the members did since the last call.
+    pub fn take_readings(&mut self) -> Vec<Reading> {
+        std::mem::take(&mut self.readings)
+    }
+
+    pub fn collector(&mut self) -> &mut Collector {
+        &mut self.collector
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.driver.now_ns()
+    }
+
+    pub fn workers_count(&self) -> usize {
+        self.workers_count
+    }
+
+    /// The model, as the session leaves it.
+    pub fn into_model(self) -> ArrayModel {
+        self.driver.into_model()
+    }
+}
+
+fn sums(members: &[MemberReading]) -> (u64, u64) {
+    let written = members.iter().filter(|member| member.write_back).map(|member| member.written_bytes).sum();
+    (written, members.iter().map(|member| member.destaged_bytes).sum())
+}
+
+/// Lets the caches hold what they would hold after the random part of the plan's I/O for a long time; streams leave nothing
+/// there that anybody comes back to.
+///
+/// This is functional warming (Wunderlich and others, "SMARTS", 2003): the accesses are those of the workload, without their time.
+fn warm(model: &mut ArrayModel, plan: &SessionPlan) {
+    let mut patterns: Vec<(u16, Pattern)> = Vec::new();
+    let (mut reads, mut writes) = (false, false);
+    for activity in plan.activities.iter().filter(|activity| activity.access.random_share > 0.0) {
+        let mut access = activity.access.clone();
+        access.random_share = 1.0;
+        reads |= access.read_share > 0.0;
+        writes |= access.read_share < 1.0;
+        for &volume in &activity.volumes {
+            let seed = plan.seed ^ (0x5741_524d_u64 << 32) ^ patterns.len() as u64;
+            patterns.push((volume as u16, Pattern::new(&access, seed, 0, 1)));
+        }
+    }
+    if patterns.is_empty() {
+        return;
+    }
+    for draw in 0..WARMING_MOST {
+        let turn = (draw % patterns.len() as u64) as usize;
+        let (volume, pattern) = &mut patterns[turn];
+        let next = pattern.draw();
+        model.warm(
+            if next.op == Op::Write { Op::Write } else { Op::Read },
+            *volume,
+            next.offset_bytes,
+            next.length_bytes,
+        );
+        if draw % 256 == 0 && model.is_warm(reads, writes) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use std::sync::{Arc, atomic::AtomicBool};
+
+use crate::{Activity, BurstGate, Exchange, GroupKey, WorkerPlan};
+
+/// What the workers of a session have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkersPlan<'a> {
+    pub activities: &'a [Activity],
+    pub seed: u64,
+    /// Length of a tick.
+    pub interval_ns: u64,
+    pub io_timeout_ns: u64,
+    /// Intervals a worker can be ahead of the collector before they grow longer.
+    pub spare_intervals: usize,
+}
+
+/// Plans of all workers of all activities, each with the volume it is on, and what the collector gets their intervals from.
+///
+/// Every worker has a seed of its own, and all share the gate of bursts.
+pub fn plan_workers(
+    plan: &WorkersPlan<'_>,
+    stop: &Arc<AtomicBool>,
+) -> (Vec<(GroupKey, Exchange)>, Vec<(usize, WorkerPlan)>) {
+    let gate = BurstGate::default();
+    let mut sources = Vec::new();
+    let mut workers = Vec::new();
+    for (activity_index, activity) in plan.activities.iter().enumerate() {
+        let workers_total = activity.workers * activity.volumes.len() as u32;
+        for (position, &volume) in activity.volumes.iter().enumerate() {
+            for worker_on_volume in 0..activity.workers {
+                let exchange = Exchange::new(plan.spare_intervals);
+                sources.push((GroupKey { activity: activity_index, volume }, exchange.clone()));
+                let number = workers.len() as u64;
+                let worker_plan = WorkerPlan {
+                    activity: activity.clone(),
+                    volume: 0,
+                    worker_on_volume,
+                    workers_on_volume: activity.workers,
+                    worker: position as u32 * activity.workers + worker_on_volume,
+                    workers: workers_total,
+                    seed: plan.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                    interval_ns: plan.interval_ns,
+                    io_timeout_ns: plan.io_timeout_ns,
+                    gate: gate.clone(),
+                    stop: Arc::clone(stop),
+                    exchange,
+                };
+                workers.push((volume, worker_plan));
+            }
+        }
+    }
+    (sources, workers)
+}
