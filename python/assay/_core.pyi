@@ -6,9 +6,12 @@ from typing import final
 __all__ = [
     "CrashCheck",
     "Histogram",
+    "ModelSession",
+    "ModelledArray",
     "Session",
     "Verification",
     "allocate",
+    "array_usable_bytes",
     "build_info",
     "examine_journal",
     "uring_refusal",
@@ -69,6 +72,37 @@ class Session:
         """Cost of one reading of the clock."""
 
 @final
+class ModelledArray:
+    """A modelled array, built from an ArrayPlan (crates/array/src/plan.rs)."""
+
+    def __new__(cls, plan_json: str) -> ModelledArray: ...
+    def session(self, plan_json: str, goes_on: bool = False) -> ModelSession:
+        """Start activities on a fresh array, or on the one the last session that went on left."""
+    def set_read_realloc(self, on: bool) -> None:
+        """Whether blocks found scattered are written again in one piece, from now on."""
+
+@final
+class ModelSession:
+    """Workers at work on a modelled array; time passes in `poll` and `finish`."""
+
+    def poll(self) -> str:
+        """Let a tick pass; how the session stands, and ticks and telemetry since the last poll."""
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+    def point(self, from_tick: int, to_tick: int, fullest_worker: float) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+    def stop(self) -> None:
+        """Stop issuing."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, let what is outstanding end, and report as `poll` does."""
+    def drained(self) -> str:
+        """What ended after the stop."""
+    def engine(self) -> str:
+        """What stands in for backend and features."""
+    def clock_cost_ns(self) -> float | None:
+        """None: a virtual clock costs nothing."""
+
+@final
 class Verification:
     """An imitated database at work on real volumes, which verifies every page it reads."""
 
@@ -102,6 +136,9 @@ class CrashCheck:
 
 def allocate(path: str | PathLike[str], size_bytes: int) -> None:
     """Give a file its size and reserve the space."""
+
+def array_usable_bytes(raid_json: str, active_disks: int, disk_bytes: int) -> int:
+    """Data bytes that RAID sets hold on disks of so many usable bytes. Raises UsageError for impossible sets."""
 
 def build_info() -> dict[str, str]:
     """How the module was built."""

@@ -54,10 +54,6 @@ impl Destager {
         u64::midpoint(self.low_bytes, self.high_bytes)
     }
 
-    pub(crate) fn low_bytes(&self) -> u64 {
-        self.low_bytes
-    }
-
     /// Lane of a chunk and its position there, of 2^32.
     #[inline]
     pub(crate) fn lane(&self, geometry: &Geometry, chunk: u64) -> (u32, u32) {
@@ -270,7 +266,8 @@ impl Member {
         let chunk = self.geometry.chunk(stripe.place.set, stripe.place.row, column);
         let written = chunks.iter().find(|other| other.chunk == chunk).map_or(0, |other| other.parts);
         let held = self.cache.find(chunk).map_or(0, |index| self.cache.entry(index).valid);
-        stripe.parts & !written & !held
+        let needed = if self.geometry.policy() == RaidPolicy::Dp { u64::MAX } else { stripe.parts };
+        needed & !written & !held
     }
 
     /// Reads the old data and the old parity.
@@ -283,7 +280,7 @@ impl Member {
         self.push_parity(now_ns, task, stripe, false, events);
     }
 
-    /// Reads the data of the stripe that are not written.
+    /// Reads the data of the stripe that are not written; of all rows with diagonal parity, whose diagonals cross them.
     fn read_rest(&mut self, now_ns: u64, task: u32, stripe: &Stripe, events: &mut Events) {
         let Place { set, row, .. } = stripe.place;
         for column in 0..self.geometry.columns() {
@@ -313,9 +310,25 @@ impl Member {
         }
     }
 
-    /// Parts of the diagonal parity that a task changes.
+    /// Parts of the diagonal parity that a task changes, as one range from the first to the last.
     fn diagonal_parts(&self, task: u32) -> u64 {
-        self.stripe(task).parts
+        let Some(code) = &self.code else { return 0 };
+        let part_bytes = self.geometry.chunk_bytes() / u64::from(PARTS);
+        let changed = |chunk: &ChunkParts| {
+            let column = self.geometry.place(chunk.chunk).column;
+            runs(chunk.parts)
+                .map(move |(first, count)| {
+                    let (offset, bytes) = (u64::from(first) * part_bytes, u64::from(count) * part_bytes);
+                    code.affected_parity(column, offset, bytes)[1].clone()
+                })
+                .fold((u64::MAX, 0), |range, other| (range.0.min(other.start), range.1.max(other.end)))
+        };
+        let (start, end) = self.tasks[task as usize]
+            .chunks
+            .iter()
+            .map(changed)
+            .fold((u64::MAX, 0), |range, other| (range.0.min(other.0), range.1.max(other.1)));
+        parts_between(start / part_bytes, end.div_ceil(part_bytes))
     }
 
     fn push_parity(&mut self, now_ns: u64, task: u32, stripe: &Stripe, write: bool, events: &mut Events) {
@@ -351,6 +364,11 @@ impl Member {
             self.push(now_ns, disk, command, events);
         }
     }
+}
+
+/// Parts from the first up to another.
+fn parts_between(first: u64, end: u64) -> u64 {
+    if first >= end { 0 } else { (u64::MAX << first) & (u64::MAX >> (u64::from(PARTS) - end)) }
 }
 
 /// Part of a row of a set that is being written.

@@ -12,6 +12,7 @@ mod geometry;
 mod links;
 mod member;
 mod model;
+mod parity;
 mod plan;
 mod raid;
 mod random;
@@ -23,9 +24,10 @@ mod streams;
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};
 pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
+pub use parity::Code;
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan, MemberPlan, PartialWrite,
     PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
-pub use session::{ModelSession, Reading, SessionPlan};
+pub use session::{ModelSession, Reading, SessionPlan, warm};

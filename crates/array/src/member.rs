@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Geometry, MemberPlan, PartialWrite, Place, StatePlan,
+    Code, Geometry, LayoutPlan, MemberPlan, PartialWrite, Place, StatePlan,
     cache::{Cache, PARTS},
     destage::Destager,
     disk::{Begun, Disk, DiskCommand, DiskKind},
@@ -67,6 +67,8 @@ pub(crate) struct Access {
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) geometry: Geometry,
+    /// Of policies with parity.
+    pub(crate) code: Option<Code>,
     pub(crate) partial_write: PartialWrite,
     /// Number of the member's first disk in the group.
     first_disk: u16,
@@ -74,6 +76,8 @@ pub(crate) struct Member {
     pub(crate) cache: Cache,
     pub(crate) keep_reads: bool,
     write_back: bool,
+    /// Write-anywhere layouts only.
+    pub(crate) read_realloc: bool,
     dirty_most_bytes: u64,
     streams: Streams,
     pub(crate) tasks: Vec<Task>,
@@ -122,12 +126,14 @@ impl Member {
         let lanes = Destager::lanes(geometry);
         Self {
             geometry: geometry.clone(),
+            code: Code::of(geometry).ok(),
             partial_write: plan.raid.partial_write,
             first_disk,
             disks: (0..active).map(|_| kind.disk(phase())).collect(),
             cache: Cache::new(cache.bytes, chunk_bytes, lanes),
             keep_reads: cache.keep_reads,
             write_back: cache.write_back,
+            read_realloc: matches!(plan.layout, LayoutPlan::WriteAnywhere { read_realloc: true, .. }),
             dirty_most_bytes: (cache.bytes as f64 * cache.dirty_most) as u64,
             streams: Streams::new(cache.sequential_after, cache.prefetch_bytes),
             tasks: Vec::new(),

@@ -159,6 +159,11 @@ impl ArrayModel {
         self.members.iter().all(|member| member.is_warm(reads, writes))
     }
 
+    /// Whether a write-anywhere layout writes again in one piece what a sequential read found scattered.
+    pub fn set_read_realloc(&mut self, on: bool) {
+        self.members.iter_mut().for_each(|member| member.read_realloc = on);
+    }
+
     /// Makes now the time 0 of whoever submits next.
     pub(crate) fn begin_session(&mut self) {
         self.epoch_ns = self.now_ns;

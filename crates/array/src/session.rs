@@ -120,11 +120,16 @@ impl ModelSession {
 
     /// Stops issuing and lets what is outstanding end.
     pub fn finish(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop();
         while self.driver.outcomes().is_none() {
             self.run_ticks(1);
         }
         self.collector.collect();
+    }
+
+    /// Stops issuing.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     /// I/Os that were due and never issued, and the age of the oldest, once all workers have ended.
@@ -195,7 +200,7 @@ fn sums(members: &[MemberReading]) -> (u64, u64) {
 /// there that anybody comes back to.
 ///
 /// This is functional warming (Wunderlich and others, "SMARTS", 2003): the accesses are those of the workload, without their time.
-fn warm(model: &mut ArrayModel, plan: &SessionPlan) {
+pub fn warm(model: &mut ArrayModel, plan: &SessionPlan) {
     let mut patterns: Vec<(u16, Pattern)> = Vec::new();
     let (mut reads, mut writes) = (false, false);
     for activity in plan.activities.iter().filter(|activity| activity.access.random_share > 0.0) {

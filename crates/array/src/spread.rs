@@ -10,72 +10,143 @@ pub(crate) struct Address {
     pub(crate) left_bytes: u64,
 }
 
-/// Pages of volumes, dealt out over the members so that each has the same number of every volume, give or take one.
+/// Pages of volumes, dealt out over the members so that each has the same number of every volume, give or take one. On a
+/// member the volumes take turns page by page, so that all of them reach as far in as the data do.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     page_bytes: u64,
     /// Distance of pages on a member: volumes begin off a chunk's start, so a page may reach into one more chunk.
     slot_bytes: u64,
-    members: u32,
-    volumes: Vec<OnMembers>,
-    used_bytes: Vec<u64>,
+    members: Vec<Dealt>,
+    /// Where in a chunk each volume begins.
+    begins_bytes: Vec<u64>,
 }
 
+/// Rounds in which the same volumes still have pages, from the first.
 #[derive(Debug, Clone)]
-struct OnMembers {
-    /// First slot on each member.
-    first_slots: Vec<u64>,
-    begins_bytes: u64,
-    /// Member of page 0.
-    first_member: u32,
+struct Rounds {
+    first: u64,
+    first_slot: u64,
+    /// Place of each volume in a round, and how many places a round has.
+    places: Vec<u32>,
+    width: u64,
+}
+
+/// What one member has been dealt.
+#[derive(Debug, Clone)]
+struct Dealt {
+    rounds: Vec<Rounds>,
+    slots: u64,
 }
 
 impl Spread {
     /// Deals out the plan's volumes; `begins` draws where in a chunk a volume begins.
-    pub(crate) fn new(plan: &ArrayPlan, mut begins: impl FnMut() -> u64) -> Self {
-        let members = plan.members;
-        let mut slots = vec![0_u64; members as usize];
-        let volumes = plan
-            .volumes
-            .iter()
-            .enumerate()
-            .map(|(number, volume)| {
-                let pages = volume.bytes.div_ceil(plan.page_bytes);
-                let first_member = number as u32 % members;
-                let first_slots = slots.clone();
-                for (member, slot) in slots.iter_mut().enumerate() {
-                    let after_first = (member as u32 + members - first_member) % members;
-                    *slot += (pages + u64::from(members - 1 - after_first)) / u64::from(members);
-                }
-                OnMembers { first_slots, begins_bytes: begins(), first_member }
+    pub(crate) fn new(plan: &ArrayPlan, begins: impl FnMut() -> u64) -> Self {
+        let pages: Vec<u64> = plan.volumes.iter().map(|volume| volume.bytes.div_ceil(plan.page_bytes)).collect();
+        let members = (0..plan.members)
+            .map(|member| {
+                let dealt = pages.iter().enumerate().map(|(volume, pages)| {
+                    let turn = turn_of(member, volume as u32, plan.members);
+                    (pages + u64::from(plan.members - 1 - turn)) / u64::from(plan.members)
+                });
+                Dealt::new(&dealt.collect::<Vec<_>>())
             })
             .collect();
         let has_offsets = plan.member.raid.misalign_bytes > 0;
         let slot_bytes = plan.page_bytes + if has_offsets { plan.member.raid.chunk_bytes } else { 0 };
-        let used_bytes = slots.iter().map(|slots| slots * slot_bytes).collect();
-        Self { page_bytes: plan.page_bytes, slot_bytes, members, volumes, used_bytes }
+        let begins_bytes = std::iter::repeat_with(begins).take(plan.volumes.len()).collect();
+        Self { page_bytes: plan.page_bytes, slot_bytes, members, begins_bytes }
     }
 
     /// Bytes of a member's address space that volumes take.
     pub(crate) fn used_bytes(&self, member: u32) -> u64 {
-        self.used_bytes[member as usize]
+        self.members[member as usize].slots * self.slot_bytes
     }
 
     #[inline]
     pub(crate) fn address(&self, volume: u16, offset_bytes: u64) -> Address {
-        let on = &self.volumes[usize::from(volume)];
+        let members = self.members.len() as u64;
         let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);
-        let (turn, round) = if self.members == 1 {
-            (0, page)
-        } else {
-            ((page % u64::from(self.members)) as u32, page / u64::from(self.members))
-        };
-        let member = (turn + on.first_member) % self.members;
-        let slot = on.first_slots[member as usize] + round;
+        let (turn, round) = if members == 1 { (0, page) } else { (page % members, page / members) };
+        let member = ((turn + u64::from(volume)) % members) as u32;
+        let slot = self.members[member as usize].slot(usize::from(volume), round);
         Address {
             member,
-            at_bytes: slot * self.slot_bytes + on.begins_bytes + within,
+            at_bytes: slot * self.slot_bytes + self.begins_bytes[usize::from(volume)] + within,
             left_bytes: self.page_bytes - within,
+        }
+    }
+}
+
+/// How many pages of a volume are dealt out before this member gets its first: volumes begin on different members.
+fn turn_of(member: u32, volume: u32, members: u32) -> u32 {
+    (member + members - volume % members) % members
+}
+
+impl Dealt {
+    /// Takes turns among volumes of so many pages.
+    fn new(pages: &[u64]) -> Self {
+        let mut ends: Vec<u64> = pages.iter().copied().filter(|pages| *pages > 0).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let (mut first, mut first_slot) = (0, 0);
+        let mut rounds = Vec::new();
+        for end in ends {
+            let mut width = 0;
+            let places = pages
+                .iter()
+                .map(|pages| {
+                    let place = width;
+                    width += u32::from(*pages > first);
+                    place
+                })
+                .collect();
+            let width = u64::from(width);
+            rounds.push(Rounds { first, first_slot, places, width });
+            first_slot += (end - first) * width;
+            first = end;
+        }
+        Self { rounds, slots: first_slot }
+    }
+
+    #[inline]
+    fn slot(&self, volume: usize, round: u64) -> u64 {
+        let rounds = self.rounds.iter().rev().find(|rounds| rounds.first <= round).expect("rounds begin at 0");
+        rounds.first_slot + (round - rounds.first) * rounds.width + u64::from(rounds.places[volume])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_page_has_a_slot_of_its_own_and_none_is_left_over(
+            pages in prop::collection::vec(1_u64..40, 1..8), members in 1_u32..5,
+        ) {
+            let dealt: Vec<Dealt> = (0..members)
+                .map(|member| {
+                    let counts: Vec<u64> = pages.iter().enumerate().map(|(volume, pages)| {
+                        let turn = turn_of(member, volume as u32, members);
+                        (pages + u64::from(members - 1 - turn)) / u64::from(members)
+                    }).collect();
+                    Dealt::new(&counts)
+                })
+                .collect();
+            let mut taken: Vec<Vec<bool>> = dealt.iter().map(|dealt| vec![false; dealt.slots as usize]).collect();
+            for (volume, pages) in pages.iter().enumerate() {
+                for page in 0..*pages {
+                    let member = ((page + volume as u64) % u64::from(members)) as usize;
+                    let slot = dealt[member].slot(volume, page / u64::from(members)) as usize;
+                    prop_assert!(!std::mem::replace(&mut taken[member][slot], true));
+                }
+            }
+            prop_assert!(taken.iter().flatten().all(|taken| *taken));
+            let (least, most) = (dealt.iter().map(|d| d.slots).min(), dealt.iter().map(|d| d.slots).max());
+            prop_assert!(most.unwrap() - least.unwrap() <= pages.len() as u64);
         }
     }
 }

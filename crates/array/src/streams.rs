@@ -41,13 +41,11 @@ impl Streams {
             stream.region == region && at_bytes.abs_diff(stream.next_bytes) <= WINDOW_BYTES
         };
         let home = Self::slot(region);
-        let before = Self::slot(region.wrapping_sub(1));
+        let before = region.checked_sub(1).map(|before| (Self::slot(before), before));
         let found = if near(&self.slots[home], region) {
             Some(home)
-        } else if near(&self.slots[before], region.wrapping_sub(1)) {
-            Some(before)
         } else {
-            None
+            before.filter(|(slot, before)| near(&self.slots[*slot], *before)).map(|(slot, _)| slot)
         };
         let Some(found) = found else {
             let end = at_bytes + bytes;

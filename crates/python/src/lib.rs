@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod crash;
 mod errors;
 mod histogram;
+mod model;
 mod session;
 mod summary;
 mod verification;
@@ -19,7 +20,13 @@ mod _core {
 
     use crate::errors::to_python;
     #[pymodule_export]
-    use crate::{crash::CrashCheck, histogram::Histogram, session::Session, verification::Verification};
+    use crate::{
+        crash::CrashCheck,
+        histogram::Histogram,
+        model::{ModelSession, ModelledArray},
+        session::Session,
+        verification::Verification,
+    };
 
     /// How the module was built.
     #[pyfunction]
@@ -51,6 +58,12 @@ mod _core {
         let run: assay_integrity::RunPlan = crate::verification::parse(plan_json)?;
         let examined = py.detach(|| assay_integrity::examine_journal(&run));
         examined.map_err(|error| crate::verification::of_run_error(&error))
+    }
+
+    /// Data bytes that RAID sets hold on disks of so many usable bytes.
+    #[pyfunction]
+    fn array_usable_bytes(raid_json: &str, active_disks: u32, disk_bytes: u64) -> PyResult<u64> {
+        crate::model::usable_bytes(raid_json, active_disks, disk_bytes)
     }
 
     /// Why io_uring cannot be used here, or None when it can.

@@ -18,9 +18,10 @@ from assay import _core
 from assay.analysis.limits import Limit, judge, met
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
+from assay.study.modelled import ModelRun, summarise_model, telemetry_rows
 from assay.study.plan import Plan
 from assay.study.search import Axis, search
-from assay.study.session import Volume, deepest_queue, drain, open_session, takes_no_time, volumes_for
+from assay.study.session import AnySession, Volume, deepest_queue, drain, open_session, takes_no_time, volumes_for
 from assay.study.steady import Steady, steady_state
 from assay.study.ticks import batches, series_rows, tick_length_s, tick_sums
 from assay.telemetry.recorder import Recorder, summarise
@@ -30,6 +31,8 @@ from assay.workloads.io import Workload, load_facts
 SATURATED_CPU_SHARE = 0.95
 """A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
 SATURATED_HOST_SHARE = 0.98
+SETTLING_MOST_S = 300.0
+"""Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
 LAG_LEAST_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 LAG_LEAST_BURSTS_NS = 1_000_000
@@ -80,6 +83,8 @@ class Runner:
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
     keeps_interrupted: bool = False
+    model: ModelRun | None = None
+    """The modelled array that all volumes are on; time is then its own."""
     notices: list[str] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
 
@@ -184,6 +189,7 @@ class Runner:
             # A grid or search point is the same whichever asked for it; a repeat is another.
             "repeat": repeat if purpose == "repeat" else 0,
             "seed": self.plan.seed,
+            **({"model": self.model.key} if self.model is not None else {}),
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
@@ -218,7 +224,9 @@ class Runner:
         return point
 
     def _rest(self) -> None:
-        """Leave the device alone between points, as the published SQLIO runs did."""
+        """Leave the device alone between points, as the published SQLIO runs did; a model begins afresh anyway."""
+        if self.model is not None:
+            return
         if self.plan.timing.rest_s and self.finished and self.interrupt.wait(self.plan.timing.rest_s):
             raise Interrupted("interrupted")
 
@@ -245,6 +253,8 @@ class Measurement:
         self.ended_by = "time"
         self.complete_ticks = 0
         self.steady = Steady(reached=False, slope_share=None, half_width_share=None)
+        self.settled = True
+        self.warmup_s = self.timing.warmup_s
 
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
@@ -258,8 +268,10 @@ class Measurement:
             io_timeout_s=timing.io_timeout_s,
             seed=self.seed,
             backend=runner.plan.backend,
+            model=runner.model,
         )
-        self.started_ns = time.time_ns()
+        model = runner.model
+        self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
         try:
@@ -271,18 +283,23 @@ class Measurement:
         report = None
         for report in () if stuck else drain(session, timing.io_timeout_s + 5):
             self._note(report)
-        self.series_rows += series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes)
-        self.series_rows += self.telemetry_rows
+        clock = "wall" if model is None else "virtual"
+        rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes, clock=clock)
+        self.series_rows += rows + self.telemetry_rows
+        if model is not None and report is not None:
+            model.elapsed_ns += report["now_ns"]
         return self._figures(session, report, from_tick)
 
-    def _watch(self, session: _core.Session, warmup_ticks: int) -> int:
+    def _watch(self, session: AnySession, warmup_ticks: int) -> int:
         """Follow the session to its end; returns the first tick that counts."""
         timing = self.timing
         window_ticks = max(round(timing.min_s / self.interval_s), 1)
+        settling_ticks = warmup_ticks + round(SETTLING_MOST_S / self.interval_s)
         last_tick = warmup_ticks + round((timing.duration_s or timing.max_s) / self.interval_s)
         marked = False
         while True:
-            time.sleep(min(self.interval_s, 0.2) / 2)
+            if self.runner.model is None:
+                time.sleep(min(self.interval_s, 0.2) / 2)
             report = json.loads(session.poll())
             self._note(report)
             self._show(warmup_ticks)
@@ -295,6 +312,9 @@ class Measurement:
             if self.trouble is not None:
                 return min(warmup_ticks, self.complete_ticks)
             done = self.complete_ticks
+            if not marked and not self.settled and warmup_ticks <= done < settling_ticks:
+                warmup_ticks, last_tick = done + 1, last_tick + done + 1 - warmup_ticks
+                self.warmup_s = warmup_ticks * self.interval_s
             if done > warmup_ticks and not marked:
                 session.measure_from(warmup_ticks)
                 marked = True
@@ -315,7 +335,9 @@ class Measurement:
     def _note(self, report: Mapping[str, Any]) -> None:
         self.ticks += report["ticks"]
         self.complete_ticks = report["complete_ticks"]
+        self.settled = report.get("settled", True)
         self._take_telemetry()
+        self.telemetry_rows += telemetry_rows(report, self.started_ns)
         if report["state"] == "not-answering":
             self.ended_by = "not-answering"
             names = ", ".join(volume.name for volume in self.runner.volumes)
@@ -352,7 +374,7 @@ class Measurement:
             )
         )
 
-    def _figures(self, session: _core.Session, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
+    def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
         to_tick = max(self._end_tick(from_tick), from_tick + 1)
         seconds = (to_tick - from_tick) * self.interval_s
         fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
@@ -363,10 +385,16 @@ class Measurement:
         end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
         telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.runner.devices)
         generator = measured.pop("generator")
+        if self.runner.model is not None:
+            # On a virtual clock the generator takes no time and is never late.
+            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None}
+            measured["array"] = summarise_model(self.telemetry_rows, start_ns, end_ns)
         lag_ns = generator["schedule_lag_p99_ns"]
         service = measured["service_latency_ns"]
         host_share = telemetry.get("cpu_share")
-        if lag_ns is not None:
+        if self.runner.model is not None:
+            saturated = False
+        elif lag_ns is not None:
             rated = any(activity.rate is not None for activity in self.workload.activities)
             least_ns = LAG_LEAST_NS if rated else LAG_LEAST_BURSTS_NS
             saturated = lag_ns > max(least_ns, service["mean"] if service else 0)
@@ -383,7 +411,8 @@ class Measurement:
             "started_utc_ns": self.started_ns,
             "measured_from_utc_ns": start_ns,
             "measured_to_utc_ns": end_ns,
-            "warmup_s": self.timing.warmup_s,
+            "clock": "wall" if self.runner.model is None else "virtual",
+            "warmup_s": self.warmup_s,
             "measured_s": seconds,
             "ended_by": self.ended_by,
             **measured,

@@ -10,6 +10,7 @@ from typing import Any
 
 from assay import _core
 from assay.errors import UsageError
+from assay.study.modelled import ModelRun
 from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes, parse_duration
 from assay.workloads.io import DEEPEST_QUEUE, Activity, Workload, parse_skew
@@ -39,6 +40,9 @@ def takes_no_time(volume: Volume) -> bool:
     return volume.spec.kind == "null" and not {"latency", "stall"} & volume.spec.options.keys()
 
 
+AnySession = _core.Session | _core.ModelSession
+"""A workload at work, on the wall clock or on a model's; both have the same methods."""
+
 ROLE_REGIONS = {"data": (0.0, 0.7), "tempdb": (0.7, 0.9), "log": (0.9, 1.0)}
 """Parts of a volume that roles sharing it keep to, so that a log is not overwritten by data and stays sequential."""
 
@@ -52,8 +56,9 @@ def open_session(
     seed: int,
     backend: str = "auto",
     limit_bytes: int | None = None,
-) -> _core.Session:
-    """Start a workload.
+    model: ModelRun | None = None,
+) -> AnySession:
+    """Start a workload, on a modelled array where one is given.
 
     Raises
     ------
@@ -62,9 +67,15 @@ def open_session(
     OpenFailed, NotSupported, NotAnswering, IoFailed
         As the volumes behave.
     """
+    activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
+    if model is not None:
+        warm = model.configuration.plan()["member"]["cache"]["starts_warm"]
+        load = {"activities": activities, "seed": seed, "interval_ns": round(interval_s * 1e9), "warm": warm}
+        names = [volume.name for volume in volumes]
+        return model.modelled.session(json.dumps({"volumes": names, "load": load}), model.goes_on)
     plan = {
         "volumes": [_volume_plan(volume) for volume in volumes],
-        "activities": [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities],
+        "activities": activities,
         "backend": backend,
         "seed": seed,
         "interval_ns": round(interval_s * 1e9),
@@ -73,12 +84,15 @@ def open_session(
     return _core.Session(json.dumps(plan))
 
 
-def drain(session: _core.Session, timeout_s: float) -> Iterator[dict[str, Any]]:
+def drain(session: AnySession, timeout_s: float) -> Iterator[dict[str, Any]]:
     """Stop a session and wait for what is outstanding; gives reports, of which the last says how it ended.
 
     The wait is here rather than in the compiled core, so that a second Ctrl-C is heard.
     """
     session.stop()
+    if isinstance(session, _core.ModelSession):
+        yield json.loads(session.finish(timeout_s))
+        return
     deadline = time.monotonic() + timeout_s
     report = json.loads(session.poll())
     while report["state"] == "running" and time.monotonic() < deadline:

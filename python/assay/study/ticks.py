@@ -61,6 +61,8 @@ def series_rows(
     interval_s: float,
     workload: Workload,
     volumes: Sequence[Volume],
+    *,
+    clock: str = "wall",
 ) -> list[dict[str, Any]]:
     """Rows of the series schema for what the workload did, tick by tick."""
     several = len(workload.activities) > 1
@@ -69,11 +71,16 @@ def series_rows(
         activity = workload.activities[tick["activity"]]
         name = volumes[tick["volume"]].name
         entities.append((f"{name}/{activity.name}" if several else name, activity.role))
-    return entity_rows(ticks, entities, started_ns, interval_s)
+    return entity_rows(ticks, entities, started_ns, interval_s, clock=clock)
 
 
 def entity_rows(
-    ticks: Sequence[Mapping[str, Any]], entities: Sequence[tuple[str, str]], started_ns: int, interval_s: float
+    ticks: Sequence[Mapping[str, Any]],
+    entities: Sequence[tuple[str, str]],
+    started_ns: int,
+    interval_s: float,
+    *,
+    clock: str = "wall",
 ) -> list[dict[str, Any]]:
     """Rows of the series schema for ticks, each with its entity and role."""
     host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
@@ -81,7 +88,7 @@ def entity_rows(
     for tick, (entity, role) in zip(ticks, entities, strict=True):
         common = {
             "t_ns": started_ns + (tick["tick"] + 1) * interval_ns,
-            "clock": "wall",
+            "clock": clock,
             "interval_ns": interval_ns,
             "tier": "client",
             "host": host,

@@ -1,0 +1,253 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use assay_array::{ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, Reading, SessionPlan};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    errors::raise,
+    summary::{self, Names},
+};
+
+/// A modelled array. Sessions run on a fresh copy of it, or go on with the state that the last one left.
+#[pyclass(module = "assay._core", frozen)]
+pub(crate) struct ModelledArray {
+    fresh: ArrayModel,
+    /// Copies with warm caches by the accesses that warmed them; the last one is kept.
+    warmed: Mutex<Option<(String, ArrayModel)>>,
+    live: Live,
+}
+
+type Live = Arc<Mutex<Option<ArrayModel>>>;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn usage(message: impl std::fmt::Display) -> PyErr {
+    raise("UsageError", message.to_string())
+}
+
+#[pymethods]
+impl ModelledArray {
+    /// Builds the array of a plan.
+    #[new]
+    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
+        let plan: ArrayPlan = serde_json::from_str(plan_json).map_err(|error| usage(format!("model: {error}")))?;
+        let fresh = py.detach(|| ArrayModel::new(&plan)).map_err(|error| usage(format!("model: {error}")))?;
+        Ok(Self { fresh, warmed: Mutex::new(None), live: Arc::new(Mutex::new(None)) })
+    }
+
+    /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left.
+    #[pyo3(signature = (plan_json, goes_on=false))]
+    fn session(&self, py: Python<'_>, plan_json: &str, goes_on: bool) -> PyResult<ModelSession> {
+        let plan: NamedPlan =
+            serde_json::from_str(plan_json).map_err(|error| usage(format!("session plan: {error}")))?;
+        let names = Names {
+            activities: plan.load.activities.iter().map(|each| (each.name.clone(), each.role.clone())).collect(),
+            volumes: plan.volumes,
+        };
+        let started = py.detach(|| {
+            let left = if goes_on { locked(&self.live).take() } else { None };
+            // A cache that is in use is as warm as it should be.
+            let warm = plan.load.warm && left.is_none();
+            let model = match left {
+                Some(model) => model,
+                None if warm => self.warmed(&plan.load),
+                None => self.fresh.clone(),
+            };
+            ArraySession::start(model, &SessionPlan { warm: false, ..plan.load.clone() })
+        });
+        let session = started.map_err(usage)?;
+        Ok(ModelSession {
+            inner: Mutex::new(Some(session)),
+            names,
+            interval_s: plan.load.interval_ns as f64 / 1e9,
+            live: goes_on.then(|| Arc::clone(&self.live)),
+        })
+    }
+
+    /// Whether blocks found scattered are written again in one piece, from now on.
+    fn set_read_realloc(&self, on: bool) {
+        if let Some(model) = locked(&self.live).as_mut() {
+            model.set_read_realloc(on);
+        }
+    }
+}
+
+impl ModelledArray {
+    /// A copy with warm caches.
+    fn warmed(&self, plan: &SessionPlan) -> ArrayModel {
+        let accesses: Vec<_> = plan.activities.iter().map(|each| (&each.access, &each.volumes)).collect();
+        let key = format!("{} {accesses:?}", plan.seed);
+        let mut warmed = locked(&self.warmed);
+        match &*warmed {
+            Some((known, model)) if *known == key => model.clone(),
+            _ => {
+                let mut model = self.fresh.clone();
+                assay_array::warm(&mut model, plan);
+                warmed.insert((key, model)).1.clone()
+            }
+        }
+    }
+}
+
+/// A session's plan with the volumes' names.
+#[derive(Deserialize)]
+struct NamedPlan {
+    volumes: Vec<String>,
+    load: SessionPlan,
+}
+
+/// Workers at work on a modelled array, with the methods of `Session`. A poll lets one tick pass.
+#[pyclass(module = "assay._core", frozen)]
+pub(crate) struct ModelSession {
+    inner: Mutex<Option<ArraySession>>,
+    names: Names,
+    interval_s: f64,
+    /// Where the array is left for the next session that goes on.
+    live: Option<Live>,
+}
+
+#[pymethods]
+impl ModelSession {
+    /// Lets a tick pass; how the session stands, and the ticks and telemetry since the last poll.
+    fn poll(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            self.with(|session| {
+                if session.unfinished().is_none() {
+                    session.run_ticks(1);
+                }
+                report(session)
+            })
+        })
+    }
+
+    /// Forgets the ticks before this one.
+    fn measure_from(&self, tick: u64) {
+        self.with(|session| session.collector().measure_from(tick));
+    }
+
+    /// The measured part of a point over the complete ticks `from_tick..to_tick`.
+    fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64, fullest_worker: f64) -> String {
+        py.detach(|| {
+            self.with(|session| {
+                let totals = session.collector().totals(from_tick, to_tick);
+                let seconds = (to_tick - from_tick) as f64 * self.interval_s;
+                summary::point(&totals, &self.names, seconds, session.workers_count(), fullest_worker).to_string()
+            })
+        })
+    }
+
+    /// Stops issuing.
+    fn stop(&self) {
+        self.with(|session| session.stop());
+    }
+
+    /// Stops and lets what is outstanding end; returns what `poll` does, and leaves the array for the next session.
+    fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
+        let _ = timeout_s;
+        py.detach(|| {
+            self.with(|session| {
+                session.finish();
+                report(session)
+            })
+        })
+    }
+
+    /// What ended after the stop.
+    fn drained(&self) -> String {
+        self.with(|session| summary::drained(session.collector()).to_string())
+    }
+
+    /// What stands in for backend and features.
+    fn engine(&self) -> String {
+        json!({"backend": "model", "features": [], "degraded": []}).to_string()
+    }
+
+    /// A virtual clock costs nothing.
+    fn clock_cost_ns(&self) -> Option<f64> {
+        None
+    }
+}
+
+impl ModelSession {
+    fn with<T>(&self, action: impl FnOnce(&mut ArraySession) -> T) -> T {
+        action(locked(&self.inner).as_mut().expect("a session lives as long as its object"))
+    }
+}
+
+impl Drop for ModelSession {
+    fn drop(&mut self) {
+        if let (Some(live), Some(session)) = (&self.live, locked(&self.inner).take()) {
+            *locked(live) = Some(session.into_model());
+        }
+    }
+}
+
+fn report(session: &mut ArraySession) -> String {
+    let ticks = session.collector().fresh_ticks();
+    let (state, detail) = match session.unfinished() {
+        None => ("running", Value::Null),
+        Some((unfinished, oldest_ns)) => {
+            ("ended", json!({"unfinished": unfinished, "oldest_unfinished_ns": oldest_ns}))
+        }
+    };
+    let telemetry: Vec<Value> = session.take_readings().iter().map(telemetry).collect();
+    json!({"state": state, "detail": detail, "complete_ticks": session.collector().complete_ticks(),
+           "now_ns": session.now_ns(), "ticks": summary::ticks(&ticks), "settled": session.settled(),
+           "telemetry": telemetry})
+    .to_string()
+}
+
+/// Rows of the series over one interval: entity, metric, kind, value.
+fn telemetry(reading: &Reading) -> Value {
+    let mut rows = Vec::new();
+    let interval_ns = reading.interval_ns as f64;
+    for (number, (before, after)) in reading.before.iter().zip(&reading.after).enumerate() {
+        member_rows(&format!("member{number}"), before, after, interval_ns, &mut rows);
+    }
+    json!({"at_ns": reading.at_ns, "interval_ns": reading.interval_ns, "rows": rows})
+}
+
+fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interval_ns: f64, rows: &mut Vec<Value>) {
+    let mut row = |entity: &str, metric: &str, kind: &str, value: f64| rows.push(json!([entity, metric, kind, value]));
+    let reads = after.reads - before.reads;
+    if reads > 0 {
+        row(name, "read_hit_share", "gauge", (after.read_hits - before.read_hits) as f64 / reads as f64);
+    }
+    row(name, "dirty_bytes", "gauge", after.dirty_bytes as f64);
+    row(name, "held_bytes", "gauge", after.held_bytes as f64);
+    row(name, "written_bytes", "delta", (after.written_bytes - before.written_bytes) as f64);
+    row(name, "destaged_bytes", "delta", (after.destaged_bytes - before.destaged_bytes) as f64);
+    row(name, "writes_waited_count", "delta", (after.writes_waited - before.writes_waited) as f64);
+    if after.rebuilt_bytes > 0 {
+        row(name, "rebuilt_bytes", "delta", (after.rebuilt_bytes - before.rebuilt_bytes) as f64);
+    }
+    let cpu_ns = (after.cpu_busy_ns - before.cpu_busy_ns) as f64;
+    row(name, "cpu_busy_share", "gauge", cpu_ns / interval_ns / f64::from(after.cores));
+    for (number, (before, after)) in before.disks.iter().zip(&after.disks).enumerate() {
+        let entity = format!("{name}/disk{number}");
+        row(&entity, "read_ios_count", "delta", (after.reads - before.reads) as f64);
+        row(&entity, "write_ios_count", "delta", (after.writes - before.writes) as f64);
+        row(&entity, "read_bytes", "delta", (after.read_bytes - before.read_bytes) as f64);
+        row(&entity, "write_bytes", "delta", (after.write_bytes - before.write_bytes) as f64);
+        row(&entity, "busy_share", "gauge", (after.busy_ns - before.busy_ns) as f64 / interval_ns);
+        row(&entity, "queue_mean_count", "gauge", (after.queue_ns - before.queue_ns) as f64 / interval_ns);
+    }
+    for (number, (before, after)) in before.ports.iter().zip(&after.ports).enumerate() {
+        let entity = format!("{name}/port{number}");
+        row(&entity, "in_bytes", "delta", (after.in_bytes - before.in_bytes) as f64);
+        row(&entity, "out_bytes", "delta", (after.out_bytes - before.out_bytes) as f64);
+        let busy_ns = (after.in_busy_ns - before.in_busy_ns).max(after.out_busy_ns - before.out_busy_ns);
+        row(&entity, "busy_share", "gauge", busy_ns as f64 / interval_ns);
+    }
+}
+
+/// Data bytes that a member's RAID sets hold on disks of so many usable bytes.
+pub(crate) fn usable_bytes(raid_json: &str, active_disks: u32, disk_bytes: u64) -> PyResult<u64> {
+    let raid = serde_json::from_str(raid_json).map_err(|error| usage(format!("raid: {error}")))?;
+    let geometry = assay_array::Geometry::new(&raid, active_disks).map_err(usage)?;
+    Ok(geometry.usable_bytes(disk_bytes))
+}
