@@ -14,6 +14,7 @@ __all__ = [
     "array_usable_bytes",
     "build_info",
     "examine_journal",
+    "reliability",
     "uring_refusal",
     "verify_memory",
 ]
@@ -145,6 +146,9 @@ def build_info() -> dict[str, str]:
 
 def examine_journal(plan_json: str) -> None:
     """Refuse a crash journal that cannot be read or is of another target."""
+
+def reliability(request_json: str) -> str:
+    """How likely an array loses data (docs/reliability.md). Raises UsageError for impossible inputs."""
 
 def verify_memory(plan_json: str) -> int:
     """Bytes the expected state and the buffers of a plan need."""

@@ -17,6 +17,7 @@ mod plan;
 mod raid;
 mod random;
 mod rebuild;
+pub mod reliability;
 mod session;
 mod spread;
 mod streams;

@@ -66,6 +66,12 @@ mod _core {
         crate::model::usable_bytes(raid_json, active_disks, disk_bytes)
     }
 
+    /// How likely an array loses data: a request and its outcome as JSON.
+    #[pyfunction]
+    fn reliability(py: Python<'_>, request_json: &str) -> PyResult<String> {
+        crate::model::reliability(py, request_json)
+    }
+
     /// Why io_uring cannot be used here, or None when it can.
     #[pyfunction]
     fn uring_refusal() -> Option<String> {

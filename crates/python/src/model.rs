@@ -251,3 +251,10 @@ pub(crate) fn usable_bytes(raid_json: &str, active_disks: u32, disk_bytes: u64) 
     let geometry = assay_array::Geometry::new(&raid, active_disks).map_err(usage)?;
     Ok(geometry.usable_bytes(disk_bytes))
 }
+
+/// How likely an array loses data.
+pub(crate) fn reliability(py: Python<'_>, request_json: &str) -> PyResult<String> {
+    let request = serde_json::from_str(request_json).map_err(|error| usage(format!("reliability: {error}")))?;
+    let outcome = py.detach(|| assay_array::reliability::assess(&request)).map_err(usage)?;
+    serde_json::to_string(&outcome).map_err(usage)
+}

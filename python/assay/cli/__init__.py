@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli import assess, compare, profile, report, sqlio, verify
+from assay.cli import assess, compare, model, profile, report, sqlio, study, verify
 from assay.cli.console import run_guarded
 
 app = typer.Typer(
@@ -46,6 +46,8 @@ app.command(name="verify", epilog=verify.EXAMPLES)(verify.verify)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="sqlio", epilog=sqlio.EXAMPLES, context_settings=sqlio.CONTEXT, add_help_option=False)(sqlio.sqlio)
+app.add_typer(study.app, name="study")
+app.add_typer(model.app, name="model")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
 from assay.study.execute import Part
 from assay.study.plan import fit_bursts, load_plan, read_preset
-from assay.study.request import ONLY_VERIFY, Request
+from assay.study.request import ONLY_VERIFY, Request, refuse_model
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity import IntegrityTiming, load_integrity_plan, read_integrity_preset
@@ -92,6 +92,7 @@ def assess(
         raise UsageError("assess: give the folder to examine")
     if directory.startswith("faulty:"):
         raise UsageError(ONLY_VERIFY)
+    refuse_model([directory])
     if not os.path.isdir(directory):
         raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
     budget_s = (

@@ -27,6 +27,8 @@ Examples:
 
 `assay profile --volume data=/dev/sdb,log=/dev/sdc --overwrite /dev/sdb --overwrite /dev/sdc --preset database`
 
+`assay profile "model:ps6100xv?raid=50&volumes=12&members=2" --block 8K --read 70`
+
 `assay profile /data --search rate --block 8K --read 70 --limit "read.p99<=2ms"`
 """
 
@@ -61,7 +63,7 @@ OPTION_OF_KEY = {
 def profile(
     context: typer.Context,
     path: Annotated[
-        list[str] | None, typer.Argument(help="File, folder, device, or null:.", show_default=False)
+        list[str] | None, typer.Argument(help="File, folder, device, null:, or model:NAME.", show_default=False)
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="oltp, dss, log, tempdb, database, sqlio-random, sqlio-sequential.")

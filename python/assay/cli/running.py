@@ -14,6 +14,7 @@ import typer
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.cli.console import Console, Signals, leave_at_once, print_verdict
 from assay.cli.options import parse_exports
+from assay.cli.study_tables import print_study
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
 from assay.study.execute import (
@@ -21,8 +22,9 @@ from assay.study.execute import (
     Part,
     estimate_s,
     exit_code_of,
-    load_part_plan,
     new_folder,
+    part_from_report,
+    part_report,
     print_json,
     run_document,
 )
@@ -31,6 +33,7 @@ from assay.study.integrity_plan import memory_of
 from assay.study.integrity_result import findings_line
 from assay.study.layout import Target
 from assay.study.request import Request
+from assay.study.study_parts import choose_targets
 from assay.units import format_bytes, format_duration
 from assay.workloads.integrity import IntegrityPlan
 
@@ -56,16 +59,18 @@ class OutputOptions:
         self.export = parse_exports(self.export)
 
 
-def start(verb: str, request: Request, parts: Sequence[Part], options: OutputOptions) -> None:
-    """Run new work to its end and exit."""
+def start(
+    verb: str, request: Request, parts: Sequence[Part], options: OutputOptions, study: dict[str, Any] | None = None
+) -> None:
+    """Run new work to its end and exit; `study` is what the manifest says of a study before it runs."""
     options.validate()
-    target = request.choose(parts)
+    target, parts = choose_targets(request, parts)
     target.notices += options.notices
     parts = [_with_spans(part, target) for part in parts]
     if options.dry_run:
-        _show_plan(verb, target, parts, options)
+        _show_plan(verb, target, parts, options, study)
         return
-    folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts)
+    folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
     _run(verb, folder, target, parts, options)
 
 
@@ -99,24 +104,17 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         raise RunFolderError(
             f"--resume {path}: is a run of {manifest.get('verb')!r}, which `assay {verb}` cannot go on with"
         )
-    parts = [
-        Part(
-            name=part["name"],
-            title=part["title"],
-            plan=load_part_plan(part["plan"], source=f"--resume {path}"),
-            planned_s=part["planned_s"],
-        )
-        for part in manifest["parts"]
-    ]
+    study = manifest.get("study")
+    parts = [part_from_report(part, study, source=f"--resume {path}") for part in manifest["parts"]]
     if manifest["status"] == "done" and not options.dry_run:
         _show_finished(folder, parts, options)
     if not options.dry_run:
         folder.lock()
     request = Request(**manifest["request"])
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
-    target = request.choose(parts, sizes)
+    target, parts = choose_targets(request, parts, sizes)
     if options.dry_run:
-        _show_plan(verb, target, parts, options)
+        _show_plan(verb, target, parts, options, study)
         return
     _run(verb, folder, target, parts, options)
 
@@ -159,6 +157,7 @@ def _run(
             interrupt=signals.interrupt,
             with_report=options.report,
             uninterruptible=signals,
+            study=folder.manifest.get("study"),
         )
         code = execution.run()
         console.phase("done" if execution.error is None else "ended early")
@@ -181,6 +180,8 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if options.json:
         print(print_json(run_document(folder)), flush=True)
         return
+    if folder.manifest.get("study"):
+        print_study(folder.manifest["study"])
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
     for name in ("report.html", "report.pdf"):
         if (folder.path / name).exists():
@@ -196,32 +197,44 @@ def _print_outcome(execution: Execution, options: OutputOptions) -> None:
     if execution.error is not None:
         print(f"assay: {execution.error}", file=sys.stderr)
         if execution.error.exit_code is ExitCode.INTERRUPTED and execution.can_go_on:
-            print(f"assay: go on with: assay {execution.verb} --resume {folder.path}", file=sys.stderr)
+            verb = "study run" if execution.study is not None else execution.verb
+            print(f"assay: go on with: assay {verb} --resume {folder.path}", file=sys.stderr)
 
 
-def _show_plan(verb: str, target: Target, parts: Sequence[Part], options: OutputOptions) -> None:
+def _show_plan(
+    verb: str, target: Target, parts: Sequence[Part], options: OutputOptions, study: dict[str, Any] | None
+) -> None:
     shortest, longest = estimate_s(parts)
     placed = {part.name: place_files(target, part.plan) for part in parts if isinstance(part.plan, IntegrityPlan)}
     if options.json:
-        print(print_json(_plan_document(verb, target, parts, placed)))
+        print(print_json(_plan_document(verb, target, parts, placed, study)))
         return
+    if study is not None:
+        print(f"study {study['name']}: {study['question']}")
     new = {volume.spec.name for volume in target.to_lay_out}
-    for volume in target.volumes:
+    for volume in target.volumes if any(part.target is None for part in parts) else []:
         facts = [str(volume.spec.path or "no medium"), format_bytes(volume.size_bytes), "+".join(volume.roles)]
         facts += ["to be laid out"] if volume.name in new else []
         print(f"volume {volume.name}: {', '.join(facts)}")
     for part in parts:
         for line in _part_lines(part, placed.get(part.name, [])):
             print(line)
+    time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
+    if all((part.target or target).array is not None for part in parts):
+        print(f"time: {time} of the model's time, which passes some hundred times faster")
+        return
     if not target.database:
         print(f"layout: writes {format_bytes(target.layout_bytes)}")
     apart = "preparing, final checkpoint, audit" if target.database else "layout"
-    time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
     print(f"time: {time}, {apart} and report apart")
 
 
 def _plan_document(
-    verb: str, target: Target, parts: Sequence[Part], placed: Mapping[str, Sequence[Placed]]
+    verb: str,
+    target: Target,
+    parts: Sequence[Part],
+    placed: Mapping[str, Sequence[Placed]],
+    study: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """The document of `--dry-run --json`."""
     shortest, longest = (None if math.isinf(seconds) else seconds for seconds in estimate_s(parts))
@@ -244,6 +257,8 @@ def _plan_document(
     # What `--plan` takes back; the cache-span part belongs to the option of its own.
     document |= {"plan": asked[0]} if len(asked) == 1 else {}
     document |= {"parts": [{"name": name, "plan": plan} for name, plan in plans.items()]} if len(plans) > 1 else {}
+    if study is not None:
+        document |= {"study": study, "parts": [part_report(part) for part in parts]}
     for part in parts:
         if isinstance(part.plan, IntegrityPlan):
             files = placed[part.name]
@@ -257,7 +272,8 @@ def _part_lines(part: Part, files: Sequence[Placed]) -> list[str]:
     """A part in words."""
     limits = ", ".join(part.plan.limits) or "none"
     if not isinstance(part.plan, IntegrityPlan):
-        lines = [f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}"]
+        on = f"; target: {part.target_text}" if part.target_text is not None else ""
+        lines = [f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}{on}"]
         return lines + [f"  {workload.title}" for workload in part.plan.workloads()]
     cycles = f"{part.plan.cycles} times" if part.plan.cycles else "until interrupted"
     lines = [

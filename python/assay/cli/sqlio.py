@@ -15,7 +15,7 @@ from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_p
 from assay.study.execute import Execution, Part, new_folder, print_json, run_document
 from assay.study.layout import Target
 from assay.study.plan import Plan, load_plan
-from assay.study.request import Request
+from assay.study.request import Request, refuse_model
 from assay.workloads.sqlio import PlanFacts, SqlioCommand, read_sqlio
 
 EXAMPLES = """
@@ -56,6 +56,7 @@ def sqlio(
     for notice in command.notices:
         print(f"assay: {notice}", file=sys.stderr)
     facts = command.to_plan_facts()
+    refuse_model([file.path for file in facts.files])
     request = Request(
         paths=list(dict.fromkeys(file.path for file in facts.files)),
         overwrite=overwrite or [],

@@ -10,6 +10,7 @@ from assay.report.sections.method import method_section
 from assay.report.sections.parts import parts_section
 from assay.report.sections.points import points_section
 from assay.report.sections.series import series_section
+from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.source import RunFacts
 from assay.report.text import DASH, moment, shorten
@@ -18,11 +19,15 @@ from assay.units import format_bytes, format_duration
 
 def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
+    study = study_of(facts)
+    facts = with_levels(facts) if study is not None else facts
     sections = [
+        study_section(facts),
         summary_section(facts),
         integrity_section(facts) if facts.verifies else None,
         method_section(facts),
-        iops_section(facts),
+        # A study has figures of its own; bars by block and mix would hold a level each without saying which.
+        iops_section(facts) if study is None else None,
         curves_section(facts),
         percentiles_section(facts),
         parts_section(facts),
@@ -34,7 +39,7 @@ def assemble(facts: RunFacts) -> Document:
     version = str((run.get("build") or {}).get("version") or "of unknown version")
     run_id = str(run.get("run_id") or DASH)
     return Document(
-        title=f"{'Integrity' if facts.verifies else 'Storage'} report: {shorten(_target_names(facts), 70)}",
+        title=_title(facts),
         facts_line=_facts_line(facts),
         sections=[section for section in sections if section is not None],
         footer=f"Assay {version} · run {shorten(run_id, 80)}",
@@ -42,6 +47,14 @@ def assemble(facts: RunFacts) -> Document:
         run_id=run_id,
         started=moment(run.get("started_utc_ns")),
     )
+
+
+def _title(facts: RunFacts) -> str:
+    study = study_of(facts)
+    if study is not None:
+        on = f", {study['target']}" if study.get("target") else ""
+        return f"Study report: {shorten(str(study['title']) + on, 90)}"
+    return f"{'Integrity' if facts.verifies else 'Storage'} report: {shorten(_target_names(facts), 70)}"
 
 
 def _target_names(facts: RunFacts) -> str:

@@ -7,6 +7,7 @@ import json
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from assay.results.run_folder import RunFolder
 from assay.study.integrity import IntegrityRunner
 from assay.study.integrity_result import findings_total
 from assay.study.layout import Target, lay_out
+from assay.study.modelled import ModelRun
 from assay.study.plan import Plan, load_plan
 from assay.study.runner import Runner
 from assay.study.session import sharing_roles
@@ -45,6 +47,16 @@ class Part:
     planned_s: float | None = None
     understood: tuple[str, ...] = ()
     """What the configuration of another tool was taken for, a line each."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """Of a study: the level of each factor, by its key."""
+    target_text: str | None = None
+    """A target of the part's own, as on the command line."""
+    target: Target | None = None
+    """The examined target of `target_text`."""
+    continues: bool = False
+    """Goes on with the state in which the part before left the model."""
+    published: Mapping[str, Any] | None = None
+    """The published figure that the part stands beside."""
 
 
 def load_part_plan(data: Mapping[str, Any], *, source: str) -> Plan | IntegrityPlan:
@@ -109,12 +121,15 @@ class Execution:
     """Whether an interrupted point is kept with what it has, as SQLIO does."""
     uninterruptible: Raising | None = None
     """Set while work goes on that does not look at `interrupt`."""
+    study: dict[str, Any] | None = None
+    """What is varied and compared (docs/studies.md); parts run in its order."""
     points: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     integrity: dict[str, Any] | None = None
     """What the integrity part found (docs/integrity.md)."""
     error: AssayError | None = None
+    _model: ModelRun | None = None
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
@@ -132,14 +147,17 @@ class Execution:
         target = self.target
         facts = self._target_facts()
         devices = sorted({volume["device"] for volume in facts["volumes"] if volume["device"]})
-        self.notices = list(target.notices)
+        own = [part.target for part in self.parts if part.target is not None]
+        self.notices = list(dict.fromkeys(notice for each in (target, *own) for notice in each.notices))
         self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
         timing = self.parts[0].plan.timing
         if target.to_lay_out:
             self.display.phase("laying out")
             lay_out(target, io_timeout_s=timing.io_timeout_s, interrupt=self.interrupt, progress=self.display.layout)
             self.folder.update(target=self._target_facts())
-        with Recorder(host_collectors(devices)) as recorder:
+        # A model records itself, on its own clock.
+        collectors = host_collectors(devices) if self._needs_host else []
+        with Recorder(collectors) as recorder:
             try:
                 self._run_parts(recorder, devices)
             finally:
@@ -160,8 +178,9 @@ class Execution:
         finished = {point["key"]: point for point in known if point["ended_by"] not in CUT_SHORT}
         numbers = itertools.count(len(known) + 1)
         spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
-        reports: list[dict[str, Any]] = []
-        for part in self.parts:
+        self._forget_unfinished_chains(finished)
+        reports: dict[str, dict[str, Any]] = {}
+        for part in self._in_order():
             began = time.monotonic()
             runner = self._runner(part, recorder, devices, finished, numbers)
             try:
@@ -172,14 +191,47 @@ class Execution:
                 if isinstance(runner, IntegrityRunner):
                     self.integrity = runner.integrity
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
-                reports.append(part_report(part) | {"spent_s": spent})
-                waiting = [part_report(other) for other in self.parts[len(reports) :]]
+                reports[part.name] = part_report(part) | {"spent_s": spent}
                 self.folder.update(
-                    parts=reports + waiting,
+                    parts=[reports.get(other.name) or part_report(other) for other in self.parts],
                     answers=self.answers,
                     engine=self._engine(),
                     target=self._target_facts(),
                 )
+
+    @property
+    def _needs_host(self) -> bool:
+        """Whether any part is on more than a model."""
+        return any((part.target or self.target).array is None for part in self.parts)
+
+    def _in_order(self) -> list[Part]:
+        """Parts in the order they run."""
+        if self.study is None:
+            return list(self.parts)
+        by_name = {part.name: part for part in self.parts}
+        return [by_name[name] for name in self.study["order"]]
+
+    def _chains(self) -> list[list[Part]]:
+        """Parts in the order they run; those that go on with the state of the one before are with it."""
+        chains: list[list[Part]] = []
+        for part in self._in_order():
+            if part.continues:
+                chains[-1].append(part)
+            else:
+                chains.append([part])
+        return chains
+
+    def _forget_unfinished_chains(self, finished: dict[str, dict[str, Any]]) -> None:
+        """Measure all parts of a chain anew unless all are finished: the state between them is not kept."""
+        counts = Counter(point["part"] for point in finished.values())
+        for chain in self._chains():
+            whole = all(
+                isinstance(part.plan, Plan) and counts[part.name] >= len(part.plan.workloads()) for part in chain
+            )
+            if len(chain) > 1 and not whole:
+                names = {part.name for part in chain}
+                for key in [key for key, point in finished.items() if point["part"] in names]:
+                    del finished[key]
 
     def _runner(
         self,
@@ -208,10 +260,12 @@ class Execution:
                 numbers=numbers,
             )
         self._note_sharing(part.plan, part.title or part.name)
+        self._choose_model(part)
         return Runner(
             folder=self.folder,
+            model=self._model,
             recorder=recorder,
-            volumes=self.target.volumes,
+            volumes=(part.target or self.target).volumes,
             devices=devices,
             plan=part.plan,
             part=part.name,
@@ -223,6 +277,23 @@ class Execution:
             numbers=numbers,
             keeps_interrupted=self.keeps_interrupted,
         )
+
+    def _choose_model(self, part: Part) -> None:
+        """Make the modelled array of a part, or go on with that of the part before."""
+        target, before = part.target or self.target, self._model
+        if target.array is None:
+            self._model = None
+        elif part.continues and before is not None:
+            before.goes_on_with(target.array)
+        else:
+            order = self._in_order()
+            following = order[order.index(part) + 1 :][:1]
+            self._model = ModelRun(
+                configuration=target.array,
+                epoch_ns=self.folder.manifest["started_utc_ns"],
+                goes_on=any(other.continues for other in following),
+                elapsed_ns=before.elapsed_ns if before is not None else 0,
+            )
 
     def _note_sharing(self, plan: Plan, title: str) -> None:
         for workload in plan.workloads()[:1]:
@@ -239,7 +310,7 @@ class Execution:
         sizes = [volume["size_bytes"] for volume in self.folder.manifest["target"]["volumes"]]
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
-        verdict = verdict_lines(measured, self.answers)
+        verdict = verdict_lines(measured, self.answers) if self.study is None else self._study_verdict()
         if self.integrity is not None:
             verdict.insert(0, integrity_line(self.integrity))
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
@@ -251,6 +322,13 @@ class Execution:
             notices.append("I/O went through threads" + (f": {reasons}" if reasons else ", as asked"))
         if self.error is not None:
             notices.insert(0, str(self.error))
+        if self.study is not None:
+            from assay.analysis.study import study_findings
+
+            places = {part.name: place for place, part in enumerate(self.parts)}
+            self.answers.sort(key=lambda answer: places[answer["part"]])
+            found = study_findings(self.study, self.folder.manifest["parts"], self.points, self.answers)
+            self.folder.update(study=self.study | found)
         self.folder.update(
             status=status,
             error=str(self.error) if self.error is not None else None,
@@ -264,6 +342,16 @@ class Execution:
             self.folder.series_writer().compact()
         if self.with_report and (self.points or self.integrity):
             self._report()
+
+    def _study_verdict(self) -> list[dict[str, Any]]:
+        """Verdict lines in the order of the levels, each with its levels before the question."""
+        lines = []
+        for part in self.parts:
+            points = [point for point in self.points if point["part"] == part.name]
+            answers = [answer for answer in self.answers if answer["part"] == part.name]
+            for line in verdict_lines(points, answers):
+                lines.append(line | {"question": f"{part.title}: {line['question']}"})
+        return lines
 
     def _report(self) -> None:
         from assay.report import write_report
@@ -324,23 +412,49 @@ def exit_code_of(
 
 def part_report(part: Part) -> dict[str, Any]:
     """A part as the manifest lists it."""
+    own = {
+        **({"target": part.target_text} if part.target_text is not None else {}),
+        **({"continues": True} if part.continues else {}),
+        **({"published": dict(part.published)} if part.published is not None else {}),
+    }
     return {
         "name": part.name,
         "title": part.title,
         "planned_s": part.planned_s,
         "spent_s": None,
         "plan": part.plan.model_dump(mode="json"),
+        **own,
     }
+
+
+def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None, *, source: str) -> Part:
+    """A part as a manifest lists it, without its target examined.
+
+    Raises
+    ------
+    UsageError
+        Its plan is none.
+    """
+    return Part(
+        name=report["name"],
+        title=report["title"],
+        plan=load_part_plan(report["plan"], source=source),
+        planned_s=report["planned_s"],
+        levels=study["levels"].get(report["name"], {}) if study is not None else {},
+        target_text=report.get("target"),
+        continues=report.get("continues", False),
+        published=report.get("published"),
+    )
 
 
 def run_document(folder: RunFolder) -> dict[str, Any]:
     """The JSON document of a run, from its folder."""
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
-    integrity = {"integrity": manifest["integrity"]} if manifest.get("integrity") else {}
+    special = {key: manifest[key] for key in ("integrity", "study") if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
-        **integrity,
+        **special,
         "run_folder": str(folder.path),
         "points": folder.points(),
         "answers": manifest.get("answers", []),
@@ -371,7 +485,12 @@ def print_json(document: dict[str, Any]) -> str:
 
 
 def new_folder(
-    output: Path, verb: str, command: Sequence[str], request: dict[str, Any], parts: Sequence[Part]
+    output: Path,
+    verb: str,
+    command: Sequence[str],
+    request: dict[str, Any],
+    parts: Sequence[Part],
+    study: dict[str, Any] | None = None,
 ) -> RunFolder:
     """A run folder for a new execution."""
     manifest = {
@@ -388,5 +507,6 @@ def new_folder(
         "verdict": [],
         "integrity": None,
         "notices": [],
+        **({"study": study} if study is not None else {}),
     }
     return RunFolder.create(output, verb, manifest)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
+from assay.arrays.configuration import Configuration
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
-from assay.study.session import Volume, drain, open_session
+from assay.study.session import AnySession, Volume, drain, open_session
 from assay.targets.answering import answer_within
 from assay.targets.host import memory_bytes, volume_facts
 from assay.targets.ownership import claim, create, release
@@ -38,6 +39,8 @@ LOG_LEAST_BYTES, LOG_MOST_BYTES = 16 << 20, 1 << 30
 
 STORED_IN_FILES = ("file", "faulty")
 """Kinds of volumes whose bytes are those of a file."""
+
+MODEL_NOTICE = "a model: figures are predictions in virtual time, nothing was measured; its cache is part of the model"
 
 LAYOUT_BLOCK_BYTES = 1 << 20
 RESERVED_LEAST_BYTES_PER_S = 20e6
@@ -65,6 +68,8 @@ class Target:
     journal: Path | None = None
     """Where acknowledged writes are recorded, or were before a crash."""
     after_crash: bool = False
+    array: Configuration | None = None
+    """The modelled array that all volumes are on."""
     created: list[Examined] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -115,12 +120,16 @@ class Target:
                 "created_by_assay": volume.created_by_assay or not volume.exists,
             }
             volumes.append(facts)
+        if self.array is not None:
+            return {"volumes": volumes, "cache_notice": MODEL_NOTICE, "array": self.array.facts()}
         return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded"}
 
 
 def _state(volume: Examined, laid_out_bytes: int) -> str:
     if volume.spec.kind == "null":
         return "unknown"
+    if volume.spec.kind == "model":
+        return "fresh"
     if laid_out_bytes:
         return "fresh"
     return "preconditioned" if volume.created_by_assay and volume.fully_allocated else "unknown"
@@ -166,7 +175,12 @@ def choose_target(
         foreign=frozenset() if writes else _foreign(examined, overwrite),
         database=database,
         sparse=frozenset(sparse),
+        array=next((spec.array for spec in specs if spec.array is not None), None),
     )
+    if target.array is not None:
+        target.sizes = dict(target.array.volumes)
+        target.notices += target.array.notices
+        return target
     logs = [volume for volume in examined if database and target.roles[volume.spec.name] == ("log",)]
     first = [volume for volume in examined if volume not in logs]
     new_files = sum(1 for volume in first if volume.spec.kind in STORED_IN_FILES and not volume.exists)
@@ -205,7 +219,7 @@ def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[s
     """One volume per path, with every role it was named for."""
     merged: dict[str, tuple[VolumeSpec, tuple[str, ...]]] = {}
     for position, spec in enumerate(specs):
-        key = str(spec.path) if spec.path is not None else f"null {position}"
+        key = str(spec.path) if spec.path is not None else f"{spec.kind} {position}"
         known = merged.get(key)
         merged[key] = (spec, (spec.role,)) if known is None else (known[0], (*known[1], spec.role))
     return list(merged.values())
@@ -376,7 +390,7 @@ def _lay_out_one(
 
 
 def _watch(
-    session: _core.Session,
+    session: AnySession,
     name: str,
     size_bytes: int,
     io_timeout_s: float,

@@ -23,6 +23,27 @@ from assay.workloads.integrity import IntegrityPlan
 
 ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
 
+ONLY_MEASURE = "target model:... holds no bytes to verify; `assay profile` and `assay study` work on it"
+
+ON_MODEL = {
+    "--cache-size": "a model has its own cache: model:NAME?cache=4G",
+    **dict.fromkeys(("--overwrite", "--yes-destroy"), "a model has nothing to destroy"),
+    **dict.fromkeys(("--crash-journal", "--after-crash"), "a model holds no bytes that a crash could take"),
+}
+"""Options that a model refuses, and why."""
+
+
+def refuse_model(targets: Sequence[str]) -> None:
+    """Refuse models for verbs that need bytes.
+
+    Raises
+    ------
+    UsageError
+        A target is one.
+    """
+    if any(target.lower().startswith("model:") for target in targets):
+        raise UsageError(ONLY_MEASURE)
+
 
 def check_plan(plan: Plan, volumes: Sequence[Volume]) -> None:
     """Refuse a plan that does not fit the volumes, before anything is written to them.
@@ -64,6 +85,8 @@ class Request:
         plans = [part.plan for part in parts]
         verifying = next((plan for plan in plans if isinstance(plan, IntegrityPlan)), None)
         specs = self._specs(verifying)
+        if any(spec.kind == "model" for spec in specs):
+            self._refuse_on_model(plans)
         if not all(isinstance(plan, IntegrityPlan) for plan in plans):
             _refuse_faulty(specs)
         _refuse_mixed_faults(specs)
@@ -113,6 +136,24 @@ class Request:
             ]
         return specs
 
+    def _refuse_on_model(self, plans: Sequence[Plan | IntegrityPlan]) -> None:
+        """Refuse what only storage has: bytes, files, caches of the host and waiting in real time."""
+        for option, given in (
+            ("--cache-size", self.cache_size),
+            ("--overwrite", self.overwrite),
+            ("--yes-destroy", self.yes_destroy),
+            ("--crash-journal", self.crash_journal),
+            ("--after-crash", self.after_crash),
+        ):
+            if given:
+                raise UsageError(f"{option}: {ON_MODEL[option]}; leave it out")
+        for plan in plans:
+            if isinstance(plan, IntegrityPlan):
+                raise UsageError(ONLY_MEASURE)
+            if plan.backend != "auto":
+                raise UsageError(f"--backend {plan.backend}: a model does no I/O; leave it out")
+            _refuse_real_time(plan)
+
     def _choose_journal(self, target: Target) -> None:
         if self.after_crash is not None:
             target.journal, target.after_crash = _existing_journal(self.after_crash), True
@@ -129,6 +170,26 @@ class Request:
 
 def _writes(plan: Plan | IntegrityPlan) -> bool:
     return isinstance(plan, IntegrityPlan) or any(workload.writes for workload in plan.workloads())
+
+
+def _refuse_real_time(plan: Plan) -> None:
+    """Refuse activities that wait for durability or use the page cache, which a model does not have."""
+    for workload in plan.workloads():
+        for activity in workload.activities:
+            where = f"activity {activity.name!r}"
+            if activity.sync != "none":
+                raise UsageError(
+                    f"--sync {activity.sync} ({where}, key sync): a model runs in virtual time and has nothing to"
+                    " flush; give --sync none, or set the key to none in a plan"
+                )
+            if activity.sync_every != 1:
+                raise UsageError(
+                    f"--sync-every {activity.sync_every} ({where}): a model has nothing to flush; leave it out"
+                )
+            if activity.io_mode != "direct":
+                raise UsageError(
+                    f"--buffered ({where}, key io_mode): a model has no page cache before it; leave it out"
+                )
 
 
 def _sparse(specs: Sequence[VolumeSpec], plan: IntegrityPlan) -> list[str]:

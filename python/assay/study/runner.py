@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay import _core
 from assay.analysis.limits import Limit, judge, met
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder

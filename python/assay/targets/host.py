@@ -181,7 +181,7 @@ def volume_facts(examined: Examined, kernel: Kernel | None = None) -> dict[str, 
         "mount_options": None,
         "device": None,
         "device_stack": [],
-        "model": None,
+        "model": spec.array.label if spec.array is not None else None,
         "queue": None,
     }
     if examined.path is None or examined.device_id is None:

@@ -55,7 +55,7 @@ class Examined:
     Attributes
     ----------
     path
-        Symbolic links resolved; None for `null:`.
+        Symbolic links resolved; None for `null:` and `model:`.
     exists
         False for a file that is yet to be made.
     size_bytes
@@ -65,7 +65,7 @@ class Examined:
     logical_block_bytes, physical_block_bytes
         Of the device beneath, where it is known; otherwise 512 and the file system's block.
     free_bytes
-        Room for unprivileged writers on the file system (`f_bavail`); None for devices and `null:`.
+        Room for unprivileged writers on the file system (`f_bavail`); None for what is no file.
     file_system_bytes
         Size of that file system; None likewise.
     allocated_bytes
@@ -144,7 +144,7 @@ def examine(
         The file system or device did not answer in time.
     """
     if spec.path is None:
-        return _examined_null(spec)
+        return _examined_imagined(spec)
     path = spec.path
     tables = kernel or Kernel()
 
@@ -163,7 +163,8 @@ def examine(
     return answer_within(EXAMINE_TIMEOUT_S, look, what=str(path))
 
 
-def _examined_null(spec: VolumeSpec) -> Examined:
+def _examined_imagined(spec: VolumeSpec) -> Examined:
+    """A volume without storage behind it, of `null:` or of a model: there is nothing to look at or to destroy."""
     return Examined(
         spec=spec,
         path=None,

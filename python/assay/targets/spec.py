@@ -1,4 +1,4 @@
-"""Reading targets: `PATH`, `file:PATH`, `/dev/...`, `null:?...`, `faulty:PATH?...`, `--volume log=PATH`."""
+"""Reading targets: `PATH`, `/dev/...`, `null:?...`, `faulty:PATH?...`, `model:NAME?...`, `--volume log=PATH`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from assay.errors import UsageError
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from assay.arrays.configuration import Configuration
 
 ROLES = ("data", "log", "tempdb")
 """What a volume can be for."""
@@ -49,13 +52,13 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_LATER = ("model", "embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
+_LATER = ("embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
 """Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 SizeRule = Literal["2x-cache"]
-Kind = Literal["file", "device", "null", "faulty"]
+Kind = Literal["file", "device", "null", "faulty", "model"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +70,15 @@ class VolumeSpec:
     name
         Unique within the target and short: the file's name, with its folder or role where that is not enough.
     path
-        Absolute, symbolic links kept; None for `null:`.
+        Absolute, symbolic links kept; None for `null:` and `model:`.
     size_bytes
         Size asked for; None if the file's own size or the verb's choice applies.
     size_rule
         `2x-cache`: twice the cache stated or detected.
     options
         Options of the kind, as written.
+    array
+        The modelled array that the volume is on.
     """
 
     name: str
@@ -83,6 +88,7 @@ class VolumeSpec:
     size_bytes: int | None = None
     size_rule: SizeRule | None = None
     options: dict[str, str] = field(default_factory=dict)
+    array: Configuration | None = None
 
 
 def parse_targets(
@@ -94,7 +100,7 @@ def parse_targets(
     ----------
     paths
         `PATH`, `file:PATH`, `/dev/...`, `null:...` or `faulty:PATH?...`; role data. An existing folder stands for
-        `assay.dat` in it.
+        `assay.dat` in it. `model:NAME?...` stands for all volumes of a modelled array, and for a whole target.
     volumes
         Values of `--volume`: `data=PATH,log=PATH,tempdb=PATH`. A role given again is one more volume; one path may
         serve several roles.
@@ -115,6 +121,9 @@ def parse_targets(
     >>> [(volume.name, volume.role, volume.size_bytes) for volume in parse_targets(["/srv/none/f"], sizes="1G")]
     [('f', 'data', 1073741824)]
     """
+    asked = [("data", text) for text in paths] + _split_volumes(volumes)
+    if any(_is_model(text) for _, text in asked):
+        return _parse_model(asked, sizes)
     specs = [_parse_one(text, "data") for text in paths]
     specs += [_parse_one(text, role) for role, text in _split_volumes(volumes)]
     if with_log and not any(spec.role == "log" for spec in specs):
@@ -161,13 +170,42 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
             f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"
         )
     if scheme:
-        nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty"), n=1)
+        nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty", "model"), n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
-            f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:, faulty:PATH;"
-            f" a path that begins like this is written file:{scheme}:..."
+            f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:, faulty:PATH,"
+            f" model:NAME; a path that begins like this is written file:{scheme}:..."
         )
     return _parse_path(text, role, text)
+
+
+def _is_model(text: str) -> bool:
+    return text.lower().startswith("model:")
+
+
+def _parse_model(asked: Sequence[tuple[str, str]], sizes: str | None) -> list[VolumeSpec]:
+    """The volumes of the one array that is the whole target; every one has the role it was named for."""
+    from assay.arrays.configuration import configure
+    from assay.arrays.options import parse_model_target
+
+    if len(asked) > 1:
+        raise UsageError("target model:... is a whole target; give it alone, its volumes by volumes=N in it")
+    if sizes is not None:
+        raise UsageError("--size: volumes of a model have theirs in the target: model:NAME?volume_size=100GB")
+    role, text = asked[0]
+    array = configure(*parse_model_target(text))
+    return [
+        VolumeSpec(
+            name=name,
+            kind="model",
+            path=None,
+            role=role,
+            size_bytes=size_bytes,
+            options=dict(array.options),
+            array=array,
+        )
+        for name, size_bytes in array.volumes
+    ]
 
 
 def _parse_path(text: str, role: str, written: str) -> VolumeSpec:

@@ -1,0 +1,305 @@
+"""What a study found, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.units import format_iops, format_latency
+
+Record = Mapping[str, Any]
+
+ALL_SAID = 6
+"""Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
+
+_NOUNS = {"iops": "IOPS", "bytes_per_s": "throughput", "read_latency": "read latency", "write_latency": "write latency"}
+_VERBS = {"iops": "holds", "bytes_per_s": "reaches", "read_latency": "has", "write_latency": "has"}
+_MORE = {"iops": ("more", "fewer"), "bytes_per_s": ("more", "less")}
+"""Words for above and below, where they are not `higher` and `lower`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One level against the baseline; `ratio` is the level's figure over the baseline's."""
+
+    part: str
+    place: int
+    figure: str
+    unit: str
+    series: str
+    level: str
+    baseline: str
+    value: float | None
+    baseline_value: float | None
+    ratio: float | None
+    interval_95: tuple[float, float] | None
+    differs: bool | None
+    band_90: tuple[float, float] | None
+    baseline_band_90: tuple[float, float] | None
+    band_basis: str | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """How a figure goes over all levels of one series; `clear_steps` are those beyond their interval."""
+
+    figure: str
+    unit: str
+    series: str
+    ordered: bool
+    direction: str | None
+    steps: int
+    clear_steps: int
+    values: tuple[float, ...]
+    levels: tuple[str, ...]
+    most: str
+    least: str
+
+
+def figure_text(value: float | None, unit: str) -> str:
+    """A figure for people, without the word IOPS.
+
+    Examples
+    --------
+    >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns")
+    ('4,180', '8.3 ms')
+    """
+    if value is None:
+        return "-"
+    if unit == "ns":
+        return format_latency(value)
+    # Published studies count in MB, 1,000,000 bytes.
+    return f"{value / 1e6:,.4g} MB/s" if unit == "bytes_per_s" else format_iops(value)
+
+
+def percent_text(share: float) -> str:
+    """A share in percent, with a decimal below 3 %.
+
+    Examples
+    --------
+    >>> percent_text(0.412), percent_text(0.0123)
+    ('41 %', '1.2 %')
+    """
+    return f"{share * 100:.0f} %" if abs(share) >= 0.03 else f"{share * 100:.1f} %"
+
+
+def change_text(ratio: float, interval_95: Sequence[float] | None) -> str:
+    """A ratio as a signed change with the wider side of its interval; as a factor from 2 on.
+
+    Examples
+    --------
+    >>> change_text(1.41, (1.35, 1.46)), change_text(2.8, (2.7, 2.9)), change_text(0.83, None)
+    ('+41 % +- 6 %', '2.80 times (2.70 to 2.90)', '-17 %')
+    """
+    if ratio >= 2:
+        return f"{ratio:.2f} times" + (f" ({interval_95[0]:.2f} to {interval_95[1]:.2f})" if interval_95 else "")
+    return f"{'+' if ratio >= 1 else '-'}{percent_text(abs(ratio - 1))}" + _half_text(ratio, interval_95)
+
+
+def _half_text(ratio: float, interval_95: Sequence[float] | None) -> str:
+    if interval_95 is None:
+        return ""
+    return f" +- {percent_text(max(interval_95[1] - ratio, ratio - interval_95[0]))}"
+
+
+def comparison_sentence(study: Record, one: Compared) -> str:
+    """What was found of one level, with its interval and, of a model, with how far it may be off.
+
+    Parameters
+    ----------
+    study
+        The manifest's `study`.
+    one
+        The comparison.
+    """
+    text = _found(study, one)
+    before = f"{one.series}: " if one.series else ""
+    return _capital(before + text + _band_text(one) + ".")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _found(study: Record, one: Compared) -> str:
+    noun = _NOUNS[one.figure]
+    if one.ratio is None:
+        return f"{one.level} cannot be compared with {one.baseline}: {one.reason or 'nothing was measured'}"
+    against = f"({figure_text(one.value, one.unit)} against {figure_text(one.baseline_value, one.unit)})"
+    change = change_text(one.ratio, one.interval_95)
+    if one.reason:
+        return f"nothing can be said of {one.level} against {one.baseline}, {change} {noun}: {one.reason}"
+    if one.differs is False:
+        return f"no difference in {noun} was found between {one.level} and {one.baseline}: {change} {against}"
+    verb = study["comparison"]["verb"] or _VERBS[one.figure]
+    open_end = "" if one.interval_95 is not None else "; no interval could be given"
+    if one.ratio >= 2:
+        return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}{open_end}"
+    more, less = _MORE.get(one.figure, ("higher", "lower"))
+    word = more if one.ratio >= 1 else less
+    return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}{open_end}"
+
+
+def _band_text(one: Compared) -> str:
+    told = [
+        f"{(low / value - 1) * 100:+.0f} % to {(high / value - 1) * 100:+.0f} % at {name}"
+        for name, value, (low, high) in (
+            (one.level, one.value, one.band_90 or (0.0, 0.0)),
+            (one.baseline, one.baseline_value, one.baseline_band_90 or (0.0, 0.0)),
+        )
+        if value and high
+    ]
+    if not told:
+        return ""
+    basis = f"; {one.band_basis}" if one.band_basis else ""
+    return f"; the model may be off by {' and '.join(told)} (90 % band{basis})"
+
+
+def trend_sentence(study: Record, one: Trend) -> str:
+    """How the figure goes over the levels."""
+    noun = _NOUNS[one.figure]
+    before = f"{one.series}: " if one.series else ""
+    listed = ", ".join(
+        f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
+    )
+    are, do = ("are", "") if one.figure == "iops" else ("is", "s")
+    if one.direction is None:
+        how = f"{noun} {are} largest at {one.most} and least at {one.least}"
+        if one.ordered:
+            how = f"{noun} neither rise{do} nor fall{do} throughout and {are} largest at {one.most}"
+        return _capital(f"{before}{how}: {listed}.")
+    title = _compared_title(study)
+    doubt = one.steps - one.clear_steps
+    sure = "" if not doubt else f", {doubt} of {one.steps} steps within {'its' if doubt == 1 else 'their'} interval"
+    return _capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
+
+
+def _compared_title(study: Record) -> str:
+    return str(next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"]))
+
+
+def study_sentences(
+    study: Record, compared: Sequence[Compared], trends: Sequence[Trend], published: Sequence[Record]
+) -> list[str]:
+    """The headline sentences: every comparison where they are few, else what they come to, series by series."""
+    if published:
+        return _published_sentences(published)
+    if len(compared) <= ALL_SAID:
+        said = [comparison_sentence(study, one) for one in compared]
+        return said + [trend_sentence(study, one) for one in trends]
+    return [*_far_ends(study, compared), *_summed_trends(study, trends)]
+
+
+def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
+    """The level farthest from the baseline in each series, or the range over the series where those are many."""
+    last: dict[str, Compared] = {one.series: one for one in compared}
+    ends = list(last.values())
+    if len(ends) <= ALL_SAID:
+        return [comparison_sentence(study, one) for one in ends]
+    sentences = []
+    for level in dict.fromkeys(one.level for one in compared):
+        known = [one for one in compared if one.level == level and one.ratio is not None and not one.reason]
+        if not known:
+            continue
+        least, most = (pick(known, key=lambda one: one.ratio or 0.0) for pick in (min, max))
+        differing = sum(1 for one in known if one.differs)
+        sentences.append(
+            f"{level} against {known[0].baseline}: {_NOUNS[least.figure]}"
+            f" from {change_text(least.ratio or 0.0, least.interval_95)} ({least.series})"
+            f" to {change_text(most.ratio or 0.0, most.interval_95)} ({most.series});"
+            f" {differing} of {len(known)} workloads differ beyond their interval."
+        )
+    return sentences
+
+
+def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
+    if len(trends) <= 2:
+        return [trend_sentence(study, one) for one in trends]
+    noun = _NOUNS[trends[0].figure]
+    are, do = ("are", "") if trends[0].figure == "iops" else ("is", "s")
+    if not trends[0].ordered:
+        counts = Counter(one.most for one in trends)
+        told = ", ".join(f"at {level} in {count}" for level, count in counts.most_common())
+        return [_capital(f"{noun} {are} largest {told} of {len(trends)} workloads.")]
+    title = _compared_title(study)
+    words = [
+        f"{direction}{do} at every step of {title} in {count}"
+        for direction in ("rise", "fall")
+        if (count := sum(1 for one in trends if one.direction == direction and one.clear_steps == one.steps))
+    ]
+    if not words:
+        told = f"neither rise{do} nor fall{do} throughout over {title} in any"
+        return [_capital(f"{noun} {told} of {len(trends)} workloads.")]
+    return [_capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
+
+
+def _published_sentences(published: Sequence[Record]) -> list[str]:
+    known = [row for row in published if row["error_share"] is not None]
+    sentences = []
+    for fit, word in ((True, "fitted to"), (False, "predicted")):
+        errors = [abs(row["error_share"]) for row in known if row["fit"] is fit]
+        if errors:
+            within = sum(1 for error in errors if error <= 0.10)
+            mean, most = percent_text(sum(errors) / len(errors)), percent_text(max(errors))
+            sentences.append(
+                f"Of {len(errors)} published figure{'s' if len(errors) > 1 else ''} {word}, {within}"
+                f" lie{'s' if within == 1 else ''} within 10 % (mean error {mean}, largest {most})."
+            )
+    for row in published:
+        if row["kind"] == "order" and row["holds"] is not None:
+            sentences.append(f"{row['title']}: {'so does the model' if row['holds'] else 'the model disagrees'}"
+                             f" ({row['model_text']}).")  # fmt: skip
+    return sentences
+
+
+# Rows of tables, for the terminal and the report
+
+RESULT_COLUMNS = ("levels", "workload", "IOPS", "95 % interval", "throughput", "read", "write", "limited by")
+"""Columns of `result_texts`."""
+
+
+def result_texts(result: Record) -> tuple[str, ...]:
+    """A result of the manifest in the columns of `RESULT_COLUMNS`."""
+    values = result["values"]
+
+    def shown(name: str) -> str:
+        return figure_text(values[name]["value"], values[name]["unit"]) if name in values else "-"
+
+    interval = (values.get("iops") or {}).get("interval_95")
+    between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
+    load = f", {result['load']}" if result["load"] else ""
+    return (
+        result["title"],
+        result["workload"] + load,
+        shown("iops"),
+        between,
+        shown("bytes_per_s"),
+        shown("read_latency"),
+        shown("write_latency"),
+        result["reason"] or result["limited_by"] or "-",
+    )
+
+
+def published_texts(row: Record) -> tuple[str, ...]:
+    """A published figure: title, source, published, model, error, and whether the model was fitted to it."""
+    if row["kind"] == "order":
+        held = {True: "holds", False: "does not hold", None: "-"}[row["holds"]]
+        return (row["title"], row["source"], "falls", row["model_text"] or "-", held, "no")
+    error = row["error_share"]
+    return (
+        row["title"],
+        row["source"],
+        _published_value(row["published"], row["unit"]),
+        _published_value(row["model"], row["unit"]),
+        row["reason"] or "-" if error is None else f"{error:+.1%}".replace("%", " %"),
+        "yes" if row["fit"] else "no",
+    )
+
+
+def _published_value(value: float | None, unit: str) -> str:
+    if value is None or unit == "ratio":
+        return "-" if value is None else f"{value:.2f} times"
+    return figure_text(value, unit) + (" IOPS" if unit == "iops" else "")

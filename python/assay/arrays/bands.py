@@ -1,0 +1,141 @@
+"""Error bands: how far a model's prediction may be off, from what its file says is uncertain.
+
+Three things add up, as independent errors of the logarithm: what the fit left open of the fitted parameters; every
+other uncertain parameter, moved by its stated uncertainty with the fit repeated (linearly) around it; and the model
+itself, at least the error of leave-one-out cross-validation, more where nothing was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.arrays.calibrate import MODEL_SHARE, uncertain
+from assay.arrays.configuration import Configuration
+from assay.errors import UsageError
+from assay.study.plan import Plan
+from assay.study.simulate import simulate
+
+NORMAL_95 = 1.645
+"""A band of 90 % reaches so many standard deviations to either side."""
+UNCALIBRATED_SHARE = 0.15
+"""Without a calibration: mean error of published models of real arrays (HP analytic model, 2001)."""
+OTHER_POLICY_SHARE = 0.05
+"""Under a RAID policy at which nothing was measured: how an array writes parity is its maker's choice."""
+DOUBLE_PARITY_SHARE = 0.14
+"""The same for double parity, whose write path differs most: about +-25 %, as the method's reference advises."""
+MORE_MEMBERS_SHARE = 0.03
+"""With more members than were measured."""
+STEP_LEAST = 0.1
+"""Parameters are moved by no less than this share, against the noise of a simulation."""
+LEAST_LATENCY_RISE = 0.25
+"""At a latency limit a change of the array's speed counts by the inverse of how steeply latency rises with load; near
+saturation that is about 1, at light load the limit is hardly felt, and the ratio is bounded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """A band of 90 %: factors of the predicted figure, and what it rests on."""
+
+    low: float
+    high: float
+    basis: str
+
+    def around(self, figure: float) -> list[float]:
+        """The band of a figure."""
+        return [figure * self.low, figure * self.high]
+
+
+def band_at_load(configuration: Configuration, activity: Mapping[str, Any], *, curve_slope: float | None) -> Band:
+    """The band of a throughput at an activity with its load.
+
+    Parameters
+    ----------
+    activity
+        Keys of a plan's activity, a closed load included.
+    curve_slope
+        Slope of the logarithm of throughput over that of load where a latency limit cut the curve off; None for a
+        figure at a load that was given.
+
+    Raises
+    ------
+    UsageError
+        The activity does not fit the array's volumes.
+    """
+    calibration = configuration.model.calibration
+    plan = Plan.model_validate(
+        {"name": "band", "timing": {"warmup_s": 2, "duration_s": 6}, "activity": (dict(activity),)}
+    )
+
+    def log_throughput(values: Mapping[str, float]) -> float:
+        points, _ = simulate(configuration.with_values(values), plan)
+        return math.log(points[0]["total"]["bytes_per_s"])
+
+    start = log_throughput({})
+
+    def slope(name: str, sd: float) -> float:
+        value = float(configuration.value(name))
+        step = max(sd, STEP_LEAST)
+        for factor in (math.exp(step), math.exp(-step)):
+            moved = _within(name, value * factor)
+            if moved > 0 and moved != value:
+                try:
+                    return (log_throughput({name: moved}) - start) / math.log(moved / value)
+                except UsageError:
+                    # It would contradict another parameter.
+                    continue
+        return 0.0
+
+    free = list(calibration["free"]) if calibration else []
+    by_free = np.array([slope(name, 0.2) for name in free])
+    variance = float(by_free @ np.array(calibration["covariance"]) @ by_free) if calibration else 0.0
+    shifts = calibration["shifts"] if calibration else {}
+    for name, sd in uncertain(configuration).items():
+        if name not in free and (not calibration or name in shifts or _new_here(name, configuration)):
+            moved = slope(name, sd) * sd
+            if name in shifts:
+                moved += float(by_free @ np.array(shifts[name]))
+            variance += moved**2
+    if curve_slope is not None:
+        variance /= max(1 - curve_slope, LEAST_LATENCY_RISE) ** 2
+    model_share, basis = _of_the_model(configuration)
+    spread = NORMAL_95 * math.sqrt(variance + model_share**2)
+    return Band(low=math.exp(-spread), high=math.exp(spread), basis=basis)
+
+
+def _within(name: str, value: float) -> float:
+    from assay.arrays.parameters import PARAMETERS
+
+    known = PARAMETERS[name]
+    bounded = min(max(value, known.low), known.high)
+    return float(round(bounded)) if known.kind.whole else bounded
+
+
+def _new_here(name: str, configuration: Configuration) -> bool:
+    """Whether a parameter may matter where it did not in the calibration: with parity, destaging costs more."""
+    calibration = configuration.model.calibration or {}
+    return configuration.raid not in calibration.get("raid", ()) and name in (
+        "cache.destage_depth",
+        "disk.write_settle",
+        "disk.reorder_weight",
+    )
+
+
+def _of_the_model(configuration: Configuration) -> tuple[float, str]:
+    calibration = configuration.model.calibration
+    if not calibration:
+        return UNCALIBRATED_SHARE, "not calibrated: data sheets and assumptions"
+    shares = [max(MODEL_SHARE, float(calibration["error_share"]))]
+    words = [f"calibrated to {calibration['points']} points of {calibration['from']}"]
+    if configuration.raid not in calibration["raid"]:
+        double = configuration.raid in ("6", "60", "dp")
+        shares.append(DOUBLE_PARITY_SHARE if double else OTHER_POLICY_SHARE)
+        words.append(f"none of them under RAID {configuration.raid.upper()}")
+    if configuration.members > max(calibration["members"]):
+        shares.append(MORE_MEMBERS_SHARE)
+        words.append(f"none of them with {configuration.members} members")
+    return math.hypot(*shares), "; ".join(words)

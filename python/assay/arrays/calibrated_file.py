@@ -1,0 +1,99 @@
+"""The model file that a calibration writes: the structure's text with fitted values and a section `[calibration]`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.arrays.calibrate import Fit
+from assay.arrays.configuration import Configuration
+from assay.arrays.model_file import read_model
+from assay.arrays.observations import Observation
+from assay.errors import OpenFailed, RefusedTarget, UsageError
+
+
+def calibration_table(fit: Fit, observations: Sequence[Observation], source: str) -> dict[str, Any]:
+    """The section `[calibration]` (docs/models.md)."""
+    conditions = [observation.conditions for observation in observations]
+    return {
+        "from": source,
+        "structure": observations[0].configuration.target_text,
+        "points": len(observations),
+        "free": list(fit.free),
+        "error_share": round(fit.error_share, 5),
+        "covariance": [[float(f"{value:.6g}") for value in row] for row in fit.covariance],
+        "shifts": {name: [float(f"{value:.6g}") for value in shift] for name, shift in fit.shifts.items()},
+        "raid": sorted({condition["raid"] for condition in conditions}),
+        "members": sorted({condition["members"] for condition in conditions}),
+        "fill": [min(each["fill"] for each in conditions), max(each["fill"] for each in conditions)],
+        "observations": [
+            {"label": label, "error_share": round(error, 4), "left_out_error_share": round(left_out, 4)}
+            for label, error, left_out in zip(fit.labels, fit.errors, fit.left_out, strict=True)
+        ],
+    }
+
+
+def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Mapping[str, Any]) -> str:
+    """The text of the file; comments and everything that was not fitted stay as they were."""
+    import tomlkit
+
+    document = tomlkit.parse(structure.model.text)
+    document["name"] = name
+    document["default_raid"] = structure.raid
+    for dotted, value in fit.values.items():
+        section, _, key = dotted.partition(".")
+        known = document[section][key]
+        factor = structure.model.parameters[dotted].value / structure.model.parameters[dotted].written
+        place = fit.free.index(dotted)
+        known["value"] = _plain(value / factor)
+        known["from"] = "fitted"
+        known["source"] = f"calibrated to {table['points']} points of {table['from']}"
+        known["plus_minus"] = float(f"{fit.covariance[place][place] ** 0.5:.3g}")
+    document.pop("calibration", None)
+    document["calibration"] = dict(table)
+    text = tomlkit.dumps(document)
+    # What is written must be readable.
+    read_model(text.encode(), origin=name)
+    return text
+
+
+def _plain(number: float) -> int | float:
+    rounded = float(f"{number:.6g}")
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet.
+
+    Raises
+    ------
+    RefusedTarget
+        It does.
+    OpenFailed
+        It cannot be written.
+    """
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise RefusedTarget(f"{path}: exists; nothing is overwritten, name a new file") from None
+    except OSError as error:
+        raise OpenFailed(f"{path}: {error.strerror}; name a file in a folder that may be written") from None
+
+
+def refuse_existing(path: Path) -> None:
+    """Refuse a file that exists, or whose folder does not, before anything is computed.
+
+    Raises
+    ------
+    RefusedTarget, UsageError
+        It is so.
+    """
+    if os.path.lexists(path):
+        raise RefusedTarget(f"{path}: exists; nothing is overwritten, name a new file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; create it, or name another file")

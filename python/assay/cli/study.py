@@ -1,0 +1,192 @@
+"""`assay study`: vary one thing at a time and say what it changes, on models and on real targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from assay.cli import options as opt
+from assay.cli.running import OutputOptions, resume, start
+from assay.errors import UsageError
+from assay.study.execute import Part, estimate_s, print_json
+from assay.study.factors import Study, choose_target, has_options, load_study, read_study, study_names, target_kind
+from assay.study.request import Request
+from assay.study.study_parts import study_parts
+from assay.units import format_duration
+
+EXAMPLES = """
+Examples:
+
+`assay study list`
+
+`assay study show raid-policy`
+
+`assay study run raid-policy --set members=2`
+
+`assay study run raid-policy model:./mine.toml --levels raid=10,50`
+
+`assay study run queue-depth /data/f --size 10G`
+
+`assay study run ./mine-study.toml --dry-run`
+"""
+
+app = typer.Typer(
+    name="study",
+    help="Vary RAID policy, fill, members, paths and more, and compare.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]
+
+
+@app.command(name="list", epilog="Examples:\n\n`assay study list --json`")
+def list_studies(json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """List the studies, each with its question."""
+    del debug
+    studies = [read_study(name) for name in study_names()]
+    if json:
+        keys = ("name", "title", "question", "targets", "target")
+        listed = [{key: getattr(study, key) for key in keys} for study in studies]
+        print(print_json({"schema_version": 1, "studies": listed}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column in ("study", "question", "on"):
+        table.add_column(column, overflow="fold")
+    for study in studies:
+        table.add_row(*(Text(cell) for cell in (study.name, study.question, " and ".join(study.targets))))
+    Console(highlight=False).print(table)
+
+
+@app.command(name="show", epilog="Examples:\n\n`assay study show raid-policy --json > mine.json`")
+def show(name: Name, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Show what a study asks, varies and compares; `--json` prints it in the form `study run` takes."""
+    del debug
+    study = read_study(name)
+    if json:
+        print(print_json(study.model_dump(mode="json", exclude_defaults=True) | {"name": study.name}))
+        return
+    parts, _ = study_parts(study, target=study.target or "model:")
+    for line in _lines(study, parts):
+        print(line)
+
+
+def _lines(study: Study, parts: Sequence[Part]) -> list[str]:
+    lines = [f"{study.name}: {study.title}", study.question]
+    for factor in study.factor:
+        labels = [one.key if one.key == one.name else f"{one.key} ({one.name})" for one in factor.levels]
+        lines.append(f"factor {factor.name}, {factor.title}, of the {factor.of}: {', '.join(labels)}")
+    compared = study.comparison
+    if compared is not None:
+        lines.append(f"compared: {compared.figure} by {compared.by}, baseline {compared.baseline}")
+    if study.published:
+        lines += [f"  {part.title}: {part.target_text}" for part in parts]
+    lines.append(f"makes sense on: {' and '.join(study.targets)}")
+    own = "each figure has its own" if study.published else "none, name one"
+    lines.append(f"target unless given: {study.target or own}")
+    shortest, longest = estimate_s(parts)
+    on_model = study.published or (study.target is not None and target_kind(study.target) == "model")
+    clock = " of the model's time, which passes some hundred times faster" if on_model else ""
+    lines.append(f"{len(parts)} parts, {format_duration(shortest)} to {format_duration(longest)}{clock}")
+    return lines
+
+
+@app.command(name="run", epilog=EXAMPLES)
+def run(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="model:NAME?option=value, a file, folder or device; the study's own.", show_default=False),
+    ] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=opt.TARGET),
+    ] = None,
+    set_options: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Option of the target at all levels: members=2.", rich_help_panel=opt.TARGET),
+    ] = None,
+    size: opt.Size = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=opt.TIME),
+    ] = None,
+    seed: opt.Seed = None,
+    overwrite: opt.Overwrite = None,
+    yes_destroy: opt.YesDestroy = None,
+    output: opt.Output = opt.OUTPUT_DEFAULT,
+    json: opt.Json = False,
+    dry_run: opt.DryRun = False,
+    report: opt.Report = True,
+    export: opt.Export = None,
+    resume_run: opt.Resume = None,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Run a study: every combination of its levels, in random order, and what they change."""
+    del debug
+    shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
+    if resume_run is not None:
+        resume("study", resume_run, shown, context)
+        return
+    if name is None:
+        raise UsageError(f"study run: give a study: {', '.join(study_names())}, or the file of one")
+    study = read_study(name)
+    asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
+    if asked:
+        study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
+    options = _pairs(set_options, "--set", "members=2")
+    if study.published:
+        if target is not None:
+            raise UsageError(
+                f"study {study.name}: every published figure has a target of its own; leave out {target!r}"
+            )
+        chosen = ""
+    else:
+        chosen = choose_target(study, target, options)
+    kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
+    for factor in kept:
+        study.factor_named(factor, "--levels")
+    parts, facts = study_parts(study, target=chosen, options=options, levels=kept)
+    if chosen and not has_options(chosen) and any(_writes(part) for part in parts):
+        shown.notices.append("the levels write to the same target one after the other: its state carries over")
+    request = Request(
+        paths=[chosen] if chosen else [], size=size, overwrite=overwrite or [], yes_destroy=yes_destroy or []
+    )
+    start("study", request, parts, shown, facts)
+
+
+def _writes(part: Part) -> bool:
+    from assay.study.plan import Plan
+
+    return isinstance(part.plan, Plan) and any(workload.writes for workload in part.plan.workloads())
+
+
+def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """`key=value` of an option given several times."""
+    pairs: dict[str, str] = {}
+    for text in values or []:
+        key, mark, value = text.partition("=")
+        if not (mark and key.strip() and value.strip()) or "&" in text:
+            raise UsageError(f"{option} {text!r}: accepted: KEY=VALUE as in {example}")
+        if key.strip() in pairs:
+            raise UsageError(f"{option}: {key.strip()!r} is given twice; give it once")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def _list(factor: str, text: str) -> list[str]:
+    found = [level.strip() for level in text.split(",") if level.strip()]
+    if not found:
+        raise UsageError(f"--levels {factor}={text}: names no level")
+    return found

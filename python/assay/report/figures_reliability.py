@@ -1,0 +1,113 @@
+"""Figures of reliability: how far the ratios range with the inputs, and how losses follow each input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.report.palette import INK, MOST_SERIES, colour, shape
+
+Row = Mapping[str, Any]
+
+PANEL_WIDTH = 210
+CURVE_WIDTH = 262
+ROW_PX = 34
+TICKS_MOST = 5
+
+
+def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+    """Bars from the smallest to the largest ratio, one row an input, one panel a ratio; a line at the stated inputs.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `panel` (which ratio), `input` (label with its range), `basis` (what is compared), `low`, `high`, `stated`.
+    """
+    if not rows:
+        return None
+    inputs, bases = _ordered(rows, "input"), _ordered(rows, "basis")
+    panels = []
+    for number, panel in enumerate(_ordered(rows, "panel")):
+        data = [row for row in rows if row["panel"] == panel]
+        scale, ticks = decade_scale([row[end] for row in data for end in ("low", "high")])
+        axis = alt.Axis(labelLimit=250, ticks=False, labels=number == 0)
+        base = alt.Chart(alt.InlineData(values=data)).encode(
+            y=alt.Y("input:N", sort=inputs, title=None, axis=axis),
+            yOffset=alt.YOffset("basis:N", sort=bases, scale=alt.Scale(paddingInner=0.15)),
+        )
+        x = alt.X("low:Q", title="times as often as RAID-DP (log)", scale=scale, axis=_axis(ticks))
+        bars = base.mark_bar().encode(x=x, x2="high:Q", color=colour("basis", bases, "compared on the"))
+        stated = base.mark_tick(color=INK, thickness=2, orient="vertical").encode(x=alt.X("stated:Q", scale=scale))
+        height = ROW_PX * len(inputs)
+        panels.append(alt.layer(bars, stated).properties(width=PANEL_WIDTH, height=height, title=panel))
+    figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=18).resolve_scale(color="shared")
+    return figure
+
+
+def loss_curves(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
+    """Loss probability of each policy over the range of each input; rings mark the stated value.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `input` (label with its unit), `value`, `policy`, `stated`, `loss_probability`.
+    years : float
+        Service life.
+    """
+    shown = [row for row in rows if row["loss_probability"] > 0]
+    policies = _ordered(shown, "policy")
+    if not shown:
+        return None
+    if len(policies) > MOST_SERIES:
+        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(policies)}")
+    y_scale, y_ticks = decade_scale([row["loss_probability"] for row in shown])
+    panels = []
+    for label in _ordered(shown, "input"):
+        data = [row for row in shown if row["input"] == label]
+        scale, ticks = decade_scale([row["value"] for row in data])
+        base = alt.Chart(alt.InlineData(values=data)).encode(
+            x=alt.X("value:Q", title=f"{label} (log)", scale=scale, axis=_axis(ticks)),
+            y=alt.Y("loss_probability:Q", title=f"loss in {years:g} years (log)", scale=y_scale,
+                    axis=_axis(y_ticks)),
+            color=colour("policy", policies),
+        )  # fmt: skip
+        marks = base.mark_point(size=70, filled=True, opacity=1).encode(shape=shape("policy", policies))
+        lines = base.mark_line(strokeWidth=1.6)
+        stated = marks.transform_filter("datum.stated")
+        panels.append(alt.layer(lines, stated).properties(width=CURVE_WIDTH, height=190))
+    figure: alt.TopLevelMixin = (
+        alt.concat(*panels, columns=2, spacing=22).resolve_scale(color="shared", shape="shared")
+    )  # fmt: skip
+    return figure
+
+
+def decade_scale(values: Iterable[float]) -> tuple[alt.Scale, list[float]]:
+    """Logarithmic scale around positive values over any number of decades, and its ticks.
+
+    Examples
+    --------
+    >>> decade_scale([2.2e5, 2.0e6])[1], decade_scale([1e-15, 3e-3])[1]
+    ([200000.0, 500000.0, 1000000.0, 2000000.0], [1e-15, 1e-12, 1e-09, 1e-06, 0.001])
+    """
+    values = list(values)
+    low, high = min(values) * 0.8, max(values) * 1.25
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [float(f"{step}e{decade}") for decade in decades for step in (1, 2, 5)]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    if len(ticks) > TICKS_MOST:
+        ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
+    every = -(-len(ticks) // TICKS_MOST)
+    return alt.Scale(type="log", domain=[low, high], nice=False), ticks[::every]
+
+
+def _axis(ticks: Sequence[float]) -> alt.Axis:
+    """Axis with ticks of its own; small numbers as powers of ten."""
+    shown = "datum.value < 0.01 ? format(datum.value, '~e') : format(datum.value, datum.value < 1000 ? '~g' : ',.0f')"
+    return alt.Axis(values=list(ticks), labelExpr=shown, grid=True)
+
+
+def _ordered(rows: Sequence[Row], field: str) -> list[str]:
+    return list(dict.fromkeys(str(row[field]) for row in rows))

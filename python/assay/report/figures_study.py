@@ -1,0 +1,159 @@
+"""Figures of studies: a figure at each level with its interval, and published figures beside a model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.report.figures import PANEL_WIDTH, ordered
+from assay.report.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
+
+Row = Mapping[str, Any]
+
+TEXTS_MAX = 16
+"""Most bars with their value above them: more would overlap."""
+BAR_MOST_PX = 80
+"""Widest bar: one as wide as it is high looks like an area."""
+TOLERATED_PERCENT = 10
+"""Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
+TITLES = {"iops": "I/Os per second", "bytes_per_s": "throughput (MB/s)"}
+
+
+def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool) -> alt.TopLevelMixin | None:
+    """A figure at each level: bars, or lines where the levels rise.
+
+    Thin whiskers are 95 % intervals; wide pale ones show how far a model may be off.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `level`, `series` (one text for all where there is one), `value`, `low`, `high`, `band_low`, `band_high` (None
+        where there is none), in base units and in the order to show.
+    figure : str
+        `iops`, `bytes_per_s`, `read_latency` or `write_latency`.
+    factor_title : str
+        What the levels are of.
+    joined : bool
+        Lines instead of bars.
+    """
+    if not rows:
+        return None
+    series, levels = ordered(rows, "series"), ordered(rows, "level")
+    if len(series) > MOST_SERIES:
+        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(series)}")
+    factor, title = _unit(rows, figure)
+    keys = ("value", "low", "high", "band_low", "band_high")
+    data = [{**row, **{key: row[key] / factor if row[key] is not None else None for key in keys}} for row in rows]
+    most = max(row[key] or 0.0 for row in data for key in keys)
+    y_axis = alt.Axis(format=",d" if most >= 20 else "~g", tickCount=6)
+    y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
+    width = PANEL_WIDTH[1] if joined else min(PANEL_WIDTH[1], BAR_MOST_PX * len(levels) * max(len(series), 2))
+    x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=width / len(levels))
+    x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis)
+    base = alt.Chart(alt.InlineData(values=data))
+    alone = len(series) == 1
+    hues = alt.value(COLOURS[0]) if alone else colour("series", series, **_legend(series))
+    layers = _lines(base, x, y, series, hues) if joined else _bars(base, x, y, series, hues, texts=len(data))
+    chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=width, height=230)
+    return chart
+
+
+def _legend(series: Sequence[str]) -> dict[str, Any]:
+    """Two columns where the names are long."""
+    return {"columns": 2, "labelLimit": 320} if max(map(len, series)) > 30 else {}
+
+
+def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
+    if figure in TITLES:
+        return (1e6 if figure == "bytes_per_s" else 1.0), TITLES[figure]
+    factor, unit = latency_unit(row["value"] for row in rows)
+    return factor, f"{figure.replace('_', ' ')}, mean ({unit})"
+
+
+def _bars(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, texts: int) -> list[alt.Chart]:
+    offset = alt.XOffset("series:N", sort=series, scale=alt.Scale(paddingInner=0.12))
+    placed = base.encode(x=x) if len(series) == 1 else base.encode(x=x, xOffset=offset)
+    layers = [placed.mark_bar().encode(y=y, color=hues), *_intervals(placed, alt.value(INK))]
+    if texts <= TEXTS_MAX:
+        highest = (
+            "max(datum.value, isValid(datum.high) ? datum.high : 0, isValid(datum.band_high) ? datum.band_high : 0)"
+        )
+        tops = placed.transform_calculate(top=highest)
+        shown = alt.Text("value:Q", format=",.4~g")
+        layers.append(tops.mark_text(dy=-7, fontSize=9, color=INK).encode(y=alt.Y("top:Q"), text=shown))
+    return layers
+
+
+def _lines(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any) -> list[alt.Chart]:
+    placed = base.encode(x=x)
+    detail = placed.encode(detail="series:N")
+    # Colour and shape share one legend only where both say the same of it.
+    same = {"orient": "top", "title": None, "labelLimit": 230, "symbolLimit": 0, "columns": 4, **_legend(series)}
+    marks = alt.value("circle") if len(series) == 1 else shape("series", series).legend(**same)
+    return [
+        *_intervals(detail, hues),
+        detail.mark_line(strokeWidth=1.6).encode(y=y, color=hues),
+        detail.mark_point(size=44, filled=True, opacity=1).encode(y=y, color=hues, shape=marks),
+    ]
+
+
+def _intervals(base: alt.Chart, hue: Any) -> list[alt.Chart]:
+    bands = base.transform_filter("isValid(datum.band_low)").mark_rule(strokeWidth=8, strokeOpacity=0.25)
+    spans = base.transform_filter("isValid(datum.low)")
+    ends = [
+        spans.mark_tick(size=7, thickness=1.2, opacity=1, orient="horizontal").encode(y=alt.Y(f"{end}:Q"), color=hue)
+        for end in ("low", "high")
+    ]
+    return [
+        bands.encode(y=alt.Y("band_low:Q"), y2="band_high:Q", color=hue),
+        spans.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q"), y2="high:Q", color=hue),
+        *ends,
+    ]
+
+
+def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+    """Error of the model against published figures: 0 is the published one, the grey band 10 % to either side.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `title`, `fit` (whether the model was fitted to it), `error`, `low`, `high`, `band_low`, `band_high` as shares
+        (None where there is none), in the order to show.
+    """
+    if not rows:
+        return None
+    keys = ("error", "low", "high", "band_low", "band_high")
+    data = [
+        {
+            "title": row["title"],
+            "used": "fitted to" if row["fit"] else "predicted",
+            **{key: row[key] * 100 if row[key] is not None else None for key in keys},
+        }
+        for row in rows
+    ]
+    titles, used = (
+        ordered(data, "title"),
+        [word for word in ("fitted to", "predicted") if word in ordered(data, "used")],
+    )
+    most = max(TOLERATED_PERCENT * 1.5, *(abs(row[key] or 0.0) * 1.1 for row in data for key in keys))
+    axis = "model against published (%)"
+    x = alt.X("error:Q", title=axis, scale=alt.Scale(domain=[-most, most], nice=False), axis=alt.Axis(format="+.3~g"))
+    y = alt.Y("title:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, ticks=False))
+    base = alt.Chart(alt.InlineData(values=data)).encode(y=y)
+    hues = colour("used", used)
+    edges = alt.InlineData(values=[{"from": -TOLERATED_PERCENT, "to": TOLERATED_PERCENT}])
+    layers = [
+        alt.Chart(edges).mark_rect(color=BAND, opacity=0.2).encode(x=alt.X("from:Q", title=axis), x2="to:Q"),
+        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=alt.X("zero:Q", title=axis)),
+        base.transform_filter("isValid(datum.band_low)")
+        .mark_rule(strokeWidth=8, strokeOpacity=0.25)
+        .encode(x=alt.X("band_low:Q", title=axis), x2="band_high:Q", color=hues),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.4)
+        .encode(x=alt.X("low:Q", title=axis), x2="high:Q", color=hues),
+        base.mark_point(size=60, filled=True, opacity=1).encode(x=x, color=hues, shape=shape("used", used)),
+    ]
+    chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=330, height=max(80, 30 * len(titles)))
+    return chart

@@ -1,0 +1,242 @@
+"""What a study found: question, sentences, comparison figure, levels; of published figures, theirs and the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assay.analysis.study_words import change_text, figure_text, published_texts
+from assay.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.report.figures_study import level_figure, published_figure
+from assay.report.palette import MOST_SERIES, chunks
+from assay.report.sections.summary import limited_text
+from assay.report.source import Record, RunFacts
+from assay.report.text import DASH, id_range, joined, shorten, throughput_texts, workload_label
+from assay.units import format_iops
+
+FIGURE_NAMES = {
+    "iops": "I/Os per second",
+    "bytes_per_s": "throughput",
+    "read_latency": "mean read latency",
+    "write_latency": "mean write latency",
+}
+
+
+def study_of(facts: RunFacts) -> Record | None:
+    """What a run says of its study; None when it is none."""
+    study = facts.manifest.get("study")
+    return study if isinstance(study, Mapping) and study.get("title") else None
+
+
+def with_levels(facts: RunFacts) -> RunFacts:
+    """The run with the levels of a part before the name of each workload, so that every section tells them apart."""
+    titles = {part.get("name"): part.get("title") for part in facts.manifest.get("parts") or []}
+
+    def named(record: Record) -> Record:
+        title, workload = titles.get(record.get("part")), record.get("workload")
+        if not title or not isinstance(workload, Mapping):
+            return record
+        return {**record, "workload": {**workload, "name": f"{title}: {workload_label(workload)}"}}
+
+    answers = [named(answer) for answer in facts.manifest.get("answers") or []]
+    return replace(facts, manifest={**facts.manifest, "answers": answers}, points=[named(p) for p in facts.points])
+
+
+def study_section(facts: RunFacts) -> Section | None:
+    """Build the section; None when the run is no study."""
+    study = study_of(facts)
+    if study is None:
+        return None
+    blocks: list[Block] = [Paragraph(str(study.get("question") or ""))]
+    blocks += [Paragraph(str(text), strong=True) for text in study.get("sentences") or []]
+    if study.get("published"):
+        blocks += _published(study["published"])
+    elif study.get("results"):
+        blocks += [*_figures(study), _table(study)]
+    else:
+        blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
+    chained = any(part.get("continues") for part in facts.manifest.get("parts") or [])
+    blocks += [Paragraph(text) for text in _method(study, chained=chained)]
+    return Section("study", str(study["title"]), blocks)
+
+
+def _method(study: Record, *, chained: bool) -> list[str]:
+    order = [str(name) for name in study.get("order") or []]
+    repeats = study.get("repeats") or 1
+    times = f" {repeats} times" if repeats > 1 else ""
+    texts = []
+    if chained:
+        texts.append(f"Each part went on with the state the one before left: {shorten('; '.join(order), 400)}.")
+    elif len(order) > 1:
+        texts.append(
+            f"The levels ran{times} in random order (seed {study.get('seed')}), so that a drift in time is no"
+            f" difference between them: {shorten('; '.join(order), 400)}."
+        )
+    if study.get("comparison"):
+        texts.append(
+            "Each +- is the wider side of the 95 % interval of the ratio; it says how sure the measurement is, not how "
+            "near a model comes to an array."
+        )
+    return texts
+
+
+# Levels
+
+
+def _figures(study: Record) -> list[Block]:
+    wanted = study.get("comparison")
+    if not wanted:
+        return []
+    factor = next((one for one in study["factors"] if one["name"] == wanted["by"]), None)
+    if factor is None:
+        return []
+    blocks: list[Block] = []
+    for name in [wanted["figure"], *(wanted.get("also") or [])]:
+        rows = _rows(study, factor, name)
+        for number, group in enumerate(_groups(rows), start=1):
+            own = [row for row in rows if row["series"] in group]
+            chart = level_figure(own, name, str(factor["title"]), joined=bool(factor["ordered"]))
+            if chart is not None:
+                blocks.append(_figure(study, name, number, own, chart))
+    return blocks
+
+
+def _groups(rows: Sequence[Record]) -> list[list[str]]:
+    """Series by figure: all in one where they fit, else by the level they share, at most six together."""
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    if len(series) <= MOST_SERIES:
+        return [series] if series else []
+    by_group: dict[str, list[str]] = {}
+    for row in rows:
+        names = by_group.setdefault(row["group"], [])
+        if row["series"] not in names:
+            names.append(row["series"])
+    return [part for names in by_group.values() for part in chunks(names)]
+
+
+def _figure(study: Record, name: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
+    title = FIGURE_NAMES[name]
+    banded = any(row["band_low"] is not None for row in rows)
+    told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
+    by = next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"])
+    caption = f"{title[0].upper()}{title[1:]} by {by}; whiskers are 95 % intervals"
+    caption += ", wide pale ones how far the model may be off (90 %)." if banded else "."
+    caption += f" Points {id_range(point_id for row in rows for point_id in row['point_ids'])}."
+    return Figure(f"study-{name.replace('_', '-')}-{number}", caption, f"{title} by {by}: {told}.", chart)
+
+
+def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
+    """Rows of `level_figure`, by the levels of the compared factor in their order."""
+    labels = {level["key"]: level["label"] for level in factor["levels"]}
+    others = [one for one in study["factors"] if one["name"] != factor["name"]]
+    rows = []
+    for result in study["results"]:
+        held = (result.get("values") or {}).get(name)
+        key = (result.get("levels") or {}).get(factor["name"])
+        if held is None or key not in labels:
+            continue
+        interval = held.get("interval_95") or (None, None)
+        scale = _band_scale(result, name)
+        band = [edge * scale for edge in result["band_90"]] if scale and result.get("band_90") else (None, None)
+        series = str(result.get("series") or "")
+        group = str(result["levels"].get(others[0]["name"])) if others else ""
+        rows.append(
+            {"level": labels[key], "series": series, "group": group, "told": f"{series} {labels[key]}".strip(),
+             "value": held["value"], "unit": held["unit"], "low": interval[0], "high": interval[1],
+             "band_low": band[0], "band_high": band[1], "point_ids": result.get("point_ids") or []}
+        )  # fmt: skip
+    order = list(labels.values())
+    return sorted(rows, key=lambda row: order.index(row["level"]))
+
+
+def _band_scale(result: Record, name: str) -> float | None:
+    """What a model's band, in I/Os per second, is multiplied by; latencies have none."""
+    values = result["values"]
+    if name == "iops":
+        return 1.0
+    if name == "bytes_per_s" and (values.get("iops") or {}).get("value"):
+        return float(values[name]["value"] / values["iops"]["value"])
+    return None
+
+
+def _table(study: Record) -> Table:
+    several = len({result.get("workload") for result in study["results"]}) > 1
+    columns = [Column("Level", weight=2.0)]
+    columns += [Column("Workload", weight=2.2)] if several else []
+    columns += [
+        Column("IOPS", number=True), Column("95 % interval", number=True, weight=1.5),
+        Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
+        Column("Read mean", number=True, weight=1.1), Column("Write mean", number=True, weight=1.1),
+        Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0),
+    ]  # fmt: skip
+    against = {_place(one): one for one in study.get("comparisons") or []}
+    rows = []
+    for result in study["results"]:
+        load = f", {result['load']}" if result.get("load") else ""
+        cells = [Cell(str(result.get("title") or DASH))]
+        cells += [Cell(shorten(str(result.get("workload") or DASH) + load, 60))] if several else []
+        rows.append([*cells, *_value_cells(result), _against(study, result, against), _limit_cell(result)])
+    return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
+
+
+def _value_cells(result: Record) -> list[Cell]:
+    values = result.get("values") or {}
+    interval = (values.get("iops") or {}).get("interval_95")
+    moved = (values.get("bytes_per_s") or {}).get("value")
+    ids = result.get("point_ids") or [None]
+    return [
+        Cell(figure_text((values.get("iops") or {}).get("value"), "iops"), point_id=ids[0]),
+        Cell(f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH),
+        *(Cell(text) for text in throughput_texts(moved)),
+        *(Cell(figure_text((values.get(f"{side}_latency") or {}).get("value"), "ns")) for side in ("read", "write")),
+    ]
+
+
+def _limit_cell(result: Record) -> Cell:
+    if result.get("reason"):
+        return Cell(str(result["reason"]), "warn")
+    return Cell(limited_text(result["limited_by"], by="") if result.get("limited_by") else DASH, "quiet")
+
+
+def _place(one: Record) -> tuple[object, object]:
+    return one.get("part"), one.get("place")
+
+
+def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, object], Record]) -> Cell:
+    one = comparisons.get(_place(result))
+    if one is None or one.get("ratio") is None:
+        is_base = one is None and study.get("comparison") and study["comparison"]["by"] in (result.get("levels") or {})
+        return Cell("baseline" if is_base else DASH, "quiet")
+    tone: Tone = "plain" if one.get("differs") else "quiet"
+    return Cell(change_text(one["ratio"], one.get("interval_95")), tone)
+
+
+# Published figures
+
+
+def _published(published: Sequence[Record]) -> list[Block]:
+    rows = []
+    for row in published:
+        if row.get("error_share") is None:
+            continue
+        spans = {
+            f"{name}{end}": row[key][at] / row["published"] - 1 if row.get(key) else None
+            for name, key in (("", "interval_95"), ("band_", "band_90"))
+            for at, end in enumerate(("low", "high"))
+        }
+        rows.append({"title": row["title"], "fit": row["fit"], "error": row["error_share"], **spans})
+    blocks: list[Block] = []
+    chart = published_figure(rows)
+    if chart is not None:
+        told = joined(f"{row['title']} {row['error'] * 100:+.1f} %" for row in rows)
+        caption = (
+            "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals."
+        )
+        blocks.append(Figure("published", caption, f"Errors of the model: {told}.", chart))
+    columns = [
+        Column("Figure", weight=3.2), Column("Source", weight=1.1), Column("Published", number=True, weight=1.7),
+        Column("Model", number=True, weight=1.7), Column("Error", number=True), Column("Used for fitting"),
+    ]  # fmt: skip
+    cells = [[Cell(text) for text in published_texts(row)] for row in published]
+    return [*blocks, Table("published-table", "Published figures and the model's.", columns, cells)]

@@ -1,0 +1,197 @@
+"""From a study to the parts of a run, and to what the manifest says of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assay.arrays.published import Published, read_published
+from assay.study.execute import Part
+from assay.study.factors import (
+    SEED_STEP,
+    Combination,
+    Study,
+    as_text,
+    combination_options,
+    combination_plan,
+    combinations,
+    draw_order,
+    target_kind,
+    with_options,
+)
+from assay.study.layout import Target
+from assay.study.plan import load_plan
+from assay.study.request import Request
+
+
+def study_parts(
+    study: Study,
+    *,
+    target: str,
+    options: Mapping[str, str] | None = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[list[Part], dict[str, Any]]:
+    """Parts in the order of the levels, and the manifest's `study` with the order in which they run.
+
+    Parameters
+    ----------
+    study
+        The study, with the repeats and the seed to use.
+    target
+        The target as `choose_target` gives it.
+    options
+        Options of `--set`, for published points, whose targets are their own.
+    levels
+        Levels to keep, by factor.
+
+    Raises
+    ------
+    UsageError
+        A factor or level is unknown, or nothing is left.
+    """
+    source = f"study {study.name}"
+    parts: list[Part] = []
+    groups: list[list[list[str]]] = []
+    published = read_published() if study.published else None
+    chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
+    for repeat in range(study.repeats):
+        group: list[list[str]] = []
+        if published is not None:
+            made = _published_parts(study, published, options or {}, repeat)
+        else:
+            made = [_part(study, combination, target, repeat, source) for combination in chosen]
+        for part in made:
+            if part.continues and group:
+                group[-1].append(part.name)
+            else:
+                group.append([part.name])
+        parts += made
+        groups.append(group)
+    # Levels run in random order within each repeat, so that a drift in time is no difference between them.
+    order = [name for repeat, group in enumerate(groups) for name in draw_order(group, study.seed + repeat)]
+    return parts, _facts(study, target, parts, order, published)
+
+
+def _facts(
+    study: Study, target: str, parts: Sequence[Part], order: Sequence[str], published: Published | None
+) -> dict[str, Any]:
+    measured = {(name, key) for part in parts for name, key in part.levels.items()}
+    return {
+        "name": study.name,
+        "title": study.title,
+        "question": study.question,
+        "target": None if published is not None else target,
+        "factors": [
+            {
+                "name": factor.name,
+                "title": factor.title,
+                "of": factor.of,
+                "ordered": factor.ordered,
+                "levels": [
+                    {"key": level.key, "label": level.name}
+                    for level in factor.levels
+                    if (factor.name, level.key) in measured
+                ],
+            }
+            for factor in study.factor
+        ],
+        "comparison": study.comparison.model_dump(mode="json") if study.comparison is not None else None,
+        "orders": [order.model_dump(mode="json") for order in published.order] if published is not None else [],
+        "repeats": study.repeats,
+        "seed": study.seed,
+        "levels": {part.name: dict(part.levels) for part in parts},
+        "order": list(order),
+    }
+
+
+def _part(study: Study, combination: Combination, target: str, repeat: int, source: str) -> Part:
+    options = combination_options(study, combination)
+    if repeat and target_kind(target) == "model":
+        # Another seed gives the model other spindle phases and other beginnings of volumes.
+        options = {"seed": str(_model_seed(target, options) + repeat)} | options
+    plan = combination_plan(study, combination, repeat=repeat, source=source)
+    return _named(
+        Part(
+            name=combination.name,
+            title=combination.title,
+            plan=plan,
+            levels={name: level.key for name, level in combination.levels.items()},
+            target_text=with_options(target, options) if options else None,
+            continues=combination.case.continues,
+        ),
+        repeat,
+    )
+
+
+def _model_seed(target: str, options: Mapping[str, str]) -> int:
+    given = dict(item.partition("=")[::2] for item in target.partition("?")[2].split("&"))
+    seed = options.get("seed", given.get("seed", "1"))
+    return int(seed) if seed.isascii() and seed.isdecimal() else 1
+
+
+def _named(part: Part, repeat: int) -> Part:
+    if not repeat:
+        return part
+    name, title = f"{part.name} #{repeat + 1}", f"{part.title}, repeat {repeat + 1}"
+    return replace(part, name=name, title=title, plan=part.plan.model_copy(update={"name": name, "title": title}))
+
+
+def _published_parts(study: Study, published: Published, options: Mapping[str, str], repeat: int) -> list[Part]:
+    parts = []
+    for point in published.point:
+        data = {
+            **study.plan,
+            "name": point.id,
+            "title": point.title,
+            "seed": study.seed + SEED_STEP * repeat,
+            "limits": point.limits,
+            "activity": [point.activity],
+            "search": {**study.plan.get("search", {}), **point.search},
+            "timing": {**study.plan.get("timing", {}), **point.timing},
+        }
+        own = {key: as_text(value) for key, value in point.target.items()} | dict(options)
+        if repeat:
+            own = {"seed": str(_model_seed("", own) + repeat)} | own
+        part = Part(
+            name=point.id,
+            title=point.title,
+            plan=load_plan(data, source=f"published.toml: {point.id}"),
+            target_text=with_options(f"model:{point.array}", own),
+            published={
+                key: getattr(point, key) for key in ("id", "source", "figure", "value", "ratio_of", "fit", "note")
+            },
+        )
+        parts.append(_named(part, repeat))
+    return parts
+
+
+def choose_targets(
+    request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None
+) -> tuple[Target, list[Part]]:
+    """The run's target, and the parts with theirs where they have one of their own; nothing is written.
+
+    Parameters
+    ----------
+    request
+        What was asked of the target.
+    parts
+        All parts of the run.
+    sizes
+        By volume, those a resumed run had.
+
+    Raises
+    ------
+    RefusedTarget, OutOfSpace, UsageError
+        As `Request.choose` raises them.
+    """
+    shared = [part for part in parts if part.target_text is None]
+    together: dict[str, list[Part]] = {}
+    for part in parts:
+        if part.target_text is not None:
+            together.setdefault(part.target_text, []).append(part)
+    own = {text: replace(request, paths=[text]).choose(those) for text, those in together.items()}
+    target = request.choose(shared, sizes) if shared or not own else next(iter(own.values()))
+    return target, [
+        replace(part, target=own[part.target_text]) if part.target_text is not None else part for part in parts
+    ]

@@ -1,0 +1,289 @@
+"""What a study finds, from answers and points with known figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from assay.analysis.study import ratio_95, study_findings
+from assay.analysis.study_words import change_text
+
+WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
+
+
+def study(
+    labels: Sequence[str], *, ordered: bool = False, baseline: str | None = None, figure: str = "iops", **more: Any
+) -> dict[str, Any]:
+    levels = [{"key": label, "label": label} for label in labels]
+    factor = {"name": "f", "title": "the factor", "of": "target", "ordered": ordered, "levels": levels}
+    comparison = {"figure": figure, "by": "f", "baseline": baseline or labels[0], "also": [], "verb": ""}
+    return {
+        "name": "s", "title": "S", "question": "?", "factors": [factor], "comparison": comparison, "orders": [],
+        "levels": {label: {"f": label} for label in labels}, **more,
+    }  # fmt: skip
+
+
+def part(name: str, axis: str = "queue-depth", **more: Any) -> dict[str, Any]:
+    return {"name": name, "title": name, "plan": {"search": {"axis": axis}}, **more}
+
+
+def answer(name: str, iops: float | None, half: float | None = 0.02, **more: Any) -> dict[str, Any]:
+    best = {"iops": iops, "bytes_per_s": (iops or 0) * 8192, "outstanding": 8, "point_id": "-"}
+    return {
+        "part": name, "workload": {"name": "8 KiB random 70/30"}, "max": best if iops else None,
+        "interval_95": [iops * (1 - half), iops * (1 + half)] if iops and half is not None else None,
+        "limited_by": "read.mean<=20ms", **more,
+    }  # fmt: skip
+
+
+def point(name: str, iops: float, *, read_ns: float = 1e6, **more: Any) -> dict[str, Any]:
+    side = {"iops": iops, "bytes_per_s": iops * 65536, "latency_ns": {"mean": read_ns}}
+    batches = {"iops": [iops * by for by in WOBBLE], "latency_mean_ns": [read_ns * by for by in WOBBLE]}
+    return {
+        "id": f"p-{name}", "part": name, "workload": {"name": "scan"}, "load": {"outstanding": 8}, "total": side,
+        "read": side, "write": None, "batches": {"total": batches, "read": batches, "write": {}}, "ended_by": "time",
+        "errors": {"count": 0}, "generator": {"saturated": False}, **more,
+    }  # fmt: skip
+
+
+def found(asked: dict[str, Any], answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return study_findings(asked, [part(name) for name in asked["levels"]], [], answers)
+
+
+def test_a_level_is_compared_with_the_baseline() -> None:
+    asked = study(["RAID 10", "RAID 50"], baseline="RAID 50")
+
+    told = found(asked, [answer("RAID 10", 4180, 0.03), answer("RAID 50", 2960, 0.03)])
+
+    (one,) = told["comparisons"]
+    assert one["ratio"] == pytest.approx(4180 / 2960)
+    # Two independent shares of 3 %, on a scale of logarithms: root 2 times 3 %, to first order.
+    low, high = one["interval_95"]
+    assert (high - low) / 2 / one["ratio"] == pytest.approx(0.03 * 2**0.5, rel=0.02)
+    assert one["differs"] is True
+    assert told["sentences"] == ["RAID 10 holds 41 % +- 6 % more IOPS than RAID 50 (4,180 against 2,960)."]
+
+
+def test_fewer_is_said_of_a_level_below_the_baseline() -> None:
+    told = found(study(["40 %", "85 %"]), [answer("40 %", 5037), answer("85 %", 4175)])
+
+    assert told["sentences"] == ["85 % holds 17 % +- 2.4 % fewer IOPS than 40 % (4,175 against 5,037)."]
+
+
+def test_twice_as_much_is_said_as_a_factor() -> None:
+    told = found(study(["1", "3"]), [answer("1", 1000, 0.01), answer("3", 2900, 0.01)])
+
+    assert told["sentences"] == ["3 holds 2.90 times (2.86 to 2.94) the IOPS of 1 (2,900 against 1,000)."]
+
+
+def test_no_difference_is_found_where_the_interval_holds_none() -> None:
+    told = found(study(["a", "b"]), [answer("a", 1000, 0.03), answer("b", 1010, 0.03)])
+
+    assert told["comparisons"][0]["differs"] is False
+    assert told["sentences"] == [
+        "No difference in IOPS was found between b and a: +1.0 % +- 4 % (1,010 against 1,000)."
+    ]  # fmt: skip
+
+
+def test_without_an_interval_nothing_is_called_different() -> None:
+    told = found(study(["a", "b"]), [answer("a", 1000), answer("b", 1500, None)])
+
+    assert (told["comparisons"][0]["differs"], told["comparisons"][0]["interval_95"]) == (None, None)
+    assert "no interval could be given" in told["sentences"][0]
+
+
+def test_a_level_that_holds_nothing_is_not_compared() -> None:
+    told = found(study(["a", "b"]), [answer("a", 1000), answer("b", None)])
+
+    assert told["comparisons"][0]["ratio"] is None
+    assert told["sentences"] == ["B cannot be compared with a: b: no load met the limits (read.mean<=20ms)."]
+
+
+def test_a_band_of_the_model_is_said_beside_the_interval() -> None:
+    banded = [answer("a", 1000, band_90=[900, 1150], band_basis="2 parameters"), answer("b", 1500)]
+
+    told = found(study(["a", "b"]), banded)
+
+    assert told["results"][0]["band_90"] == [900, 1150]
+    assert told["sentences"][0].endswith("; the model may be off by -10 % to +15 % at a (90 % band; 2 parameters).")
+
+
+def test_a_band_follows_the_figure_that_is_compared() -> None:
+    banded = [answer("a", 1000, band_90=[900, 1150]), answer("b", 1500)]
+
+    told = found(study(["a", "b"], figure="bytes_per_s"), banded)
+
+    assert told["comparisons"][0]["baseline_band_90"] == pytest.approx((900 * 8192, 1150 * 8192))
+
+
+@pytest.mark.parametrize(
+    ("values", "direction", "sentence"),
+    [
+        ((3000, 2000, 1000), "fall", "IOPS fall at every step of the factor: x 3,000, y 2,000, z 1,000."),
+        ((1000, 2000, 3000), "rise", "IOPS rise at every step of the factor: x 1,000, y 2,000, z 3,000."),
+        (
+            (1000, 1001, 3000),
+            "rise",
+            "IOPS rise at every step of the factor, 1 of 2 steps within its interval: x 1,000, y 1,001, z 3,000.",
+        ),
+        (
+            (1000, 3000, 2000),
+            None,
+            "IOPS neither rise nor fall throughout and are largest at y: x 1,000, y 3,000, z 2,000.",
+        ),
+    ],
+)
+def test_a_trend_over_ordered_levels(values: Sequence[float], direction: str | None, sentence: str) -> None:
+    answers = [answer(name, value) for name, value in zip("xyz", values, strict=True)]
+
+    told = found(study(["x", "y", "z"], ordered=True), answers)
+
+    assert told["trends"][0]["direction"] == direction
+    assert told["sentences"][-1] == sentence
+
+
+def test_without_an_order_the_best_level_is_named() -> None:
+    answers = [answer("x", 1000), answer("y", 3000), answer("z", 2000)]
+
+    told = found(study(["x", "y", "z"]), answers)
+
+    assert told["sentences"][-1] == "IOPS are largest at y and least at x: x 1,000, y 3,000, z 2,000."
+
+
+class TestPoints:
+    def found(self, asked: dict[str, Any], points: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return study_findings(asked, [part(name, "none") for name in asked["levels"]], points, [])
+
+    def test_points_at_a_load_have_the_interval_of_their_batches(self) -> None:
+        told = self.found(study(["1", "2"], figure="bytes_per_s"), [point("1", 1000), point("2", 1800)])
+
+        low, high = told["results"][0]["values"]["iops"]["interval_95"]
+        # Ten batches of sample variance 4 / 30,000: half = t(9) 2.262 x 1000 x sqrt(var / 10).
+        assert (high - low) / 2 == pytest.approx(2.262 * 1000 * (0.0012 / 9 / 10) ** 0.5, rel=0.01)
+        assert told["sentences"][0].startswith("2 reaches 80 % +- ")
+        assert "(118 MB/s against 65.54 MB/s)" in told["sentences"][0]
+
+    def test_latency_is_said_to_be_higher_or_lower(self) -> None:
+        points = [point("1", 1000, read_ns=2e6), point("2", 1000, read_ns=1e6)]
+
+        told = self.found(study(["1", "2"], figure="read_latency"), points)
+
+        assert told["sentences"][0].startswith("2 has 50 % +- ")
+        assert "lower read latency than 1 (1.00 ms against 2.00 ms)" in told["sentences"][0]
+
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            ({"generator": {"saturated": True}}, "the load generator was the bottleneck"),
+            ({"errors": {"count": 3}}, "I/O errors"),
+            ({"ended_by": "interrupted"}, "cut short"),
+            ({"total": None}, "no I/O ended"),
+        ],
+    )
+    def test_nothing_rests_on_a_point_in_doubt(self, fault: dict[str, Any], words: str) -> None:
+        told = self.found(study(["1", "2"]), [point("1", 1000), point("2", 1800) | fault])
+
+        assert told["comparisons"][0]["differs"] is None
+        assert words in told["sentences"][0]
+
+    def test_workloads_of_a_part_are_compared_place_by_place(self) -> None:
+        second = {"workload": {"name": "other"}}
+        points = [point("1", 1000), point("1", 10) | second, point("2", 1500), point("2", 11) | second]
+
+        told = self.found(study(["1", "2"]), points)
+
+        assert [(one["series"], one["ratio"]) for one in told["comparisons"]] == [
+            ("scan, 8 outstanding", 1.5), ("other, 8 outstanding", 1.1),
+        ]  # fmt: skip
+
+    def test_many_workloads_are_summed_up(self) -> None:
+        points = []
+        for name, gain in (("1", 1.0), ("2", 1.5)):
+            for place in range(8):
+                points.append(point(name, 1000 * gain**place) | {"workload": {"name": f"load {place}"}})
+
+        told = self.found(study(["1", "2"]), points)
+
+        assert len(told["comparisons"]) == 8
+        assert told["sentences"][0].startswith("2 against 1: IOPS from +0.0 % +- ")
+        assert "7 of 8 workloads differ beyond their interval." in told["sentences"][0]
+
+
+def test_repeats_make_one_result_whose_interval_covers_them() -> None:
+    asked = study(["a", "b"])
+    asked["levels"] |= {"a #2": {"f": "a"}, "b #2": {"f": "b"}}
+
+    told = found(asked, [answer("a", 1000), answer("b", 1500), answer("a #2", 1100), answer("b #2", 1500)])
+
+    first = told["results"][0]
+    assert len(told["results"]) == 2
+    assert first["values"]["iops"]["value"] == 1050
+    low, high = first["values"]["iops"]["interval_95"]
+    assert low <= 1000
+    assert high >= 1100
+
+
+def test_an_interrupted_study_says_what_it_can() -> None:
+    told = found(study(["a", "b", "c"]), [answer("a", 1000)])
+
+    assert (told["comparisons"], told["sentences"]) == ([], [])
+    assert len(told["results"]) == 1
+
+
+def test_a_ratio_has_no_interval_without_those_of_both_figures() -> None:
+    assert ratio_95((1.0, None), (1.0, (0.9, 1.1))) is None
+    assert ratio_95((1.0, (0.0, 1.1)), (1.0, (0.9, 1.1))) is None
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.0, "+0.0 %"), (0.5, "-50 %"), (2.0, "2.00 times")])
+def test_changes_without_intervals(ratio: float, text: str) -> None:
+    assert change_text(ratio, None) == text
+
+
+ORDER = {"id": "o", "title": "It falls", "source": "S", "points": ["a", "b"], "note": ""}
+
+
+class TestPublished:
+    def findings(self, a: float, b: float | None, *, ratio: bool = False) -> dict[str, Any]:
+        asked = study(["a", "b"], orders=[ORDER]) | {"comparison": None, "factors": [], "levels": {}}
+        common = {"source": "S", "figure": "iops", "note": ""}
+        parts = [
+            part("a", published={**common, "id": "a", "value": 1000.0, "ratio_of": None, "fit": True}),
+            part("b", published={**common, "id": "b", "value": 1.5 if ratio else 800.0, "fit": False,
+                                 "ratio_of": "a" if ratio else None}),
+        ]  # fmt: skip
+        return study_findings(asked, parts, [], [answer("a", a), answer("b", b)])
+
+    def test_errors_are_shares_of_the_published_figure(self) -> None:
+        rows = {row["id"]: row for row in self.findings(1100, 720)["published"]}
+
+        assert rows["a"]["error_share"] == pytest.approx(0.10)
+        assert rows["b"]["error_share"] == pytest.approx(-0.10)
+        assert (rows["a"]["fit"], rows["b"]["fit"]) == (True, False)
+        assert rows["o"]["holds"] is True
+
+    def test_a_ratio_is_of_the_model_over_the_model(self) -> None:
+        row = self.findings(1200, 800, ratio=True)["published"][1]
+
+        assert (row["model"], row["error_share"]) == (pytest.approx(1.5), pytest.approx(0.0))
+        assert row["interval_95"][0] < 1.5 < row["interval_95"][1]
+
+    def test_an_order_that_is_not_kept_is_said(self) -> None:
+        told = self.findings(700, 800)
+
+        assert told["published"][-1]["holds"] is False
+        assert "It falls: the model disagrees (700, 800)." in told["sentences"]
+
+    def test_a_point_without_an_answer_has_no_error(self) -> None:
+        told = self.findings(1000, None)
+
+        assert told["published"][1]["error_share"] is None
+        assert told["published"][-1]["holds"] is None
+
+    def test_fitted_and_predicted_figures_are_summed_up_apart(self) -> None:
+        told = self.findings(1020, 600)["sentences"]
+
+        assert told[0] == "Of 1 published figure fitted to, 1 lies within 10 % (mean error 2.0 %, largest 2.0 %)."
+        assert told[1] == "Of 1 published figure predicted, 0 lie within 10 % (mean error 25 %, largest 25 %)."

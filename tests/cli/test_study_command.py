@@ -1,0 +1,283 @@
+"""`assay study` as a user runs it: list, show, run, resume, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from document_contract import check_document
+
+if TYPE_CHECKING:
+    from assay_command import Bench, Outcome
+
+LATENCY = """
+title = "Latency"
+question = "What does a slower device hold?"
+targets = ["file"]
+target = "null:?servers=2"
+
+[plan.timing]
+warmup_s = 0
+duration_s = 0.5
+
+[[plan.activity]]
+block_bytes = "8K"
+queue_depth = 2
+
+[[factor]]
+name = "latency"
+title = "latency"
+levels = ["2ms", "4ms", { value = "8ms", label = "slow" }]
+
+[comparison]
+by = "latency"
+baseline = "2ms"
+"""
+
+
+@pytest.fixture
+def mine(bench: Bench) -> Path:
+    path = bench.folder / "mine.toml"
+    path.write_text(LATENCY)
+    return path
+
+
+def run(bench: Bench, *arguments: str | Path) -> Outcome:
+    return bench.assay("study", "run", *arguments, "--no-report", "-o", bench.results)
+
+
+def test_a_study_runs_and_says_what_it_found(bench: Bench, mine: Path) -> None:
+    outcome = run(bench, mine, "--json", "--quiet")
+
+    assert (outcome.code, outcome.stderr) == (0, "")
+    check_document(outcome.document)
+    study = outcome.document["study"]
+    assert outcome.document["verb"] == "study"
+    # Two servers of 2, 4 and 8 ms hold 1,000, 500 and 250 per second.
+    held = [result["values"]["iops"]["value"] for result in study["results"]]
+    assert held == [pytest.approx(value, rel=0.1) for value in (1000, 500, 250)]
+    assert [one["differs"] for one in study["comparisons"]] == [True, True]
+    assert study["sentences"][0].startswith("4ms holds 50 %")
+    assert study["sentences"][-1].startswith("IOPS fall at every step of latency")
+
+
+def test_parts_are_listed_by_level_and_run_in_the_order_drawn(bench: Bench, mine: Path) -> None:
+    document = run(bench, mine, "--json", "--seed", "2").document
+
+    names = [part["name"] for part in document["parts"]]
+    assert names == ["latency=2ms", "latency=4ms", "latency=8ms"]
+    assert document["parts"][0]["target"] == "null:?servers=2&latency=2ms"
+    assert [point["part"] for point in document["points"]] == document["study"]["order"]
+    assert sorted(document["study"]["order"]) == names
+    assert document["study"]["order"] != names
+    assert [line["question"].split(":")[0] for line in document["verdict"]] == ["2ms", "4ms", "slow"]
+
+
+def test_the_sentences_are_printed_before_the_verdict(bench: Bench, mine: Path) -> None:
+    outcome = run(bench, mine, "--levels", "latency=2ms,slow")
+
+    assert outcome.code == 0
+    assert "What does a slower device hold?" in outcome.stdout
+    assert outcome.stdout.index("Slow holds") < outcome.stdout.index("Verdict")
+    assert "4ms" not in outcome.stdout
+
+
+def test_repeats_are_parts_of_their_own(bench: Bench, mine: Path) -> None:
+    document = run(bench, mine, "--json", "--repeats", "2", "--levels", "latency=2ms,4ms").document
+
+    assert len(document["parts"]) == 4
+    assert len(document["study"]["results"]) == 2
+    assert [len(result["point_ids"]) for result in document["study"]["results"]] == [2, 2]
+
+
+def test_a_study_goes_on_where_it_was_left(bench: Bench, mine: Path) -> None:
+    first = run(bench, mine, "--json").document
+    folder = bench.run
+    points = folder / "points.jsonl"
+    points.write_bytes(b"".join(points.read_bytes().splitlines(keepends=True)[:1]))
+    kept = points.read_bytes()
+    manifest = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(manifest | {"status": "interrupted"}))
+
+    outcome = bench.assay("study", "run", "--resume", folder, "--no-report", "--json")
+
+    assert (outcome.code, points.read_bytes().startswith(kept)) == (0, True)
+    assert outcome.document["study"]["order"] == first["study"]["order"]
+    assert [len(outcome.document[key]) for key in ("points", "parts")] == [3, 3]
+    assert len(outcome.document["study"]["comparisons"]) == 2
+
+
+def test_an_interrupted_study_says_how_to_go_on(bench: Bench, mine: Path) -> None:
+    mine.write_text(LATENCY.replace("duration_s = 0.5", "duration_s = 30"))
+    with bench.started("study", "run", mine, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: bench.runs and "series" in [path.name for path in bench.run.iterdir()])
+        running.process.terminate()
+        running.process.wait(20)
+
+    assert running.process.returncode == 130
+    assert f"assay study run --resume {bench.run.relative_to(bench.folder)}" in running.stderr or (
+        f"assay study run --resume {bench.run}" in running.stderr
+    )
+
+
+def test_a_dry_run_shows_every_part_with_its_target(bench: Bench, mine: Path) -> None:
+    words = run(bench, mine, "--dry-run")
+    document = run(bench, mine, "--dry-run", "--json").document
+
+    assert (words.code, bench.runs) == (0, [])
+    assert "part latency=8ms: slow; limits: none; search: none; target: null:?servers=2&latency=8ms" in words.stdout
+    assert [part["target"] for part in document["parts"]][1] == "null:?servers=2&latency=4ms"
+    assert document["study"]["question"] == "What does a slower device hold?"
+
+
+def test_a_file_says_that_its_state_carries_over(bench: Bench, mine: Path) -> None:
+    on_file = LATENCY.replace('key = "latency"', "").replace('name = "latency"', 'name = "read_share"\nof = "activity"')
+    on_file = on_file.replace('["2ms", "4ms", { value = "8ms", label = "slow" }]', "[1, 0.5]")
+    mine.write_text(on_file.replace('by = "latency"\nbaseline = "2ms"', 'by = "read_share"\nbaseline = "1"'))
+
+    document = run(bench, mine, bench.target, "--size", "16M", "--json").document
+
+    assert document["status"] == "done"
+    assert any("its state carries over" in notice for notice in document["notices"])
+    assert [part.get("target") for part in document["parts"]] == [None, None]
+
+
+def test_list_and_show(bench: Bench) -> None:
+    listed = bench.assay("study", "list", "--json").document
+    shown = bench.assay("study", "show", "raid-policy")
+    preset = bench.assay("study", "show", "raid-policy", "--json")
+
+    assert "raid-policy" in [study["name"] for study in listed["studies"]]
+    assert all(word in shown.stdout for word in ("RAID 50", "baseline 50", "model:ps6100xv?volumes=12", "model's time"))
+    own = bench.folder / "own.json"
+    own.write_text(preset.stdout)
+    assert bench.assay("study", "show", own, "--json").document == preset.document
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["raid-polcy"], "did you mean 'raid-policy'"),
+        ([], "give a study"),
+        (["raid-policy", "f"], "makes no sense on 'f'"),
+        (["published", "f"], "leave out 'f'"),
+        (["raid-policy", "--levels", "rad=10"], "did you mean 'raid'"),
+        (["raid-policy", "--levels", "raid=11"], "no level '11'"),
+        (["raid-policy", "--levels", "raid"], "KEY=VALUE"),
+        (["raid-policy", "--levels", "raid=,"], "names no level"),
+        (["raid-policy", "--set", "raid=6"], "choose among them with --levels"),
+        (["raid-policy", "--set", "a=1", "--set", "a=2"], "given twice"),
+        (["raid-policy", "--repeats", "0"], "repeats"),
+        (["queue-depth", "f", "--set", "raid=6"], "--set changes options"),
+        (["nowhere.toml"], "cannot be read"),
+    ],
+)
+def test_what_is_refused_is_said_in_one_line(bench: Bench, arguments: list[str], words: str) -> None:
+    outcome = run(bench, *arguments)
+
+    assert outcome.code == 2
+    assert words in outcome.complaint
+    assert bench.made() == []
+
+
+@pytest.mark.parametrize("verb", [[], ["list"], ["show"], ["run"]])
+def test_help_shows_examples(bench: Bench, verb: list[str]) -> None:
+    outcome = bench.assay("study", *verb, "--help")
+
+    assert outcome.code == 0
+    assert "assay study" in outcome.stdout
+
+
+CHAIN = """
+title = "Chain"
+question = "What does ageing leave?"
+targets = ["model"]
+target = "model:fas3070?volumes=1&volume_size=2GB"
+
+[plan.timing]
+warmup_s = 0
+duration_s = 2
+
+[[plan.activity]]
+block_bytes = "64K"
+random_share = 0
+queue_depth = 4
+
+[[factor]]
+name = "scan"
+title = "scan"
+ordered = false
+levels = [{ label = "fresh", set = { seed = 1 } }, { label = "aged", set = { seed = 1 } }]
+
+[[case]]
+levels = { scan = "fresh" }
+
+[[case]]
+label = "ageing"
+activity = { block_bytes = "4K", random_share = 1, read_share = 0, queue_depth = 32 }
+timing = { duration_s = 60 }
+continues = true
+
+[[case]]
+levels = { scan = "aged" }
+continues = true
+
+[comparison]
+figure = "bytes_per_s"
+by = "scan"
+baseline = "fresh"
+"""
+
+
+class TestModels:
+    """The same on models of the catalogue, in virtual time."""
+
+    def test_levels_of_a_model_are_compared(self, bench: Bench) -> None:
+        document = run(bench, "raid-policy", "--levels", "raid=10,6", "--set", "volumes=6", "--json").document
+
+        assert document["status"] == "done"
+        assert [part["target"].partition("?")[2] for part in document["parts"]] == [
+            "volumes=6&raid=10",
+            "volumes=6&raid=6",
+        ]
+        ten, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
+        # Double parity writes six times for what a mirror writes twice.
+        assert ten > 1.2 * six
+
+    def test_the_same_seed_gives_the_same_figures(self, bench: Bench) -> None:
+        first, second = (run(bench, "fill", "--levels", "fill=40 % full", "--json").document for _ in range(2))
+
+        assert first["study"]["results"] == second["study"]["results"]
+
+    def test_parts_that_continue_find_the_state_the_one_before_left(self, bench: Bench, mine: Path) -> None:
+        mine.write_text(CHAIN)
+
+        chained = run(bench, mine, "--json").document["study"]
+        mine.write_text(CHAIN.replace("continues = true", ""))
+        apart = run(bench, mine, "--json").document["study"]
+
+        def scans(study: dict[str, Any]) -> list[float]:
+            return [r["values"]["bytes_per_s"]["value"] for r in study["results"] if "scan" in r["levels"]]
+
+        fresh, aged = scans(chained)
+        # Random writes on a write-anywhere layout scatter what was in a row; a model that begins afresh has none of it.
+        assert aged < 0.9 * fresh
+        assert scans(apart)[0] == scans(apart)[1]
+
+    def test_a_chain_that_was_cut_is_measured_as_a_whole(self, bench: Bench, mine: Path) -> None:
+        mine.write_text(CHAIN)
+        first = run(bench, mine, "--json").document
+        points = bench.run / "points.jsonl"
+        points.write_bytes(b"".join(points.read_bytes().splitlines(keepends=True)[:2]))
+        manifest = json.loads((bench.run / "run.json").read_text())
+        (bench.run / "run.json").write_text(json.dumps(manifest | {"status": "interrupted"}))
+
+        again = bench.assay("study", "run", "--resume", bench.run, "--no-report", "--json").document
+
+        def values(document: dict[str, Any]) -> list[dict[str, Any]]:
+            return [result["values"] for result in document["study"]["results"]]
+
+        assert values(again) == values(first)
+        assert len(again["points"]) == 5

@@ -1,0 +1,73 @@
+"""Sample studies: the presets' own parts, with points of the simulated storage instead of measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sample import Sample, write_run
+
+from assay.analysis.study import study_findings
+from assay.study.execute import Part, part_report
+from assay.study.factors import read_study
+from assay.study.plan import Plan
+from assay.study.study_parts import study_parts
+
+BANDS = {"band_90": 0.12, "band_basis": "one fitted parameter"}
+
+
+def study_run(folder: Path, name: str, *, bands: bool = False, **options: Any) -> Path:
+    """Run folder of a study whose levels hold less and less: 20 % from each to the next."""
+    study = read_study(name)
+    parts, facts = study_parts(study, target=study.target or "", **options)
+    sample = Sample(5)
+    for place, part in enumerate(parts):
+        measure(sample, part, 0.8**place, bands=bands)
+    reports = [part_report(part) for part in parts]
+    found = study_findings(facts, reports, sample.points, sample.answers)
+    return write_run(
+        folder, sample, verb="study", series=False, cache_span=None, parts=reports, study=facts | found, verdict=[]
+    )
+
+
+def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
+    """An answer for each workload of a part that searches, a point for each of another."""
+    assert isinstance(part.plan, Plan)
+    for workload in part.plan.workloads():
+        facts = workload.facts()
+        if part.plan.search.axis == "none":
+            depth = workload.activities[0].depth
+            at = len(sample.points)
+            point(sample, part.name, facts, depth, speed)
+            assert len(sample.points) == at + 1
+            continue
+        held = [point(sample, part.name, facts, depth, speed) for depth in (4, 8, 16)]
+        best = held[-1]["total"]
+        end = {"outstanding": 16, "iops": best["iops"], "bytes_per_s": best["bytes_per_s"], "point_id": held[-1]["id"]}
+        answer: dict[str, Any] = {
+            "workload": facts, "part": part.name, "limits": list(part.plan.limits), "axis": "outstanding",
+            "point_ids": [one["id"] for one in held], "max": end, "first_failing": None,
+            "limited_by": "read.mean<=20ms", "interval_95": [best["iops"] * 0.97, best["iops"] * 1.04],
+            "non_monotone": False,
+        }  # fmt: skip
+        if bands:
+            answer |= {"band_90": [best["iops"] * 0.88, best["iops"] * 1.12], "band_basis": BANDS["band_basis"]}
+        sample.answers.append(answer)
+
+
+def point(sample: Sample, part: str, facts: Mapping[str, Any], depth: int, speed: float) -> dict[str, Any]:
+    """One point; the more is outstanding the more is held, and the longer it takes."""
+    block, share = int(facts["block_bytes"]), float(facts["read_share"])
+    iops = speed * 6000 * depth / (depth + 20) * 8192 / (4096 + block / 2)
+    sides = {
+        "read": sample.direction(iops * share, block, depth / iops * 1e9),
+        "write": sample.direction(iops * (1 - share), block, depth / iops * 0.4e9),
+    }
+    wobble = [0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0]
+    batches: dict[str, Any] = {"seconds": 0.5, "total": {"iops": [iops * by for by in wobble], "latency_mean_ns": []}}
+    for name, side in sides.items():
+        means = [side["latency_ns"]["mean"] * by for by in wobble] if side else []
+        batches[name] = {"iops": [], "latency_mean_ns": means}
+    load = {"queue_depth": depth, "workers": 1, "outstanding": depth}
+    return sample.point(part, dict(facts), load, sides["read"], sides["write"], batches=batches)

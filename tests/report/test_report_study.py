@@ -1,0 +1,128 @@
+"""Reports of studies: the section comes first and says what was found; other reports stay as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample import Sample, io, write_run
+from sample_study import study_run
+
+from assay.report import write_report
+from assay.report.assemble import assemble
+from assay.report.document import Document, Figure, Paragraph, Table
+from assay.report.figures_study import level_figure
+from assay.report.palette import MOST_SERIES
+from assay.report.render import render
+from assay.report.source import load_facts
+from assay.study.factors import study_names
+
+
+def document_of(run: Path) -> Document:
+    return assemble(load_facts(run))
+
+
+def section_of(document: Document) -> Any:
+    section = document.sections[0]
+    assert section.name == "study"
+    return section
+
+
+def blocks(document: Document, kind: type) -> list[Any]:
+    return [block for block in section_of(document).blocks if isinstance(block, kind)]
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Path, name: str) -> None:
+    run = study_run(tmp_path, name)
+    document = document_of(run)
+    told = json.loads((run / "run.json").read_text())["study"]
+
+    strong = [block.text for block in blocks(document, Paragraph) if block.strong]
+    assert strong == told["sentences"] != []
+    figures = blocks(document, Figure)
+    assert figures
+    for figure in figures:
+        assert "<svg" in render(figure)
+    assert [table.name for table in blocks(document, Table)] == ["published-table" if told["published"] else "levels"]
+    assert document.title.startswith(f"Study report: {told['title']}")
+
+
+def test_the_table_names_the_baseline_and_what_each_level_differs_by(tmp_path: Path) -> None:
+    (table,) = blocks(document_of(study_run(tmp_path, "raid-policy")), Table)
+
+    against = [column.title for column in table.columns].index("Against baseline")
+    # Each level holds 20 % less than the one before.
+    assert [row[against].text.split(" +-")[0] for row in table.rows] == ["+25 %", "baseline", "-20 %"]
+
+
+def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:
+    def marks(name: str) -> set[str]:
+        (figure,) = blocks(document_of(study_run(tmp_path, name)), Figure)
+        return {layer["mark"]["type"] for layer in figure.chart.to_dict()["layer"]}
+
+    assert "line" in marks("fill") - marks("raid-policy")
+    assert "bar" in marks("raid-policy") - marks("fill")
+
+
+def test_bands_of_a_model_are_drawn_and_named(tmp_path: Path) -> None:
+    plain, banded = (document_of(study_run(tmp_path, "fill", bands=bands)) for bands in (False, True))
+
+    assert "how far the model may be off" in blocks(banded, Figure)[0].caption
+    assert "how far the model may be off" not in blocks(plain, Figure)[0].caption
+
+
+def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) -> None:
+    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)
+
+    told = [figure.alternative for figure in figures]
+    assert [["sequential read", "sequential write", "random read", "random write"][at] in text
+            for at, text in enumerate(told)] == [True] * 4  # fmt: skip
+
+
+def test_a_figure_refuses_more_series_than_can_be_told_apart() -> None:
+    rows = [
+        {"level": "a", "series": str(number), "value": 1.0, "low": None, "high": None, "band_low": None,
+         "band_high": None} for number in range(MOST_SERIES + 1)
+    ]  # fmt: skip
+
+    with pytest.raises(ValueError, match="at most"):
+        level_figure(rows, "iops", "x", joined=True)
+    assert level_figure([], "iops", "x", joined=True) is None
+
+
+def test_every_section_says_which_level_it_speaks_of(tmp_path: Path) -> None:
+    document = document_of(study_run(tmp_path, "raid-policy"))
+
+    points = next(section for section in document.sections if section.name == "points")
+    (table,) = [block for block in points.blocks if isinstance(block, Table)]
+    assert {row[1].text for row in table.rows if row[0].text.startswith("p")} == {
+        f"RAID {policy}: 8 KiB random 70/30" for policy in (10, 50, 6)
+    }
+    assert "iops" not in [section.name for section in document.sections]
+
+
+def test_a_study_under_way_has_a_report(tmp_path: Path) -> None:
+    sample = Sample(3)
+    sample.random_point("a", io(8192, 0.7, "8 KiB random 70/30"), 8, 20)
+    study = {"name": "s", "title": "S", "question": "Why?", "order": ["a", "b"], "seed": 1}
+    run = write_run(tmp_path, sample, verb="study", status="running", study=study)
+
+    texts = [block.text for block in blocks(document_of(run), Paragraph)]
+    assert any("nothing has been compared yet" in text for text in texts)
+
+
+def test_html_and_pdf_are_written(tmp_path: Path) -> None:
+    html, pdf = write_report(study_run(tmp_path, "published"))
+
+    page = html.read_text()
+    assert "RAID 10 over RAID 50" in page
+    assert "fitted to" in page
+    assert pdf.read_bytes().startswith(b"%PDF")
+
+
+def test_a_run_that_is_no_study_has_no_such_section(document: Document) -> None:
+    assert "study" not in [section.name for section in document.sections]
+    assert document.title.startswith("Storage report")

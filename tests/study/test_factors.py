@@ -1,0 +1,196 @@
+"""Studies: presets, files of one's own, and what is wrong with them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.errors import UsageError
+from assay.study.factors import choose_target, combinations, draw_order, load_study, read_study, study_names
+
+MINE = """
+question = "What does a slower device hold?"
+title = "Latency"
+targets = ["file"]
+target = "null:?servers=4"
+plan = { limits = ["read.mean<=10ms"], search = { axis = "queue-depth" }, activity = [{ read_share = 1 }] }
+factor = [
+    { name = "latency", title = "latency", levels = ["1ms", { value = "2ms", label = "slow" }] },
+    { name = "block", title = "block", of = "activity", key = "block_bytes", levels = ["8K", "64K"] },
+]
+comparison = { by = "latency", baseline = "1ms" }
+"""
+
+
+def mine(**changes: Any) -> dict[str, Any]:
+    return {"name": "mine"} | tomllib.loads(MINE) | changes
+
+
+def test_the_presets_are_those_of_the_contract() -> None:
+    assert study_names() == [
+        "block-and-mix", "cache-size", "degraded", "fill", "paths", "published", "queue-depth", "raid-policy",
+        "read-realloc", "san-scaling",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_preset_asks_a_question_and_is_read_back_from_its_json(name: str) -> None:
+    study = read_study(name)
+
+    assert study.question.endswith("?")
+    again = load_study(study.model_dump(mode="json", exclude_defaults=True) | {"name": name}, source="again")
+    assert again.model_dump() == study.model_dump()
+
+
+def test_every_combination_of_levels_is_measured() -> None:
+    found = combinations(load_study(mine(), source="mine"), {}, "mine")
+
+    assert [one.name for one in found] == [
+        "latency=1ms, block=8K", "latency=1ms, block=64K", "latency=2ms, block=8K", "latency=2ms, block=64K",
+    ]  # fmt: skip
+    assert found[2].title == "slow, 8K"
+
+
+def test_levels_are_chosen_by_value_or_label() -> None:
+    study = load_study(mine(), source="mine")
+
+    for text in ("2ms", "slow"):
+        assert {one.levels["latency"].key for one in combinations(study, {"latency": [text]}, "mine")} == {"2ms"}
+
+
+def test_listed_cases_take_the_place_of_all_combinations() -> None:
+    cases = [{"levels": {"latency": "slow", "block": "8K"}}, {"label": "alone", "levels": {"block": "64K"}}]
+
+    found = combinations(load_study(mine(case=cases), source="mine"), {}, "mine")
+
+    assert [one.name for one in found] == ["latency=2ms, block=8K", "alone, block=64K"]
+
+
+def level(**keys: Any) -> dict[str, Any]:
+    return {"factor": [{"name": "latency", "title": "latency", "levels": ["1ms", keys]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"factr": []}, "did you mean 'factor'?"),
+        ({"factor": []}, "a study varies something"),
+        (level(label="x"), "a value or a table"),
+        (level(label="x", value=1, set={"a": 1}), "a value or a table"),
+        (level(set={"a": 1}), "needs a label"),
+        (level(value="1ms"), "two levels '1ms'"),
+        ({"factor": tomllib.loads(MINE)["factor"][:1] * 2}, "'latency' is given twice"),
+        ({"comparison": {"by": "latncy", "baseline": "1ms"}}, "did you mean 'latency'?"),
+        ({"comparison": {"by": "latency", "baseline": "3ms"}}, "no level '3ms'"),
+        ({"comparison": {"by": "latency", "baseline": "1ms", "figure": "joy"}}, "comparison.figure"),
+        ({"targets": ["tape"]}, "targets"),
+        ({"repeats": 0}, "repeats"),
+        ({"plan": {"activity": [{"blok_bytes": 1}]}}, "did you mean 'block_bytes'?"),
+        ({"plan": {"limits": ["joy<=1"]}}, "joy"),
+        ({"case": [{"levels": {"latency": "9ms"}}]}, "no level '9ms'"),
+        ({"case": [{"levels": {"speed": "1ms"}}]}, "no factor 'speed'"),
+        ({"case": [{"levels": {"latency": "1ms"}}, {"levels": {"latency": "1ms"}}]}, "give them labels"),
+        ({"case": [{"levels": {"latency": "1ms"}, "continues": True}]}, "cannot search"),
+        (
+            {"case": [{"levels": {"latency": "1ms"}, "continues": True, "search": {"axis": "none"}}]},
+            "no case before it",
+        ),
+        ({"published": True}, "leave out factor and case"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_study(mine(**changes), source="study mine")
+
+    assert str(caught.value).startswith("study mine")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(key=st.sampled_from(sorted(mine())), value=JSON)
+def test_any_value_of_a_key_gives_a_study_or_one_line(key: str, value: Any) -> None:
+    complaint = ""
+    try:
+        load_study(mine(**{key: value}), source="mine")
+    except UsageError as error:
+        complaint = str(error)
+    assert "\n" not in complaint
+
+
+def test_an_unknown_study_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'raid-policy'"):
+        read_study("raid-polcy")
+
+
+@pytest.mark.parametrize(("content", "words"), [(b"\xff\xfe", "study"), (b"[", "study"), (None, "cannot be read")])
+def test_a_file_that_is_no_study(tmp_path: Path, content: bytes | None, words: str) -> None:
+    path = tmp_path / "mine.toml"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(UsageError, match=words):
+        read_study(str(path))
+
+
+def test_a_file_of_ones_own_has_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    path.write_text(MINE)
+
+    assert read_study(str(path)).name == "slow"
+
+
+class TestTarget:
+    def test_a_study_of_models_refuses_a_file(self) -> None:
+        with pytest.raises(UsageError, match=r"makes no sense on '/data/f': it asks about a model"):
+            choose_target(read_study("raid-policy"), "/data/f", {})
+
+    def test_a_study_of_both_takes_a_file(self) -> None:
+        assert choose_target(read_study("queue-depth"), "/data/f", {}) == "/data/f"
+
+    def test_options_of_a_file_are_refused(self) -> None:
+        with pytest.raises(UsageError, match="--set changes options of the target"):
+            choose_target(read_study("queue-depth"), "/data/f", {"raid": "10"})
+
+    def test_a_factor_of_the_target_needs_one_with_options(self) -> None:
+        with pytest.raises(UsageError, match="study mine changes options of the target"):
+            choose_target(load_study(mine(), source="mine"), "/data/f", {})
+
+    def test_what_the_levels_set_cannot_be_set_for_all(self) -> None:
+        with pytest.raises(UsageError, match="--levels raid="):
+            choose_target(read_study("raid-policy"), None, {"raid": "6"})
+
+    def test_options_join_those_of_the_target(self) -> None:
+        chosen = choose_target(read_study("raid-policy"), None, {"members": "2"})
+
+        assert chosen == "model:ps6100xv?volumes=12&members=2"
+
+    def test_without_a_target_of_its_own_one_must_be_given(self) -> None:
+        study = load_study(mine(target=None), source="mine")
+
+        with pytest.raises(UsageError, match="give a target: a file, folder or device"):
+            choose_target(study, None, {})
+
+
+@given(seed=st.integers(0, 1000), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=8))
+def test_any_order_keeps_chains_whole(seed: int, sizes: list[int]) -> None:
+    groups = [[f"{number}.{place}" for place in range(size)] for number, size in enumerate(sizes)]
+
+    order = draw_order(groups, seed)
+
+    assert sorted(order) == sorted(name for group in groups for name in group)
+    for group in groups:
+        at = order.index(group[0])
+        assert order[at : at + len(group)] == group
+    assert order == draw_order(groups, seed)

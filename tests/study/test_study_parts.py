@@ -1,0 +1,163 @@
+"""From a study to parts: plans, targets of their own, order, repeats, published figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.arrays.published import read_published
+from assay.errors import UsageError
+from assay.study.execute import Part, part_from_report, part_report
+from assay.study.factors import load_study, read_study
+from assay.study.plan import Plan
+from assay.study.request import Request
+from assay.study.study_parts import choose_targets, study_parts
+
+
+def parts_of(name: str, **changes: Any) -> tuple[list[Part], dict[str, Any]]:
+    study = read_study(name).model_copy(update=changes)
+    return study_parts(study, target=study.target or "")
+
+
+def options_of(part: Part) -> dict[str, str]:
+    assert part.target_text is not None
+    return dict(item.partition("=")[::2] for item in part.target_text.partition("?")[2].split("&"))
+
+
+def plan_of(part: Part) -> Plan:
+    assert isinstance(part.plan, Plan)
+    return part.plan
+
+
+def test_fill_is_six_nine_and_twelve_volumes() -> None:
+    parts, _ = parts_of("fill")
+
+    assert [(options_of(part)["volumes"], options_of(part)["fill"]) for part in parts] == [
+        ("6", "0.4"), ("9", "0.62"), ("12", "0.85"),
+    ]  # fmt: skip
+    assert {part.plan.limits for part in parts} == {("read.mean<=20ms", "write.mean<=20ms")}
+
+
+def test_scaling_grows_the_volumes_with_the_members_or_keeps_them() -> None:
+    parts, facts = parts_of("san-scaling")
+
+    found = {(facts["levels"][p.name]["data"], options_of(p)["members"]): options_of(p)["volumes"] for p in parts}
+    assert found == {
+        **{("same data", str(members)): "12" for members in (1, 2, 3)},
+        **{("growing data", str(members)): str(12 * members) for members in (1, 2, 3)},
+    }
+
+
+def test_paths_are_asked_with_the_loads_of_the_published_study() -> None:
+    parts, _ = parts_of("paths")
+
+    asked = {
+        (activity.random_share, activity.read_share, activity.block_bytes, activity.depth)
+        for part in parts
+        for workload in plan_of(part).workloads()
+        for activity in workload.activities
+    }
+    sequential = {(0.0, reads, kib * 1024, 8) for reads in (0.0, 1.0) for kib in (64, 128, 256)}
+    assert asked == sequential | {(1.0, reads, 8192, depth) for reads in (0.0, 1.0) for depth in (4, 8, 16, 32)}
+
+
+def test_reallocation_ages_first_and_goes_on_from_scan_to_scan() -> None:
+    parts, facts = parts_of("read-realloc")
+
+    assert [part.continues for part in parts] == [False, True, True, True]
+    assert facts["order"] == [part.name for part in parts]
+    assert [options_of(part)["read_realloc"] for part in parts] == ["no", "no", "yes", "yes"]
+    assert [plan_of(part).timing.duration_s for part in parts] == [1200, 600, 600, 600]
+    ageing = plan_of(parts[0]).workloads()[0].activities[0]
+    assert (ageing.block_bytes, ageing.read_share, ageing.random_share) == (32768, 0.5, 0.3)
+
+
+def test_queue_depth_keeps_the_target_that_is_given() -> None:
+    parts, _ = parts_of("queue-depth")
+
+    assert {part.target_text for part in parts} == {None}
+    assert [plan_of(part).workloads()[0].activities[0].depth for part in parts] == [1, 2, 4, 8, 16, 32, 64]
+
+
+def test_repeats_run_in_blocks_with_other_seeds_and_other_arrays() -> None:
+    parts, facts = parts_of("raid-policy", repeats=2)
+
+    assert [part.name for part in parts[3:]] == [f"{part.name} #2" for part in parts[:3]]
+    assert {name.endswith("#2") for name in facts["order"][:3]} == {False}
+    assert [options_of(part).get("seed") for part in parts] == [None] * 3 + ["2"] * 3
+    assert {plan_of(part).seed for part in parts} == {1, 101}
+
+
+def test_the_order_follows_from_the_seed() -> None:
+    orders = {tuple(parts_of("raid-policy", seed=seed)[1]["order"]) for seed in range(20)}
+
+    assert len(orders) == 6
+    assert parts_of("fill")[1]["order"] == parts_of("fill")[1]["order"]
+
+
+def test_published_points_have_targets_and_loads_of_their_own() -> None:
+    parts, facts = parts_of("published")
+
+    by_id = {part.name: part for part in parts}
+    assert set(by_id) == {point.id for point in read_published().point}
+    scan = by_id["dss-raid50-read-128k"]
+    activity = plan_of(scan).workloads()[0].activities[0]
+    assert (activity.block_bytes, activity.depth, plan_of(scan).search.axis) == (131072, 128, "none")
+    assert scan.target_text == "model:ps6110x?raid=50&volumes=10&volume_size=300GB"
+    assert {order["id"] for order in facts["orders"]} == {"oltp-fill-8k", "oltp-fill-64k"}
+
+
+def test_published_points_fitted_to_are_the_four_calibration_points() -> None:
+    fitted = {point.id: point.value for point in read_published().point if point.fit}
+
+    assert fitted == {
+        "oltp-raid10-40-8k": 5037, "oltp-raid10-40-64k": 2118, "oltp-raid10-85-8k": 4175, "oltp-raid10-85-64k": 1858,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("point = []", "point"),
+        ("[[point]]\nid = 'a'", "missing"),
+        ("[[point]]\nid='a'\ntitle='a'\nsource='s'\narray='x'\nactivity={}\nfit=true", "figure of its own"),
+        ("[[point]]\nid='a'\ntitle='a'\nsource='s'\narray='x'\nactivity={}\nratio_of='b'", "no point 'b'"),
+        ("not toml", "published"),
+    ],
+)
+def test_a_wrong_file_of_published_points_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "published.toml"
+    path.write_text(text)
+
+    with pytest.raises(UsageError, match=words):
+        read_published(path)
+
+
+def test_parts_come_back_from_the_manifest() -> None:
+    for name in ("published", "read-realloc", "queue-depth"):
+        parts, facts = parts_of(name)
+
+        assert [part_from_report(part_report(part), facts, source="run.json") for part in parts] == parts
+
+
+def test_targets_of_parts_are_examined_once_for_each_text() -> None:
+    study = load_study(
+        {
+            "name": "mine", "title": "Latency", "question": "?", "targets": ["file"],
+            "factor": [
+                {"name": "latency", "title": "latency", "levels": ["1ms", "2ms"]},
+                {"name": "read_share", "title": "reads", "of": "activity", "levels": [0.5, 1]},
+            ],
+        },
+        source="mine",
+    )  # fmt: skip
+    parts, _ = study_parts(study, target="null:?servers=2")
+
+    target, chosen = choose_targets(Request(paths=["null:?servers=2"]), parts)
+
+    texts = ["null:?servers=2&latency=1ms"] * 2 + ["null:?servers=2&latency=2ms"] * 2
+    assert [part.target_text for part in chosen] == texts
+    assert len({id(part.target) for part in chosen}) == 2
+    assert target is chosen[0].target
