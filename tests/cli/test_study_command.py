@@ -262,8 +262,8 @@ class TestModels:
             return [r["values"]["bytes_per_s"]["value"] for r in study["results"] if "scan" in r["levels"]]
 
         fresh, aged = scans(chained)
-        # Random writes on a write-anywhere layout scatter what was in a row; a model that begins afresh has none of it.
-        assert aged < 0.9 * fresh
+        # The writes left blocks in the cache and elsewhere on the disks; a model that begins afresh has none of it.
+        assert abs(aged / fresh - 1) > 0.1
         assert scans(apart)[0] == scans(apart)[1]
 
     def test_a_chain_that_was_cut_is_measured_as_a_whole(self, bench: Bench, mine: Path) -> None:

@@ -66,13 +66,19 @@ impl Destager {
         (lane, ((place.row * self.position_per_row) >> 16) as u32)
     }
 
+    /// Most tasks under way in all lanes together.
+    #[inline]
+    fn most(&self) -> u32 {
+        self.most_in_lane * self.under_way.len() as u32
+    }
+
     /// Tasks there should be under way in all lanes together.
     #[inline]
     fn wanted(&self, dirty_bytes: u64) -> u32 {
         if dirty_bytes <= self.low_bytes {
             return 0;
         }
-        let most = u64::from(self.most_in_lane) * self.under_way.len() as u64;
+        let most = u64::from(self.most());
         let range = (self.high_bytes - self.low_bytes).max(1);
         ((dirty_bytes - self.low_bytes).min(range) * most).div_ceil(range) as u32
     }
@@ -82,7 +88,9 @@ impl Member {
     /// Begins as many destage tasks as the dirty level asks for.
     #[inline]
     pub(crate) fn destage(&mut self, now_ns: u64, events: &mut Events) {
-        let wanted = self.destager.wanted(self.cache.dirty_bytes());
+        // A write that waits may need more room than lies between the levels.
+        let waits = !self.waiting_writes.is_empty();
+        let wanted = if waits { self.destager.most() } else { self.destager.wanted(self.cache.dirty_bytes()) };
         if self.destager.total >= wanted {
             return;
         }
@@ -130,28 +138,24 @@ impl Member {
     pub(crate) fn write_through(&mut self, now_ns: u64, access: Access, events: &mut Events) {
         let command = access.command;
         let mut stripe = None;
-        let mut tasks = [0_u32; 64];
-        let mut count = 0;
+        let mut tasks = Vec::new();
         let mut at_bytes = access.at_bytes;
         let end_bytes = access.at_bytes + access.bytes;
         while at_bytes < end_bytes {
             let (chunk, parts, until_bytes) = self.piece(at_bytes, end_bytes);
             let place = self.geometry.place(chunk);
             if stripe != Some((place.set, place.row)) {
-                if count == tasks.len() {
-                    break;
-                }
                 stripe = Some((place.set, place.row));
-                tasks[count] = self.begin(Work::WriteThrough { command });
-                count += 1;
+                tasks.push(self.begin(Work::WriteThrough { command }));
             }
-            self.tasks[tasks[count - 1] as usize].chunks.push(ChunkParts { chunk, parts });
+            let task = tasks[tasks.len() - 1];
+            self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts });
             at_bytes = until_bytes;
         }
-        if count > 1 {
-            self.written_through.push((command, count as u32));
+        if tasks.len() > 1 {
+            self.written_through.push((command, tasks.len() as u32));
         }
-        tasks[..count].iter().for_each(|task| self.flush(now_ns, *task, events));
+        tasks.iter().for_each(|task| self.flush(now_ns, *task, events));
     }
 
     /// First step of a task that writes chunks of one stripe: read what its parity needs, or write at once.

@@ -84,7 +84,7 @@ pub(crate) struct Member {
     free_tasks: Vec<u32>,
     pub(crate) destager: Destager,
     /// Writes for which the cache has no room, oldest first.
-    waiting_writes: VecDeque<Access>,
+    pub(crate) waiting_writes: VecDeque<Access>,
     /// Reads that wait for chunks being read ahead: the chunk, and the task that waits.
     waiting_reads: Vec<(u64, u32)>,
     pub(crate) lost_disk: Option<u32>,
@@ -302,8 +302,9 @@ impl Member {
     }
 
     fn prefetch(&mut self, now_ns: u64, from_bytes: u64, to_bytes: u64, events: &mut Events) {
-        let last = to_bytes >> self.chunk_shift;
-        for chunk in from_bytes.div_ceil(self.geometry.chunk_bytes())..last {
+        // Chunks that begin in the range, so that ranges that follow each other take every chunk once.
+        let chunk_bytes = self.geometry.chunk_bytes();
+        for chunk in from_bytes.div_ceil(chunk_bytes)..to_bytes.div_ceil(chunk_bytes) {
             let held = self.cache.find(chunk).map_or(0, |index| {
                 let entry = self.cache.entry(index);
                 entry.valid | entry.loading
@@ -315,7 +316,7 @@ impl Member {
             self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts: !held });
             self.cache.begin_loading(chunk, !held);
             let place = self.geometry.place(chunk);
-            self.read_chunk(now_ns, task, place, 0, self.geometry.chunk_bytes() as u32, events);
+            self.read_chunk(now_ns, task, place, 0, chunk_bytes as u32, events);
         }
     }
 

@@ -3,7 +3,7 @@
 use assay_load::{Completion, Op, Request, Simulated};
 
 use crate::{
-    ArrayError, ArrayPlan, Geometry, StatePlan,
+    ArrayError, ArrayPlan, Geometry, MemberPlan, StatePlan,
     disk::{DiskCounters, DiskKind},
     events::{Event, Events},
     links::{Links, PortCounters},
@@ -111,6 +111,8 @@ impl ArrayModel {
         let spread = Spread::new(plan, || random.below(places.max(1)) * member_plan.raid.misalign_bytes);
         let disk_bytes = member_plan.disk.capacity_bytes();
         let kind = DiskKind::new(&member_plan.disk, member_plan.cache.read_preference_ns);
+        // One disk of the group is lost, and the first member's.
+        let healthy = MemberPlan { state: StatePlan::Healthy, ..member_plan.clone() };
         let members = (0..plan.members)
             .map(|number| {
                 let used_bytes = spread.used_bytes(number);
@@ -121,6 +123,7 @@ impl ArrayModel {
                     )));
                 }
                 let first = (number * active) as u16;
+                let member_plan = if number == 0 { member_plan } else { &healthy };
                 Ok(Member::new(member_plan, &geometry, &kind, first, used_bytes, || random.next() as u32))
             })
             .collect::<Result<Vec<_>, _>>()?;
@@ -141,7 +144,6 @@ impl ArrayModel {
             free_commands: Vec::new(),
         };
         if matches!(member_plan.state, StatePlan::Rebuilding { .. }) {
-            // One member of the group rebuilds.
             model.members[0].rebuild_next(0, &mut model.events);
         }
         Ok(model)
@@ -164,8 +166,13 @@ impl ArrayModel {
         self.members.iter_mut().for_each(|member| member.read_realloc = on);
     }
 
-    /// Makes now the time 0 of whoever submits next.
+    /// Makes now the time 0 of whoever submits next, once nothing of whoever submitted before is outstanding.
     pub(crate) fn begin_session(&mut self) {
+        let mut completions = Vec::new();
+        while self.free_ios.len() < self.ios.len() {
+            let next_ns = self.next_event_ns().expect("what is outstanding ends");
+            self.advance(next_ns, &mut completions);
+        }
         self.epoch_ns = self.now_ns;
     }
 

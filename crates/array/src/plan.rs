@@ -222,6 +222,11 @@ const DISKS_MOST: u32 = 4096;
 const VOLUMES_MOST: usize = 4096;
 /// Below this a disk or link is no disk or link, and times would not fit 64 bits.
 const RATE_LEAST: f64 = 1e3;
+/// Nothing that an array does once takes longer than this.
+const TIME_MOST_NS: u64 = 1_000_000_000;
+const VOLUME_MOST: u64 = 1 << 50;
+/// Paths of all hosts to all members.
+const PATHS_MOST: u64 = 1 << 20;
 
 impl ArrayPlan {
     /// Refuses what no array can be.
@@ -242,8 +247,13 @@ impl ArrayPlan {
         check(self.page_bytes >= 1 << 16 && self.page_bytes <= 1 << 40, "group.page", || {
             format!("{} bytes is outside 64 KiB to 1 TiB", self.page_bytes)
         })?;
-        check(self.volumes.iter().all(|volume| volume.bytes > 0), "volume_size", || "must be above 0".into())?;
+        check(self.volumes.iter().all(|volume| (1..=VOLUME_MOST).contains(&volume.bytes)), "volume_size", || {
+            "is outside 1 byte to 1 PiB".into()
+        })?;
         let raid = &member.raid;
+        check(self.page_bytes >= raid.chunk_bytes, "group.page", || {
+            format!("{} bytes is below the chunk of {} bytes", self.page_bytes, raid.chunk_bytes)
+        })?;
         check(
             raid.misalign_bytes == 0 || raid.chunk_bytes.is_multiple_of(raid.misalign_bytes),
             "raid.misalignment",
@@ -251,14 +261,29 @@ impl ArrayPlan {
         )?;
         let lost = member.state != StatePlan::Healthy;
         check(!lost || raid.policy != RaidPolicy::Raid0, "state", || "RAID 0 does not outlive a lost disk".into())?;
+        if let StatePlan::Rebuilding { depth } = member.state {
+            check((1..=1024).contains(&depth), "rebuild.depth", || format!("{depth} is outside 1 to 1024"))?;
+        }
         rate(member.controller.cpu_bytes_per_s, "controller.cpu_rate")?;
+        time(member.controller.cpu_per_io_ns, "controller.cpu_per_io")?;
+        check((1..=1024).contains(&member.controller.cores), "controller.cores", || {
+            format!("{} is outside 1 to 1024", member.controller.cores)
+        })?;
         rate(self.links.port_bytes_per_s, "links.port_rate")?;
+        time(self.links.latency_ns, "links.latency")?;
+        check(
+            self.links.max_transfer_bytes == 0 || self.links.max_transfer_bytes >= 512,
+            "links.max_transfer",
+            || format!("{} bytes is below 512", self.links.max_transfer_bytes),
+        )?;
         check(self.links.paths >= 1 && self.links.paths <= 64, "paths", || {
             format!("{} is outside 1 to 64", self.links.paths)
         })?;
         check(self.links.hosts >= 1 && self.links.hosts <= 1024, "hosts", || {
             format!("{} is outside 1 to 1024", self.links.hosts)
         })?;
+        let paths = u64::from(self.links.paths) * u64::from(self.links.hosts) * u64::from(self.members);
+        check(paths <= PATHS_MOST, "hosts", || format!("{paths} paths in all; there can be {PATHS_MOST}"))?;
         member.cache.validate()?;
         match &member.disk {
             DiskPlan::Mechanical(disk) => disk.validate(),
@@ -273,9 +298,16 @@ impl CachePlan {
         check((0.0..=high).contains(&low) && high <= most && most <= 1.0, "cache.dirty_low", || {
             format!("dirty levels {low}, {high}, {most} do not rise from 0 to 1")
         })?;
-        check(self.bytes >= 1 << 20 && self.bytes <= 1 << 42, "cache.size", || {
-            format!("{} bytes is outside 1 MiB to 4 TiB", self.bytes)
-        })
+        check(self.bytes >= 1 << 20 && self.bytes <= 1 << 40, "cache.size", || {
+            format!("{} bytes is outside 1 MiB to 1 TiB", self.bytes)
+        })?;
+        check(self.prefetch_bytes <= self.bytes.min(1 << 30), "cache.prefetch", || {
+            format!("{} bytes is beyond the cache or 1 GiB", self.prefetch_bytes)
+        })?;
+        check((1..=1024).contains(&self.destage_depth), "cache.destage_depth", || {
+            format!("{} is outside 1 to 1024", self.destage_depth)
+        })?;
+        time(self.read_preference_ns, "cache.read_preference")
     }
 }
 
@@ -286,8 +318,8 @@ impl MechanicalPlan {
         check(self.rate_outer_bytes_per_s >= self.rate_inner_bytes_per_s, "disk.rate_outer", || {
             format!("{} is below the rate of the inner tracks", self.rate_outer_bytes_per_s)
         })?;
-        check((100_000..=1_000_000_000).contains(&self.revolution_ns), "disk.revolution", || {
-            format!("{} ns is outside 0.1 ms to 1 s", self.revolution_ns)
+        check((1_000_000..=TIME_MOST_NS).contains(&self.revolution_ns), "disk.revolution", || {
+            format!("{} ns is outside 1 ms to 1 s", self.revolution_ns)
         })?;
         let track_bytes = self.rate_inner_bytes_per_s * self.revolution_ns as f64 / 1e9;
         let most = f64::from(u32::MAX);
@@ -296,8 +328,18 @@ impl MechanicalPlan {
             format!("tracks of {track_bytes:.0} to {outer:.0} bytes are none")
         })?;
         let (track, average, full) = (self.seek_track_ns, self.seek_average_ns, self.seek_full_ns);
-        check(track <= average && average <= full && full <= 1_000_000_000, "disk.seek_average", || {
+        check(track <= average && average <= full && full <= TIME_MOST_NS, "disk.seek_average", || {
             format!("seeks of {track}, {average} and {full} ns do not rise")
+        })?;
+        // Where a + b sqrt(d) + c d with these three values rises from the first distance to the last: 0 <= b <= 2 (full - track).
+        let (above, range) = (average - track, full - track);
+        check(3 * above >= range && 15 * above <= 11 * range, "disk.seek_average", || {
+            format!("{average} ns is no mean of seeks from {track} to {full} ns: those are 5/15 to 11/15 of the way")
+        })?;
+        time(self.write_settle_ns, "disk.write_settle")?;
+        time(self.command_overhead_ns, "disk.command_overhead")?;
+        check(self.read_ahead_bytes <= 1 << 30, "disk.read_ahead", || {
+            format!("{} bytes is beyond 1 GiB", self.read_ahead_bytes)
         })?;
         share(self.reorder_weight, "disk.reorder_weight")?;
         share(self.age_credit, "disk.age_credit")?;
@@ -314,10 +356,19 @@ impl SolidStatePlan {
         check((1..=8192).contains(&self.queue_depth), "disk.queue_depth", || {
             format!("{} is outside 1 to 8192", self.queue_depth)
         })?;
-        check(self.page_bytes >= 512, "disk.page", || format!("{} bytes is below 512", self.page_bytes))?;
-        check(self.over_provisioning > 0.0 && self.over_provisioning <= 10.0, "disk.over_provisioning", || {
-            format!("{} is outside 0 to 10, and never 0", self.over_provisioning)
+        check((512..=1 << 24).contains(&self.page_bytes), "disk.page", || {
+            format!("{} bytes is outside 512 bytes to 16 MiB", self.page_bytes)
         })?;
+        check(self.over_provisioning >= 0.01 && self.over_provisioning <= 10.0, "disk.over_provisioning", || {
+            format!("{} is outside 0.01 to 10", self.over_provisioning)
+        })?;
+        check(self.write_buffer_bytes <= 1 << 40, "disk.write_buffer", || {
+            format!("{} bytes is beyond 1 TiB", self.write_buffer_bytes)
+        })?;
+        time(self.read_ns, "disk.read_time")?;
+        time(self.program_ns, "disk.program_time")?;
+        time(self.erase_ns, "disk.erase_time")?;
+        time(self.command_overhead_ns, "disk.command_overhead")?;
         capacity(self.capacity_bytes)
     }
 }
@@ -330,6 +381,10 @@ fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
     check(bytes_per_s.is_finite() && bytes_per_s >= RATE_LEAST, parameter, || {
         format!("{bytes_per_s} bytes per second is no rate")
     })
+}
+
+fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
+    check(ns <= TIME_MOST_NS, parameter, || format!("{ns} ns is above 1 s"))
 }
 
 fn share(value: f64, parameter: &str) -> Result<(), ArrayError> {

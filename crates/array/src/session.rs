@@ -26,7 +26,7 @@ pub struct SessionPlan {
 
 /// Most accesses that warming draws.
 const WARMING_MOST: u64 = 1 << 22;
-/// Written and destaged bytes that differ by less than this share are in balance.
+/// The dirty level is at rest when it changes by less than this share of what became dirty.
 const BALANCE_SHARE: f64 = 0.10;
 /// Over how long that is judged.
 const BALANCE_NS: u64 = 2_000_000_000;
@@ -60,7 +60,7 @@ pub struct ModelSession {
 /// Whether as much goes to disk as is written.
 struct Balance {
     since_ns: u64,
-    written_bytes: u64,
+    dirty_bytes: u64,
     destaged_bytes: u64,
     settled: bool,
 }
@@ -93,7 +93,7 @@ impl ModelSession {
             .collect();
         model.begin_session();
         let last = (0, model.readings());
-        let (written_bytes, destaged_bytes) = sums(&last.1);
+        let (dirty_bytes, destaged_bytes) = sums(&last.1);
         Ok(Self {
             workers_count: workers.len(),
             driver: VirtualDriver::new(model, workers),
@@ -103,7 +103,7 @@ impl ModelSession {
             ticks_run: 0,
             readings: Vec::new(),
             last,
-            balance: Balance { since_ns: 0, written_bytes, destaged_bytes, settled: false },
+            balance: Balance { since_ns: 0, dirty_bytes, destaged_bytes, settled: false },
         })
     }
 
@@ -151,11 +151,12 @@ impl ModelSession {
         }
         let after = self.driver.model().readings();
         if judges {
-            let (written_bytes, destaged_bytes) = sums(&after);
-            let (written, destaged) =
-                (written_bytes - self.balance.written_bytes, destaged_bytes - self.balance.destaged_bytes);
-            let settled = written.abs_diff(destaged) as f64 <= BALANCE_SHARE * written as f64;
-            self.balance = Balance { since_ns: now_ns, written_bytes, destaged_bytes, settled };
+            let (dirty_bytes, destaged_bytes) = sums(&after);
+            // Not what was written: a page that is written again before it goes to disk is dirty once.
+            let dirtied = (dirty_bytes + destaged_bytes) - (self.balance.dirty_bytes + self.balance.destaged_bytes);
+            let change = dirty_bytes.abs_diff(self.balance.dirty_bytes);
+            let settled = change as f64 <= BALANCE_SHARE * dirtied as f64;
+            self.balance = Balance { since_ns: now_ns, dirty_bytes, destaged_bytes, settled };
         }
         if ends_reading {
             let (since_ns, before) = std::mem::replace(&mut self.last, (now_ns, after.clone()));
@@ -192,8 +193,8 @@ impl ModelSession {
 }
 
 fn sums(members: &[MemberReading]) -> (u64, u64) {
-    let written = members.iter().filter(|member| member.write_back).map(|member| member.written_bytes).sum();
-    (written, members.iter().map(|member| member.destaged_bytes).sum())
+    let dirty_bytes = members.iter().map(|member| member.dirty_bytes).sum();
+    (dirty_bytes, members.iter().map(|member| member.destaged_bytes).sum())
 }
 
 /// Lets the caches hold what they would hold after the random part of the plan's I/O for a long time; streams leave nothing

@@ -206,8 +206,12 @@ impl Mechanical {
         let within = if command.write {
             command.at_bytes == stream.end_bytes && command.queued_ns <= stream.end_ns
         } else {
-            (stream.end_bytes..=stream.end_bytes + self.kind.read_ahead_bytes).contains(&command.at_bytes)
-                && (self.kind.read_ahead_bytes > 0 || command.queued_ns <= stream.end_ns)
+            // The drive reads on as far as its buffer goes, and farther if it was asked before it got there.
+            let ahead_bytes = self.kind.read_ahead_bytes;
+            let until_bytes = stream.end_bytes + ahead_bytes;
+            (stream.end_bytes..=until_bytes).contains(&command.at_bytes)
+                && (command.at_bytes + u64::from(command.bytes) <= until_bytes
+                    || command.queued_ns <= stream.end_ns + self.kind.transfer_ns(ahead_bytes, stream.track_bytes))
         };
         (within && command.write == stream.write).then_some(stream)
     }

@@ -129,7 +129,8 @@ impl SolidState {
         let end_ns = if command.write {
             let last_ns = (0..pages).map(|_| self.program(carried_ns)).max().unwrap_or(carried_ns);
             // Acknowledged from protected memory while it has room: the backlog of a channel is what waits there.
-            let room_ns = kind.buffer_pages / kind.channels as u64 * (kind.program_ns + kind.collection_ns);
+            let room_ns =
+                (kind.buffer_pages / kind.channels as u64).saturating_mul(kind.program_ns + kind.collection_ns);
             last_ns.saturating_sub(room_ns).max(carried_ns)
         } else {
             let read_ns = (first_page..first_page + pages).map(|page| self.read(ready_ns, page)).max();
