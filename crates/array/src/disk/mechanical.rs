@@ -75,6 +75,8 @@ pub(crate) struct Mechanical {
 struct Waiting {
     command: DiskCommand,
     spot: Spot,
+    /// When the drive itself was given the command; before that it waited in the controller.
+    given_ns: u64,
 }
 
 /// Where the last command ended, and when. A drive goes on reading from there into its buffer, and a command that
@@ -106,10 +108,10 @@ impl Mechanical {
         self.account(now_ns);
         let spot = self.kind.zones.spot(command.at_bytes);
         if self.served.is_some() {
-            self.waiting.push(Waiting { command, spot });
+            self.waiting.push(Waiting { command, spot, given_ns: now_ns });
             return None;
         }
-        Some(self.serve(now_ns, Waiting { command, spot }))
+        Some(self.serve(now_ns, Waiting { command, spot, given_ns: now_ns }))
     }
 
     pub(crate) fn end(&mut self, now_ns: u64) -> (DiskCommand, Option<Begun>) {
@@ -118,6 +120,9 @@ impl Mechanical {
         self.counters.count(&ended);
         let next = self.nearest(now_ns).map(|index| {
             let next = self.waiting.remove(index);
+            if let Some(given) = self.waiting.get_mut(self.kind.queue_depth - 1) {
+                given.given_ns = now_ns;
+            }
             self.serve(now_ns, next)
         });
         (ended, next)
@@ -162,7 +167,7 @@ impl Mechanical {
                 let turn_ns = self.turn_ns(angle, seek_ns, waiting.spot.angle);
                 (seek_ns + (turn_ns * kind.reorder_weight >> 10)) as i64
             };
-            let age_ns = now_ns - command.queued_ns;
+            let age_ns = now_ns - waiting.given_ns;
             let preferred_ns = if command.background { 0 } else { kind.read_preference_ns };
             let cost_ns = cost_ns - (age_ns * kind.age_credit >> 10) as i64 - preferred_ns as i64;
             if cost_ns < best.0 {
@@ -175,13 +180,15 @@ impl Mechanical {
     #[inline]
     fn serve(&mut self, now_ns: u64, next: Waiting) -> Begun {
         let kind = &*self.kind;
-        let Waiting { command, spot } = next;
+        let Waiting { command, spot, .. } = next;
         let bytes = u64::from(command.bytes);
         let ready_ns = now_ns + kind.overhead_ns;
         let end_ns = if let Some(stream) = self.continues(&command) {
-            // The platters turn while the command is prepared; what they passed is in the buffer already.
+            // The platters turn while the command is prepared; what they passed is in the buffer already. A command that
+            // was there in time has been prepared by now.
             let passed_ns = kind.transfer_ns(command.at_bytes + bytes - stream.end_bytes, stream.track_bytes);
-            (stream.end_ns + passed_ns).max(ready_ns + (bytes * kind.interface_ps_per_byte) / 1000)
+            let prepared_ns = if command.queued_ns <= stream.end_ns { now_ns } else { ready_ns };
+            (stream.end_ns + passed_ns).max(prepared_ns + (bytes * kind.interface_ps_per_byte) / 1000)
         } else {
             let seek_ns = self.seek_ns(&next);
             let turn_ns = self.turn_ns(self.angle_at(ready_ns), seek_ns, spot.angle);
