@@ -9,6 +9,7 @@ import pytest
 
 from assay.arrays.published import read_published
 from assay.errors import UsageError
+from assay.study.chains import chains_of, forget_unfinished, in_order
 from assay.study.execute import Part, part_from_report, part_report
 from assay.study.factors import load_study, read_study
 from assay.study.plan import Plan
@@ -161,3 +162,16 @@ def test_targets_of_parts_are_examined_once_for_each_text() -> None:
     assert [part.target_text for part in chosen] == texts
     assert len({id(part.target) for part in chosen}) == 2
     assert target is chosen[0].target
+
+
+def test_of_an_unfinished_chain_nothing_is_kept() -> None:
+    parts, facts = parts_of("read-realloc")
+    ordered = in_order(parts, facts)
+    whole = {part.name: {"part": part.name} for part in parts}
+    cut = {name: point for name, point in whole.items() if name != parts[-1].name}
+    others = {"other": {"part": "another part"}}
+
+    for finished, kept in ((dict(whole), whole), (cut | others, others)):
+        forget_unfinished(ordered, finished)
+        assert finished == kept
+    assert chains_of(ordered) == [parts]

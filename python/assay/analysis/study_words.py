@@ -65,7 +65,7 @@ def figure_text(value: float | None, unit: str) -> str:
     Examples
     --------
     >>> figure_text(4180.2, "iops"), figure_text(8.3e6, "ns")
-    ('4,180', '8.3 ms')
+    ('4,180', '8.30 ms')
     """
     if value is None:
         return "-"

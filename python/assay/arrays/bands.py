@@ -8,7 +8,7 @@ itself, at least the error of leave-one-out cross-validation, more where nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from assay.arrays.calibrate import MODEL_SHARE, uncertain
 from assay.arrays.configuration import Configuration
+from assay.arrays.observations import activity_of
 from assay.errors import UsageError
 from assay.study.plan import Plan
 from assay.study.simulate import simulate
@@ -48,6 +49,28 @@ class Band:
     def around(self, figure: float) -> list[float]:
         """The band of a figure."""
         return [figure * self.low, figure * self.high]
+
+
+def band_of_answer(
+    configuration: Configuration, answer: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
+) -> Band | None:
+    """The band of a search's answer; None where it has none, or its workload has several activities.
+
+    Raises
+    ------
+    UsageError
+        The activity does not fit the array's volumes.
+    """
+    by_id = {point["id"]: point for point in points}
+    best, failing = answer["max"], answer["first_failing"]
+    if best is None or "activities" in by_id[best["point_id"]]["workload"]:
+        return None
+    activity = activity_of(by_id[best["point_id"]], len(configuration.volumes))
+    slope = None
+    if failing is not None:
+        rise = math.log(failing["iops"] / best["iops"]) / math.log(failing[answer["axis"]] / best[answer["axis"]])
+        slope = min(max(rise, 0.0), 1.0)
+    return band_at_load(configuration, activity, curve_slope=slope)
 
 
 def band_at_load(configuration: Configuration, activity: Mapping[str, Any], *, curve_slope: float | None) -> Band:

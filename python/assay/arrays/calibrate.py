@@ -38,6 +38,8 @@ GAIN_LEAST = 0.10
 """A further parameter must take away this share of what is unexplained."""
 NOT_OF_POINTS = ("disks.", "group.", "rebuild.", "disk.usable")
 """Parameters that no point of a healthy array says anything about."""
+IMPOSSIBLE = 30.0
+"""Residual of parameters that no array can have together, in standard deviations."""
 MATTERS_SHARE = 0.003
 """A parameter that moves no figure by more than this within its uncertainty is left out."""
 
@@ -111,10 +113,10 @@ def calibrate(
     if free is not None:
         _check_free(free, configuration, len(observations))
     problem = _Problem(observations, configuration, progress)
+    sensitivities = None
     if free is None:
         start = problem.residuals({})
         sensitivities = problem.derivatives({}, {name: max(sd, STEP) for name, sd in known.items()}, start)
-        known = {name: known[name] for name in sensitivities}
         free = _choose(start, sensitivities, known, most)
     chosen = tuple(free)
     values, residuals = problem.fit(chosen)
@@ -125,7 +127,7 @@ def calibrate(
             f"calibration: no value of {', '.join(chosen)} explains the points (off by {explained:.0%} on average, most"
             f" at {worst!r}); they contradict each other, or the structure is not the array's"
         )
-    return problem.conclude(chosen, values, residuals, known)
+    return problem.conclude(chosen, values, residuals, known, sensitivities)
 
 
 def _check_free(free: Sequence[str], configuration: Configuration, points: int) -> None:
@@ -246,7 +248,11 @@ class _Problem:
         prior = math.log(FACTOR_MOST)
 
         def objective(factors: Array) -> Array:
-            residuals = self.residuals(dict(zip(free, factors.tolist(), strict=True)))
+            try:
+                residuals = self.residuals(dict(zip(free, factors.tolist(), strict=True)))
+            except UsageError:
+                # Values that contradict each other are no array.
+                residuals = np.full(len(self.names), IMPOSSIBLE)
             return np.concatenate([residuals, np.log(factors) / prior])
 
         best = least_squares(
@@ -262,9 +268,17 @@ class _Problem:
         return factors, np.asarray(best.fun[: len(self.names)])
 
     def conclude(
-        self, free: tuple[str, ...], factors: dict[str, float], residuals: Array, known: Mapping[str, float]
+        self,
+        free: tuple[str, ...],
+        factors: dict[str, float],
+        residuals: Array,
+        known: Mapping[str, float],
+        sensitivities: Mapping[str, Array] | None,
     ) -> Fit:
-        """Covariance, shifts and cross-validation around the optimum."""
+        """Covariance, shifts and cross-validation around the optimum.
+
+        Derivatives of logarithms change little, so that those at the start serve where they are known.
+        """
         by_name = self.derivatives(factors, dict.fromkeys(free, STEP), residuals)
         silent = [name for name in free if name not in by_name]
         if silent:
@@ -273,10 +287,13 @@ class _Problem:
         spread = np.full(len(free), math.log(FACTOR_MOST))
         scale = max(float(residuals @ residuals) / max(len(residuals) - len(free), 1), 1.0)
         covariance = np.linalg.inv(jacobian.T @ jacobian + np.diag(1 / spread**2)) * scale
-        others = {name: max(sd, 0.05) for name, sd in known.items() if name not in free}
+        if sensitivities is None:
+            others = {name: max(sd, STEP) for name, sd in known.items() if name not in free}
+            sensitivities = self.derivatives(factors, others, residuals)
         shifts = {
             name: (_ridge(jacobian, change, spread) * known[name]).tolist()
-            for name, change in self.derivatives(factors, others, residuals).items()
+            for name, change in sensitivities.items()
+            if name not in free
         }
         return Fit(
             free=free,

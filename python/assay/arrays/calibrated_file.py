@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from assay.arrays.calibrate import Fit
 from assay.arrays.configuration import Configuration
-from assay.arrays.model_file import read_model
+from assay.arrays.model_file import ModelFile, read_model
 from assay.arrays.observations import Observation
 from assay.errors import OpenFailed, RefusedTarget, UsageError
 
@@ -37,26 +38,45 @@ def calibration_table(fit: Fit, observations: Sequence[Observation], source: str
 
 def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Mapping[str, Any]) -> str:
     """The text of the file; comments and everything that was not fitted stay as they were."""
-    import tomlkit
-
-    document = tomlkit.parse(structure.model.text)
+    document = _with_values(structure.model, fit.values)
     document["name"] = name
     document["default_raid"] = structure.raid
-    for dotted, value in fit.values.items():
+    for place, dotted in enumerate(fit.free):
         section, _, key = dotted.partition(".")
         known = document[section][key]
-        factor = structure.model.parameters[dotted].value / structure.model.parameters[dotted].written
-        place = fit.free.index(dotted)
-        known["value"] = _plain(value / factor)
         known["from"] = "fitted"
         known["source"] = f"calibrated to {table['points']} points of {table['from']}"
         known["plus_minus"] = float(f"{fit.covariance[place][place] ** 0.5:.3g}")
     document.pop("calibration", None)
     document["calibration"] = dict(table)
-    text = tomlkit.dumps(document)
+    text = _dumped(document)
     # What is written must be readable.
     read_model(text.encode(), origin=name)
     return text
+
+
+def restarted(structure: Configuration, values: Mapping[str, float]) -> Configuration:
+    """The same structure with other values in its file, as uncertain as they were."""
+    text = _dumped(_with_values(structure.model, values))
+    return replace(structure, model=read_model(text.encode(), origin=structure.model.origin))
+
+
+def _with_values(model: ModelFile, values: Mapping[str, float]) -> Any:
+    """The document of a model file with parameters set, in base units, each written in the unit it had."""
+    import tomlkit
+
+    document = tomlkit.parse(model.text)
+    for dotted, value in values.items():
+        section, _, key = dotted.partition(".")
+        parameter = model.parameters[dotted]
+        document[section][key]["value"] = _plain(value / (parameter.value / parameter.written))  # type: ignore[index]
+    return document
+
+
+def _dumped(document: Any) -> str:
+    import tomlkit
+
+    return tomlkit.dumps(document)
 
 
 def _plain(number: float) -> int | float:

@@ -109,6 +109,11 @@ class Configuration:
             raise UsageError(f"model: option 'raid': unknown RAID policy {policy!r}; known: {', '.join(POLICIES)}")
         if policy not in self.model.policies:
             offered = ", ".join(self.model.policies)
+            if self.model.parameters["disk.capacity"].source.startswith("unknown"):
+                raise UsageError(
+                    f"model: option 'raid': {self.model.name} is a black box, whose RAID nobody knows; calibrate it"
+                    " with --structure NAME, and then ask"
+                )
             raise UsageError(f"model: option 'raid': {self.model.name} does not offer RAID {policy}; it has {offered}")
         return policy
 

@@ -16,7 +16,7 @@ from assay.results.run_folder import RunFolder
 from assay.study.plan import Plan, Search, load_plan
 from assay.study.simulate import simulate
 
-TIMING = {"warmup_s": 2, "duration_s": 8}
+TIMING = {"warmup_s": 2, "duration_s": 6}
 """Virtual time of a point: tens of thousands of I/Os on an array of disks, so that its mean is within about 1 %."""
 FEWEST_IOS = 200
 """A mean of fewer latencies says little."""
@@ -128,10 +128,23 @@ def observations_of_run(path: Path, structure: Configuration) -> list[Observatio
         raise UsageError(f"--from {path}: the run has no volumes")
     sizes = [volume["size_bytes"] for volume in volumes]
     placed = structure.with_options({"fill": None, "volumes": str(len(sizes)), "volume_size": f"{min(sizes)}"})
-    found = [_of_point(point, placed, str(path)) for point in folder.points() if _is_usable(point)]
+    return observations_of_points(folder.points(), placed, f"--from {path}")
+
+
+def observations_of_points(
+    points: Sequence[Mapping[str, Any]], placed: Configuration, source: str
+) -> list[Observation]:
+    """Observations of an array whose volumes are those of `placed`; repeats are one observation.
+
+    Raises
+    ------
+    UsageError
+        There is no point that a model could be asked for, or points contradict each other.
+    """
+    found = [_of_point(point, placed, source) for point in points if _is_usable(point)]
     if not found:
-        raise UsageError(f"--from {path}: no point of one activity without errors; run `assay profile` on the array")
-    return _merge_repeats(found, str(path))
+        raise UsageError(f"{source}: no point of one activity without errors; run `assay profile` on the array")
+    return _merge_repeats(found, source)
 
 
 def _is_usable(point: Mapping[str, Any]) -> bool:
@@ -143,10 +156,7 @@ def _is_usable(point: Mapping[str, Any]) -> bool:
 
 def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> Observation:
     workload, load = point["workload"], point["load"]
-    keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "align_bytes", "region")
-    activity = {key: workload[key] for key in keys if workload.get(key) is not None}
-    activity |= {key: load[key] for key in ("queue_depth", "rate", "arrivals") if key in load}
-    activity["workers"] = max(round(load.get("workers", 1) / len(placed.volumes)), 1)
+    activity = activity_of(point, len(placed.volumes))
     plan = load_plan({"name": "point", "timing": TIMING, "activity": [activity]}, source=source)
     half_width = (point.get("steady") or {}).get("half_width_share") or 0.0
     described = load["queue_depth"] if "queue_depth" in load else f"{load.get('rate', 0):,.0f}/s"
@@ -157,6 +167,16 @@ def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> O
         figures=point_figures(point),
         noise_share=max(half_width / 1.96, MEASURED_LEAST),
     )
+
+
+def activity_of(point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
+    """The activity of a plan that asks for a point again, its load included."""
+    workload, load = point["workload"], point["load"]
+    keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "align_bytes", "region")
+    activity = {key: workload[key] for key in keys if workload.get(key) is not None}
+    activity |= {key: load[key] for key in ("queue_depth", "rate", "arrivals") if key in load}
+    activity["workers"] = max(round(load.get("workers", 1) / volumes), 1)
+    return activity
 
 
 def _merge_repeats(found: Sequence[Observation], source: str) -> list[Observation]:
@@ -177,7 +197,7 @@ def _merge_repeats(found: Sequence[Observation], source: str) -> list[Observatio
             values = [observation.figures[name] for observation in group]
             if max(values) > (1 + SAME_SHARE) * min(values):
                 raise UsageError(
-                    f"--from {source}: points contradict each other: {group[0].label} gave {name} of"
+                    f"{source}: points contradict each other: {group[0].label} gave {name} of"
                     f" {min(values):,.0f} and of {max(values):,.0f}; measure again, longer"
                 )
         figures = {
@@ -255,3 +275,21 @@ def _refuse_contradictions(found: Sequence[Observation], source: str) -> None:
                     f"--from {source}: points contradict each other: {before.label!r} and {observation.label!r} ask"
                     f" the same and give {name} of {other:,.0f} and {value:,.0f}"
                 )
+
+
+def guess_black_box(observations: Sequence[Observation]) -> dict[str, float]:
+    """Where the fit of a black box begins: the shortest latencies, and the I/Os under way at the highest rate.
+
+    The latter is Little's law: throughput times latency.
+    """
+    reads = [each.figures["read_ns"] for each in observations if "read_ns" in each.figures]
+    writes = [each.figures["write_ns"] for each in observations if "write_ns" in each.figures]
+    fastest = max(observations, key=lambda each: each.figures["iops"])
+    latency_ns = max(fastest.figures.get("read_ns", 0.0), fastest.figures.get("write_ns", 0.0))
+    shortest_ns = min([*reads, *writes], default=1e6)
+    servers = fastest.figures["iops"] * min(latency_ns, shortest_ns * 2) / 1e9
+    return {
+        "disk.read_time": max(min(reads, default=shortest_ns), 100.0),
+        "disk.program_time": max(min(writes, default=shortest_ns), 100.0),
+        "disk.channels": float(min(max(round(servers), 1), 4096)),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,11 +50,21 @@ def calibrate(
     """Fit few parameters of a model to measured or published points, cross-validate, and write a model file."""
     del debug
     from assay.arrays.calibrate import calibrate as fit_model
-    from assay.arrays.calibrated_file import calibrated_text, calibration_table, refuse_existing, write_new
+    from assay.arrays.calibrated_file import (
+        calibrated_text,
+        calibration_table,
+        refuse_existing,
+        restarted,
+        write_new,
+    )
+    from assay.arrays.observations import guess_black_box
 
     start, target = _start_and_target(file, structure, to)
     refuse_existing(target)
     observations, held = _observations(source, start)
+    if start.model.origin == BLACK_BOX:
+        guessed = restarted(observations[0].configuration, guess_black_box(observations))
+        observations = [replace(each, configuration=guessed) for each in observations]
     names = [name.strip() for name in free.split(",")] if free is not None else None
     start = observations[0].configuration
     fit = fit_model(observations, free=names, progress=_progress(quiet))

@@ -7,7 +7,6 @@ import json
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from assay.analysis.notices import notices_of
 from assay.analysis.verdict import integrity_line, verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
+from assay.study.chains import forget_unfinished, in_order
 from assay.study.integrity import IntegrityRunner
 from assay.study.integrity_result import findings_total
 from assay.study.layout import Target, lay_out
@@ -178,9 +178,10 @@ class Execution:
         finished = {point["key"]: point for point in known if point["ended_by"] not in CUT_SHORT}
         numbers = itertools.count(len(known) + 1)
         spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
-        self._forget_unfinished_chains(finished)
+        ordered = in_order(self.parts, self.study)
+        forget_unfinished(ordered, finished)
         reports: dict[str, dict[str, Any]] = {}
-        for part in self._in_order():
+        for part in ordered:
             began = time.monotonic()
             runner = self._runner(part, recorder, devices, finished, numbers)
             try:
@@ -203,35 +204,6 @@ class Execution:
     def _needs_host(self) -> bool:
         """Whether any part is on more than a model."""
         return any((part.target or self.target).array is None for part in self.parts)
-
-    def _in_order(self) -> list[Part]:
-        """Parts in the order they run."""
-        if self.study is None:
-            return list(self.parts)
-        by_name = {part.name: part for part in self.parts}
-        return [by_name[name] for name in self.study["order"]]
-
-    def _chains(self) -> list[list[Part]]:
-        """Parts in the order they run; those that go on with the state of the one before are with it."""
-        chains: list[list[Part]] = []
-        for part in self._in_order():
-            if part.continues:
-                chains[-1].append(part)
-            else:
-                chains.append([part])
-        return chains
-
-    def _forget_unfinished_chains(self, finished: dict[str, dict[str, Any]]) -> None:
-        """Measure all parts of a chain anew unless all are finished: the state between them is not kept."""
-        counts = Counter(point["part"] for point in finished.values())
-        for chain in self._chains():
-            whole = all(
-                isinstance(part.plan, Plan) and counts[part.name] >= len(part.plan.workloads()) for part in chain
-            )
-            if len(chain) > 1 and not whole:
-                names = {part.name for part in chain}
-                for key in [key for key, point in finished.items() if point["part"] in names]:
-                    del finished[key]
 
     def _runner(
         self,
@@ -286,7 +258,7 @@ class Execution:
         elif part.continues and before is not None:
             before.goes_on_with(target.array)
         else:
-            order = self._in_order()
+            order = in_order(self.parts, self.study)
             following = order[order.index(part) + 1 :][:1]
             self._model = ModelRun(
                 configuration=target.array,
@@ -310,7 +282,7 @@ class Execution:
         sizes = [volume["size_bytes"] for volume in self.folder.manifest["target"]["volumes"]]
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
-        verdict = verdict_lines(measured, self.answers) if self.study is None else self._study_verdict()
+        verdict = verdict_lines(measured, self.answers) if self.study is None else self._verdict_by_part()
         if self.integrity is not None:
             verdict.insert(0, integrity_line(self.integrity))
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
@@ -343,15 +315,16 @@ class Execution:
         if self.with_report and (self.points or self.integrity):
             self._report()
 
-    def _study_verdict(self) -> list[dict[str, Any]]:
+    def _verdict_by_part(self) -> list[dict[str, Any]]:
         """Verdict lines in the order of the levels, each with its levels before the question."""
-        lines = []
-        for part in self.parts:
-            points = [point for point in self.points if point["part"] == part.name]
-            answers = [answer for answer in self.answers if answer["part"] == part.name]
-            for line in verdict_lines(points, answers):
-                lines.append(line | {"question": f"{part.title}: {line['question']}"})
-        return lines
+        return [
+            line | {"question": f"{part.title}: {line['question']}"}
+            for part in self.parts
+            for line in verdict_lines(
+                [point for point in self.points if point["part"] == part.name],
+                [answer for answer in self.answers if answer["part"] == part.name],
+            )
+        ]
 
     def _report(self) -> None:
         from assay.report import write_report
