@@ -69,7 +69,7 @@ def _with_values(model: ModelFile, values: Mapping[str, float]) -> Any:
     for dotted, value in values.items():
         section, _, key = dotted.partition(".")
         parameter = model.parameters[dotted]
-        document[section][key]["value"] = _plain(value / (parameter.value / parameter.written))  # type: ignore[index]
+        document[section][key]["value"] = _plain(value / (parameter.value / parameter.written))
     return document
 
 

@@ -284,12 +284,12 @@ def guess_black_box(observations: Sequence[Observation]) -> dict[str, float]:
     """
     reads = [each.figures["read_ns"] for each in observations if "read_ns" in each.figures]
     writes = [each.figures["write_ns"] for each in observations if "write_ns" in each.figures]
-    fastest = max(observations, key=lambda each: each.figures["iops"])
-    latency_ns = max(fastest.figures.get("read_ns", 0.0), fastest.figures.get("write_ns", 0.0))
-    shortest_ns = min([*reads, *writes], default=1e6)
-    servers = fastest.figures["iops"] * min(latency_ns, shortest_ns * 2) / 1e9
+    latency_ns = min([*writes, *(read_ns / 2 for read_ns in reads)])
+    served_ns = max(min(reads, default=2 * latency_ns) - latency_ns, 100.0)
+    servers = max(each.figures["iops"] for each in observations) * served_ns / 1e9
     return {
-        "disk.read_time": max(min(reads, default=shortest_ns), 100.0),
-        "disk.program_time": max(min(writes, default=shortest_ns), 100.0),
+        "links.latency": latency_ns,
+        "disk.read_time": served_ns,
+        "disk.program_time": served_ns,
         "disk.channels": float(min(max(round(servers), 1), 4096)),
     }
