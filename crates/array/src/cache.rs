@@ -238,15 +238,29 @@ impl Cache {
         self.drop_oldest();
     }
 
+    /// The entry of a chunk with parts that wait to be written to disk, if none of it is being written.
+    #[inline]
+    pub(crate) fn find_waiting(&self, chunk: u64) -> Option<Index> {
+        self.find(chunk).filter(|index| {
+            let entry = self.entry(*index);
+            entry.dirty != 0 && entry.flushing == 0
+        })
+    }
+
     /// Takes the dirty parts of an entry to be written to disk.
     pub(crate) fn begin_flush(&mut self, index: Index, lane: u32) -> u64 {
-        let entry = &mut self.entries[index as usize];
-        debug_assert!(entry.flushing == 0 && entry.dirty != 0);
-        entry.flushing = entry.dirty;
-        entry.dirty = 0;
-        let parts = entry.flushing;
-        self.unlink_dirty(index, lane);
+        let parts = self.entries[index as usize].dirty;
+        self.begin_flush_of(index, lane, parts);
         parts
+    }
+
+    /// Takes some of the dirty parts of an entry to be written to disk; the others wait until that has ended.
+    pub(crate) fn begin_flush_of(&mut self, index: Index, lane: u32, parts: u64) {
+        let entry = &mut self.entries[index as usize];
+        debug_assert!(entry.flushing == 0 && parts != 0 && parts & !entry.dirty == 0);
+        entry.flushing = parts;
+        entry.dirty &= !parts;
+        self.unlink_dirty(index, lane);
     }
 
     /// What was being written is on disk; it stays held if `keep`.

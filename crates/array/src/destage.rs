@@ -22,8 +22,10 @@ pub(crate) struct Destager {
     most_in_lane: u32,
     total: u32,
     turn: u32,
-    /// Position of a row, of 2^32, in units of 2^-16.
+    /// Position of a row, of 2^32, in units of 2^-16; that of a chunk if `by_chunk`.
     position_per_row: u64,
+    /// Whether all chunks are swept in one lane by their number: where they lie is no matter of where they go.
+    by_chunk: bool,
 }
 
 impl Destager {
@@ -46,7 +48,38 @@ impl Destager {
             total: 0,
             turn: 0,
             position_per_row: ((1_u64 << 48) - 1) / span_rows.max(1),
+            by_chunk: false,
         }
+    }
+
+    /// One lane of `chunks`, for writes that go anywhere: each task keeps all disks of a set busy.
+    pub(crate) fn anywhere(cache: &CachePlan, geometry: &Geometry, chunks: u64) -> Self {
+        Self {
+            under_way: vec![0],
+            most_in_lane: (cache.destage_depth * geometry.sets()).max(1),
+            by_chunk: true,
+            ..Self::new(cache, geometry, chunks)
+        }
+    }
+
+    /// Lanes the cache sweeps.
+    pub(crate) fn lanes_count(&self) -> u32 {
+        self.under_way.len() as u32
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Counts a task in.
+    pub(crate) fn begin(&mut self, lane: u32) {
+        self.under_way[lane as usize] += 1;
+        self.total += 1;
+    }
+
+    /// The level at which as much is destaged as disks take.
+    pub(crate) fn high_bytes(&self) -> u64 {
+        self.high_bytes
     }
 
     /// Dirty level in the middle of its working range.
@@ -57,6 +90,9 @@ impl Destager {
     /// Lane of a chunk and its position there, of 2^32.
     #[inline]
     pub(crate) fn lane(&self, geometry: &Geometry, chunk: u64) -> (u32, u32) {
+        if self.by_chunk {
+            return (0, ((chunk * self.position_per_row) >> 16) as u32);
+        }
         let place = geometry.place(chunk);
         let lane = if geometry.policy().parity_disks() == 0 {
             place.set * geometry.columns() + place.column
@@ -110,6 +146,9 @@ impl Member {
 
     /// Begins to write the next dirty chunk of a lane, with a parity set its whole stripe.
     fn destage_one(&mut self, now_ns: u64, lane: u32, events: &mut Events) -> bool {
+        if self.anywhere.is_some() {
+            return self.destage_anywhere(now_ns, events);
+        }
         let Some(index) = self.cache.next_dirty(lane) else { return false };
         let task = self.begin(Work::Destage { lane });
         let chunk = self.cache.entry(index).chunk;
@@ -128,14 +167,17 @@ impl Member {
                 }
             }
         }
-        self.destager.under_way[lane as usize] += 1;
-        self.destager.total += 1;
+        self.destager.begin(lane);
         self.flush(now_ns, task, events);
         true
     }
 
     /// Writes that no cache may hold back: a task for each stripe they touch.
     pub(crate) fn write_through(&mut self, now_ns: u64, access: Access, events: &mut Events) {
+        if self.anywhere.is_some() {
+            self.write_through_anywhere(now_ns, access, events);
+            return;
+        }
         let command = access.command;
         let mut stripe = None;
         let mut tasks = Vec::new();
@@ -194,13 +236,15 @@ impl Member {
     }
 
     fn end_destage(&mut self, task: u32, lane: u32) {
-        let part_bytes = self.geometry.chunk_bytes() / u64::from(PARTS);
+        let mut written = 0;
         for position in 0..self.tasks[task as usize].chunks.len() {
             let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
             let (_, at) = self.destager.lane(&self.geometry, chunk);
             self.cache.end_flush(chunk, lane, at, self.keep_reads);
-            self.counters.destaged_bytes += u64::from(parts.count_ones()) * part_bytes;
+            written += u64::from(parts.count_ones());
         }
+        self.counters.destaged_bytes += written << self.part_shift;
+        self.end_destage_anywhere(written);
         self.destager.under_way[lane as usize] -= 1;
         self.destager.total -= 1;
         self.finish(task);
@@ -296,6 +340,10 @@ impl Member {
 
     /// Writes the chunks and whatever protects them.
     fn write_all(&mut self, now_ns: u64, task: u32, events: &mut Events) {
+        if self.anywhere.is_some() {
+            self.write_placed(now_ns, task, events);
+            return;
+        }
         self.tasks[task as usize].writing = true;
         for position in 0..self.tasks[task as usize].chunks.len() {
             let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];

@@ -21,6 +21,7 @@ pub mod reliability;
 mod session;
 mod spread;
 mod streams;
+mod write_anywhere;
 
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};

@@ -10,6 +10,7 @@ use crate::{
     events::{Event, Events},
     rebuild::Rebuild,
     streams::Streams,
+    write_anywhere::WriteAnywhere,
 };
 
 /// Work that disk commands belong to.
@@ -54,6 +55,8 @@ pub(crate) struct MemberCounters {
     pub(crate) writes_waited: u64,
     pub(crate) cpu_busy_ns: u64,
     pub(crate) rebuilt_bytes: u64,
+    /// Read ahead in pieces, and made dirty to be written in one.
+    pub(crate) reallocated_bytes: u64,
 }
 
 /// A host's command at a member, in the member's address space.
@@ -89,15 +92,17 @@ pub(crate) struct Member {
     waiting_reads: Vec<(u64, u32)>,
     pub(crate) lost_disk: Option<u32>,
     pub(crate) rebuild: Option<Rebuild>,
+    /// Where blocks lie, unless each is at its own place.
+    pub(crate) anywhere: Option<Box<WriteAnywhere>>,
     /// Commands written through in several tasks, and how many of those are left.
     pub(crate) written_through: Vec<(u32, u32)>,
     cores_free_ns: Vec<u64>,
     cpu_per_io_ns: u64,
     cpu_ps_per_byte: u64,
     chunk_shift: u32,
-    part_shift: u32,
+    pub(crate) part_shift: u32,
     /// Addresses from here on hold nothing.
-    used_bytes: u64,
+    pub(crate) used_bytes: u64,
     pub(crate) counters: MemberCounters,
     /// Commands of hosts that are over, for the caller to answer.
     pub(crate) done: Vec<u32>,
@@ -113,24 +118,27 @@ impl Member {
         mut phase: impl FnMut() -> u32,
     ) -> Self {
         let active = plan.disks - plan.spares;
-        let chunk_bytes = geometry.chunk_bytes();
-        let span_rows = geometry.disk_bytes(used_bytes) / chunk_bytes;
+        let chunk_bytes = plan.raid.chunk_bytes;
         let cache = &plan.cache;
+        let anywhere = WriteAnywhere::new(plan, geometry, used_bytes).map(Box::new);
+        let destager = match anywhere {
+            Some(_) => Destager::anywhere(cache, geometry, used_bytes.div_ceil(chunk_bytes)),
+            None => Destager::new(cache, geometry, geometry.disk_bytes(used_bytes) / chunk_bytes),
+        };
         let (lost_disk, rebuild) = match plan.state {
             StatePlan::Healthy => (None, None),
             StatePlan::Degraded => (Some(0), None),
             StatePlan::Rebuilding { depth } => {
-                (Some(0), Some(Rebuild::new(depth, plan.disk.capacity_bytes() / chunk_bytes)))
+                (Some(0), Some(Rebuild::new(depth, plan.disk.capacity_bytes() / geometry.chunk_bytes())))
             }
         };
-        let lanes = Destager::lanes(geometry);
         Self {
             geometry: geometry.clone(),
             code: Code::of(geometry).ok(),
             partial_write: plan.raid.partial_write,
             first_disk,
             disks: (0..active).map(|_| kind.disk(phase())).collect(),
-            cache: Cache::new(cache.bytes, chunk_bytes, lanes),
+            cache: Cache::new(cache.bytes, chunk_bytes, destager.lanes_count()),
             keep_reads: cache.keep_reads,
             write_back: cache.write_back,
             read_realloc: matches!(plan.layout, LayoutPlan::WriteAnywhere { read_realloc: true, .. }),
@@ -138,11 +146,12 @@ impl Member {
             streams: Streams::new(cache.sequential_after, cache.prefetch_bytes),
             tasks: Vec::new(),
             free_tasks: Vec::new(),
-            destager: Destager::new(cache, geometry, span_rows),
+            destager,
             waiting_writes: VecDeque::new(),
             waiting_reads: Vec::new(),
             lost_disk,
             rebuild,
+            anywhere,
             written_through: Vec::new(),
             cores_free_ns: vec![0; plan.controller.cores.max(1) as usize],
             cpu_per_io_ns: plan.controller.cpu_per_io_ns,
@@ -185,6 +194,7 @@ impl Member {
             self.read_piece(now_ns, task, chunk, parts, at_bytes..until_bytes, events);
             at_bytes = until_bytes;
         }
+        self.read_missing(now_ns, task, events);
         if let Some((from_bytes, to_bytes)) = self.streams.note(access.at_bytes, access.bytes) {
             self.prefetch(now_ns, from_bytes, to_bytes.min(self.used_bytes), events);
         }
@@ -226,6 +236,11 @@ impl Member {
                 self.waiting_reads.push((chunk, task));
                 return;
             }
+        }
+        if self.anywhere.is_some() {
+            self.tasks[task as usize].chunks.push(ChunkParts { chunk, parts });
+            self.note_missing(range.start, range.end);
+            return;
         }
         let place = self.geometry.place(chunk);
         let within = range.start & (self.geometry.chunk_bytes() - 1);
@@ -302,6 +317,10 @@ impl Member {
     }
 
     fn prefetch(&mut self, now_ns: u64, from_bytes: u64, to_bytes: u64, events: &mut Events) {
+        if self.anywhere.is_some() {
+            self.prefetch_pieces(now_ns, from_bytes, to_bytes, events);
+            return;
+        }
         // Chunks that begin in the range, so that ranges that follow each other take every chunk once.
         let chunk_bytes = self.geometry.chunk_bytes();
         for chunk in from_bytes.div_ceil(chunk_bytes)..to_bytes.div_ceil(chunk_bytes) {
@@ -447,9 +466,20 @@ impl Member {
     }
 
     fn end_prefetch(&mut self, now_ns: u64, task: u32, events: &mut Events) {
-        let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[0];
+        for position in 0..self.tasks[task as usize].chunks.len() {
+            let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
+            self.cache.end_loading(chunk, parts);
+            self.end_waiting(now_ns, chunk, events);
+            self.rewrite_scattered(chunk);
+        }
         self.finish(task);
-        self.cache.end_loading(chunk, parts);
+        if self.anywhere.is_some() {
+            self.destage(now_ns, events);
+        }
+    }
+
+    /// Reads that waited for a chunk go on.
+    fn end_waiting(&mut self, now_ns: u64, chunk: u64, events: &mut Events) {
         let mut position = 0;
         while position < self.waiting_reads.len() {
             let (waited, waiting) = self.waiting_reads[position];

@@ -3,13 +3,14 @@
 use assay_load::{Completion, Op, Request, Simulated};
 
 use crate::{
-    ArrayError, ArrayPlan, Geometry, MemberPlan, StatePlan,
+    ArrayError, ArrayPlan, MemberPlan, StatePlan,
     disk::{DiskCounters, DiskKind},
     events::{Event, Events},
     links::{Links, PortCounters},
     member::{Access, Member, MemberCounters},
     random::SplitMix,
     spread::Spread,
+    write_anywhere,
 };
 
 const EINVAL: i32 = 22;
@@ -66,6 +67,8 @@ pub struct MemberReading {
     pub destaged_bytes: u64,
     pub writes_waited: u64,
     pub rebuilt_bytes: u64,
+    /// Found scattered by reading ahead, and given to destaging to be written in one piece.
+    pub reallocated_bytes: u64,
     pub cpu_busy_ns: u64,
     pub cores: u32,
     pub dirty_bytes: u64,
@@ -102,7 +105,7 @@ impl ArrayModel {
         plan.validate()?;
         let member_plan = &plan.member;
         let active = member_plan.disks - member_plan.spares;
-        let geometry = Geometry::new(&member_plan.raid, active)?;
+        let geometry = write_anywhere::geometry(member_plan, active)?;
         let mut random = SplitMix::new(plan.seed);
         let places = match member_plan.raid.misalign_bytes {
             0 => 1,
@@ -110,6 +113,7 @@ impl ArrayModel {
         };
         let spread = Spread::new(plan, || random.below(places.max(1)) * member_plan.raid.misalign_bytes);
         let disk_bytes = member_plan.disk.capacity_bytes();
+        let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(member_plan, &geometry));
         let kind = DiskKind::new(&member_plan.disk, member_plan.cache.read_preference_ns);
         // One disk of the group is lost, and the first member's.
         let healthy = MemberPlan { state: StatePlan::Healthy, ..member_plan.clone() };
@@ -190,6 +194,7 @@ impl ArrayModel {
             writes_waited,
             cpu_busy_ns,
             rebuilt_bytes,
+            reallocated_bytes,
         } = member.counters;
         let disk = |counters: DiskCounters| DiskReading {
             reads: counters.reads,
@@ -213,6 +218,7 @@ impl ArrayModel {
             destaged_bytes,
             writes_waited,
             rebuilt_bytes,
+            reallocated_bytes,
             cpu_busy_ns,
             cores: member.cores(),
             dirty_bytes: member.cache.dirty_bytes(),
