@@ -28,7 +28,7 @@ pub(crate) struct Entry {
 pub(crate) struct Cache {
     entries: Vec<Entry>,
     unused: Vec<Index>,
-    table: Vec<Index>,
+    table: Vec<Slot>,
     mask: usize,
     part_bytes: u64,
     most_parts: u64,
@@ -37,6 +37,20 @@ pub(crate) struct Cache {
     oldest: Index,
     newest: Index,
     lanes: Vec<Lane>,
+}
+
+/// A place of the table. The hash is kept beside the entry's position, so that entries are looked at only when they are the ones.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    hash: u32,
+    index: Index,
+}
+
+const EMPTY: Slot = Slot { hash: 0, index: NONE };
+
+#[inline]
+fn hash(chunk: u64) -> u32 {
+    (chunk.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 /// Dirty chunks of the disks that are swept together, in buckets by position.
@@ -63,7 +77,7 @@ impl Cache {
         Self {
             entries: Vec::new(),
             unused: Vec::new(),
-            table: vec![NONE; 1024],
+            table: vec![EMPTY; 1024],
             mask: 1023,
             part_bytes,
             most_parts: bytes / part_bytes,
@@ -94,22 +108,18 @@ impl Cache {
 
     #[inline]
     pub(crate) fn find(&self, chunk: u64) -> Option<Index> {
-        let mut slot = self.home(chunk);
+        let hash = hash(chunk);
+        let mut at = hash as usize & self.mask;
         loop {
-            let index = self.table[slot];
-            if index == NONE {
+            let slot = self.table[at];
+            if slot.index == NONE {
                 return None;
             }
-            if self.entries[index as usize].chunk == chunk {
-                return Some(index);
+            if slot.hash == hash && self.entries[slot.index as usize].chunk == chunk {
+                return Some(slot.index);
             }
-            slot = (slot + 1) & self.mask;
+            at = (at + 1) & self.mask;
         }
-    }
-
-    #[inline]
-    fn home(&self, chunk: u64) -> usize {
-        (chunk.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & self.mask
     }
 
     fn find_or_add(&mut self, chunk: u64) -> Index {
@@ -130,47 +140,46 @@ impl Cache {
                 self.entries.len() as Index - 1
             }
         };
-        self.place(index);
+        self.place(Slot { hash: hash(chunk), index });
         self.push_newest(index);
         index
     }
 
-    fn place(&mut self, index: Index) {
-        let mut slot = self.home(self.entries[index as usize].chunk);
-        while self.table[slot] != NONE {
-            slot = (slot + 1) & self.mask;
+    fn place(&mut self, slot: Slot) {
+        let mut at = slot.hash as usize & self.mask;
+        while self.table[at].index != NONE {
+            at = (at + 1) & self.mask;
         }
-        self.table[slot] = index;
+        self.table[at] = slot;
     }
 
     fn grow(&mut self) {
         let old = std::mem::take(&mut self.table);
-        self.table = vec![NONE; old.len() * 2];
+        self.table = vec![EMPTY; old.len() * 2];
         self.mask = self.table.len() - 1;
-        old.into_iter().filter(|index| *index != NONE).for_each(|index| self.place(index));
+        old.into_iter().filter(|slot| slot.index != NONE).for_each(|slot| self.place(slot));
     }
 
     /// Takes an entry out of the table; those behind it move up (Knuth, TAOCP 3, 6.4, algorithm R).
     fn remove(&mut self, index: Index) {
-        let chunk = self.entries[index as usize].chunk;
-        let mut hole = self.home(chunk);
-        while self.table[hole] != index {
+        let mut hole = hash(self.entries[index as usize].chunk) as usize & self.mask;
+        while self.table[hole].index != index {
             hole = (hole + 1) & self.mask;
         }
-        let mut slot = hole;
+        let mut at = hole;
         loop {
-            slot = (slot + 1) & self.mask;
-            let other = self.table[slot];
-            if other == NONE {
+            at = (at + 1) & self.mask;
+            let other = self.table[at];
+            if other.index == NONE {
                 break;
             }
-            let home = self.home(self.entries[other as usize].chunk);
-            if (slot.wrapping_sub(home) & self.mask) >= (slot.wrapping_sub(hole) & self.mask) {
+            let home = other.hash as usize & self.mask;
+            if (at.wrapping_sub(home) & self.mask) >= (at.wrapping_sub(hole) & self.mask) {
                 self.table[hole] = other;
-                hole = slot;
+                hole = at;
             }
         }
-        self.table[hole] = NONE;
+        self.table[hole] = EMPTY;
         self.unused.push(index);
     }
 
@@ -374,3 +383,6 @@ impl Cache {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,3 +114,62 @@ impl Links {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(policy: PathPolicy, paths: u32, members: u32) -> Links {
+        let plan = LinkPlan {
+            paths,
+            policy,
+            port_bytes_per_s: 1e8,
+            overhead_bytes: 100,
+            latency_ns: 200_000,
+            max_transfer_bytes: 0,
+            hosts: 2,
+        };
+        Links::new(&plan, members)
+    }
+
+    #[test]
+    fn a_command_takes_its_bytes_and_half_the_latency_each_way() {
+        let mut links = links(PathPolicy::RoundRobin, 1, 1);
+        let (path, there_ns) = links.send(5000, 0, 0, 9900);
+        assert_eq!((path, there_ns), (0, 5000 + 100_000 + 100_000));
+        assert_eq!(links.answer(1_000_000, 0, 0, 0, 0), 1_000_000 + 1_000 + 100_000);
+        let port = links.counters(0).next().unwrap();
+        assert_eq!(port, PortCounters { in_bytes: 10_000, out_bytes: 100, in_busy_ns: 100_000, out_busy_ns: 1_000 });
+    }
+
+    #[test]
+    fn a_port_carries_no_more_than_its_rate_and_both_directions_at_once() {
+        let mut links = links(PathPolicy::RoundRobin, 1, 1);
+        let last_ns = (0..1000).map(|_| links.send(0, 0, 0, 9900).1).last().unwrap();
+        assert_eq!(last_ns, 1000 * 100_000 + 100_000);
+        assert_eq!(links.answer(0, 0, 0, 0, 9900), 200_000, "the other direction is free");
+        // Another host has ports of its own, but the member's are the same.
+        assert_eq!(links.send(0, 1, 0, 9900).1, 1001 * 100_000 + 100_000);
+    }
+
+    #[test]
+    fn ports_of_different_members_work_side_by_side_unless_the_host_has_one() {
+        let mut links = links(PathPolicy::RoundRobin, 2, 2);
+        let there: Vec<(u32, u64)> = (0..4).map(|number| links.send(0, 0, number % 2, 9900)).collect();
+        // The host's first port carries to both members, then its second does.
+        assert_eq!(there, [(0, 200_000), (0, 300_000), (1, 200_000), (1, 300_000)]);
+    }
+
+    #[test]
+    fn round_robin_takes_turns_and_least_queue_depth_the_emptiest_path() {
+        let mut turns = links(PathPolicy::RoundRobin, 3, 1);
+        let paths: Vec<u32> = (0..6).map(|_| turns.send(0, 0, 0, 0).0).collect();
+        assert_eq!(paths, [0, 1, 2, 0, 1, 2]);
+        let mut least = links(PathPolicy::LeastQueueDepth, 3, 1);
+        let paths: Vec<u32> = (0..6).map(|_| least.send(0, 0, 0, 0).0).collect();
+        assert_eq!(paths.iter().filter(|path| **path == 1).count(), 2);
+        least.answer(0, 0, 0, 1, 0);
+        least.answer(0, 0, 0, 1, 0);
+        assert_eq!([least.send(0, 0, 0, 0).0, least.send(0, 0, 0, 0).0], [1, 1]);
+    }
+}

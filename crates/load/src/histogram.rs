@@ -1,69 +1,61 @@
-use std::sync::OnceLock;
-
 use hdrhistogram::{
     Histogram,
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
 };
 
-use crate::LoadError;
-
-/// Latencies above this are counted as this: longer than any time-out Assay waits for.
-const LONGEST_NS: u64 = 3_600_000_000_000;
-const SIGNIFICANT_DIGITS: u8 = 3;
+use crate::{
+    LoadError,
+    counts::{Counts, LONGEST_NS, SIGNIFICANT_DIGITS},
+};
 
 /// A histogram of latencies in nanoseconds, 1 ns to 1 h within 0.1 %, and their exact sum.
 ///
 /// HDR keeps three significant digits: 2,048 equal bins below 2,048 ns and 1,024 per doubling above, so a value is off
 /// by at most half a bin, 1/2,048 of itself. The mean comes from the exact sum, not from the bins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LatencyHistogram {
-    counts: Histogram<u64>,
+    counts: Counts,
     sum_ns: u128,
 }
 
 impl LatencyHistogram {
     pub fn new() -> Self {
-        static EMPTY: OnceLock<Histogram<u64>> = OnceLock::new();
-        let empty = EMPTY.get_or_init(|| {
-            Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
-                .expect("the bounds are constants that HDR accepts")
-        });
-        Self { counts: Histogram::new_from(empty), sum_ns: 0 }
+        Self::default()
     }
 
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
-        self.counts.saturating_record(latency_ns);
+        self.counts.record(latency_ns, 1);
         self.sum_ns += u128::from(latency_ns);
     }
 
     /// Counts a latency several times.
     pub fn record_n(&mut self, latency_ns: u64, count: u64) {
-        self.counts.saturating_record_n(latency_ns, count);
+        self.counts.record(latency_ns, count);
         self.sum_ns += u128::from(latency_ns) * u128::from(count);
     }
 
     pub fn merge(&mut self, other: &Self) {
         if !other.is_empty() {
-            self.counts.add(&other.counts).expect("all histograms have the same bounds");
+            self.counts.merge(&other.counts);
             self.sum_ns += other.sum_ns;
         }
     }
 
     pub fn clear(&mut self) {
         if !self.is_empty() {
-            self.counts.reset();
+            self.counts.clear();
             self.sum_ns = 0;
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.counts.total() == 0
     }
 
     pub fn count(&self) -> u64 {
-        self.counts.len()
+        self.counts.total()
     }
 
     pub fn sum_ns(&self) -> u128 {
@@ -77,29 +69,29 @@ impl LatencyHistogram {
 
     /// Value at or below which `percentile` % of the latencies lie.
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
-        self.counts.value_at_percentile(percentile)
+        self.counts.percentile_ns(percentile)
     }
 
     pub fn min_ns(&self) -> u64 {
-        self.counts.min()
+        self.counts.min_ns()
     }
 
     pub fn max_ns(&self) -> u64 {
-        self.counts.max()
+        self.counts.max_ns()
     }
 
     /// Every bin that holds something: its middle value and its count.
     pub fn bins(&self) -> Vec<(u64, u64)> {
-        self.counts
-            .iter_recorded()
-            .map(|bin| (self.counts.median_equivalent(bin.value_iterated_to()), bin.count_at_value()))
-            .collect()
+        self.counts.middles().collect()
     }
 
     /// HDR V2 with deflate, as other HDR libraries read and write it.
     pub fn to_hdr_v2(&self) -> Vec<u8> {
+        let mut counts: Histogram<u64> = Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
+            .expect("the bounds are constants that HDR accepts");
+        self.counts.middles().for_each(|(latency_ns, count)| counts.saturating_record_n(latency_ns, count));
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&self.counts, &mut bytes).expect("writing to memory cannot fail");
+        V2DeflateSerializer::new().serialize(&counts, &mut bytes).expect("writing to memory cannot fail");
         bytes
     }
 
@@ -122,31 +114,19 @@ impl LatencyHistogram {
 /// A histogram as the list of its bins that hold something, for keeping many.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bins {
-    bins: Vec<(u64, u64)>,
+    bins: Box<[(u32, u64)]>,
     sum_ns: u128,
 }
 
 impl Bins {
     pub(crate) fn of(histogram: &LatencyHistogram) -> Self {
-        if histogram.is_empty() {
-            return Self::default();
-        }
-        let bins =
-            histogram.counts.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();
+        let bins = histogram.counts.bins().map(|(bin, count)| (bin as u32, count)).collect();
         Self { bins, sum_ns: histogram.sum_ns }
     }
 
     pub(crate) fn add_to(&self, histogram: &mut LatencyHistogram) {
-        for (value_ns, count) in &self.bins {
-            histogram.counts.saturating_record_n(*value_ns, *count);
-        }
+        self.bins.iter().for_each(|(bin, count)| histogram.counts.add(*bin as usize, *count));
         histogram.sum_ns += self.sum_ns;
-    }
-}
-
-impl Default for LatencyHistogram {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

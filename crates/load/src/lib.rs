@@ -9,6 +9,7 @@ mod access;
 mod arrivals;
 mod collector;
 pub mod content;
+mod counts;
 mod driver;
 mod error;
 mod histogram;

@@ -244,3 +244,143 @@ impl Mechanical {
         (u64::from(left) * self.kind.revolution_ns) >> 32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1024;
+    const MS: u64 = 1_000_000;
+
+    fn plan() -> MechanicalPlan {
+        MechanicalPlan {
+            capacity_bytes: 64 << 30,
+            revolution_ns: 4 * MS,
+            seek_track_ns: 600_000,
+            seek_average_ns: 2_900_000,
+            seek_full_ns: 5_800_000,
+            write_settle_ns: 400_000,
+            rate_outer_bytes_per_s: 160e6,
+            rate_inner_bytes_per_s: 160e6,
+            command_overhead_ns: 700_000,
+            queue_depth: 32,
+            reorder_weight: 0.9,
+            age_credit: 0.05,
+            read_ahead_bytes: 512 * KIB,
+            interface_bytes_per_s: 300e6,
+        }
+    }
+
+    fn disk(plan: &MechanicalPlan) -> Mechanical {
+        Mechanical::new(Arc::new(MechanicalKind::new(plan, 0)), 0)
+    }
+
+    fn command(at_bytes: u64, bytes: u64, write: bool, queued_ns: u64) -> DiskCommand {
+        DiskCommand { at_bytes, bytes: bytes as u32, write, background: false, task: 0, queued_ns }
+    }
+
+    /// Performs a command on an idle disk; returns when it ends.
+    fn perform(disk: &mut Mechanical, now_ns: u64, at_bytes: u64, bytes: u64, write: bool) -> u64 {
+        let begun = disk.push(now_ns, command(at_bytes, bytes, write, now_ns)).expect("the disk is idle");
+        disk.end(begun.end_ns);
+        begun.end_ns
+    }
+
+    #[test]
+    fn a_read_takes_what_the_platters_take() {
+        let mut disk = disk(&plan());
+        // At the first byte at time 0; after the overhead it comes round again.
+        let transfer_ns = 8 * KIB * 4 * MS / 640_000;
+        let end_ns = perform(&mut disk, 0, 0, 8 * KIB, false);
+        assert!(end_ns.abs_diff(4 * MS + transfer_ns) <= 2, "{end_ns}");
+        // A track on, a turn less than the time that passes meanwhile.
+        let cylinder_bytes = (64 << 30) / u64::from(super::super::seek::CYLINDERS);
+        let at_bytes = cylinder_bytes * 40 / 640_000 * 640_000;
+        let end_ns = perform(&mut disk, 8 * MS, at_bytes, 8 * KIB, false);
+        assert!(end_ns > 8 * MS + 700_000 + 600_000 && end_ns <= 8 * MS + 700_000 + 900_000 + 4 * MS + transfer_ns);
+        // A write settles first.
+        let mut disk = super::tests::disk(&MechanicalPlan { write_settle_ns: 2 * MS, ..plan() });
+        let end_ns = perform(&mut disk, 1_500_000, 0, 8 * KIB, true);
+        assert!(end_ns.abs_diff(8 * MS + transfer_ns) <= 2, "{end_ns}");
+    }
+
+    #[test]
+    fn a_stream_runs_at_the_rate_of_the_tracks() {
+        for (bytes, write) in [(8 * KIB, false), (64 * KIB, false), (256 * KIB, false), (256 * KIB, true)] {
+            let mut disk = disk(&MechanicalPlan { command_overhead_ns: 0, ..plan() });
+            let (mut ends, mut at_bytes, mut now_ns) = (Vec::new(), 0, 0);
+            let next = |at_bytes: &mut u64, now_ns| {
+                *at_bytes += bytes;
+                command(*at_bytes - bytes, bytes, write, now_ns)
+            };
+            ends.extend(disk.push(0, next(&mut at_bytes, 0)));
+            while at_bytes < 64 << 20 {
+                assert_eq!(disk.push(now_ns, next(&mut at_bytes, now_ns)), None);
+                now_ns = ends.pop().unwrap().end_ns;
+                ends.extend(disk.end(now_ns).1);
+            }
+            let rate = (64 << 20) as f64 / (now_ns as f64 / 1e9);
+            assert!((rate / 160e6 - 1.0).abs() < 0.02, "{bytes} {write}: {rate}");
+        }
+    }
+
+    #[test]
+    fn the_drive_reads_on_as_far_as_its_buffer_goes() {
+        let later = 1000 * MS;
+        let mut first = disk(&plan());
+        perform(&mut first, 0, 0, 64 * KIB, false);
+        let mut second = first.clone();
+        // From the buffer: the overhead and the interface.
+        let end_ns = perform(&mut first, later, 64 * KIB, 512 * KIB, false);
+        assert_eq!(end_ns, later + 700_000 + 512 * KIB * (1e12_f64 / 300e6) as u64 / 1000);
+        // Longer than that, the rest is still on the platters.
+        let end_ns = perform(&mut second, later, 64 * KIB, 1024 * KIB, false);
+        assert!(end_ns >= later + 700_000 + 1024 * KIB * 4 * MS / 640_000);
+    }
+
+    #[test]
+    fn the_nearest_command_comes_first_and_none_waits_for_ever() {
+        for age_credit in [0.05, 0.5] {
+            let mut disk = disk(&MechanicalPlan { age_credit, read_ahead_bytes: 0, ..plan() });
+            let mut now_ns = 0;
+            let mut ends = Vec::from_iter(disk.push(0, command(0, 8 * KIB, false, 0)));
+            // One far away among many near ones, that are replaced as they end.
+            disk.push(0, command(60 << 30, 8 * KIB, false, 0));
+            let mut served = 0;
+            for near in 1..20_u64 {
+                disk.push(0, command(near * 777 * 8 * KIB, 8 * KIB, false, 0));
+            }
+            loop {
+                now_ns = ends.pop().map_or(now_ns, |begun: Begun| begun.end_ns);
+                let (ended, next) = disk.end(now_ns);
+                ends.extend(next);
+                if ended.at_bytes == 60 << 30 {
+                    break;
+                }
+                served += 1;
+                assert!(served < 1000, "it is never served");
+                disk.push(now_ns, command(served * 991 % 8000 * 8 * KIB, 8 * KIB, false, now_ns));
+            }
+            assert!(served > 5, "near ones come first");
+        }
+    }
+
+    #[test]
+    fn a_queue_is_served_faster_than_one_command_after_the_other() {
+        let time = |queue_depth| {
+            let mut disk = disk(&MechanicalPlan { queue_depth, read_ahead_bytes: 0, ..plan() });
+            let place = |number: u64| number.wrapping_mul(6_364_136_223_846_793_005) % (64 << 30) / 8192 * 8192;
+            let mut end = disk.push(0, command(place(0), 8192, false, 0));
+            (1..400).for_each(|number| assert_eq!(disk.push(0, command(place(number), 8192, false, 0)), None));
+            let mut now_ns = 0;
+            while let Some(begun) = end {
+                now_ns = begun.end_ns;
+                end = disk.end(now_ns).1;
+            }
+            assert_eq!((disk.counters(now_ns).reads, disk.counters(now_ns).busy_ns), (400, now_ns));
+            now_ns
+        };
+        let times = [1, 4, 32].map(time);
+        assert!(times[1] < times[0] * 95 / 100 && times[2] < times[1] * 95 / 100, "{times:?}");
+    }
+}

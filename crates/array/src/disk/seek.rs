@@ -39,3 +39,30 @@ impl SeekCurve {
         u64::from(self.time_ns[(distance / (CYLINDERS / STEPS)) as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn seeks_rise_with_the_distance_and_have_the_mean_asked(
+            track in 100_000_u64..2_000_000, range in 100_000_u64..30_000_000, share in 5.0_f64 / 15.0..11.0 / 15.0,
+        ) {
+            let average = track + (range as f64 * share) as u64;
+            let curve = SeekCurve::new(track, average, track + range);
+            let times: Vec<u64> = (0..CYLINDERS).map(|distance| curve.time_ns(0, distance)).collect();
+            prop_assert!(times.is_sorted());
+            prop_assert_eq!(times[0], 0);
+            prop_assert_eq!(times[1], track);
+            prop_assert!(times[CYLINDERS as usize - 1].abs_diff(track + range) <= range / 1000);
+            prop_assert_eq!(curve.time_ns(700, 200), times[500]);
+            // Of all pairs of cylinders, 2 (n - d) lie d apart.
+            let n = f64::from(CYLINDERS);
+            let mean: f64 = times.iter().enumerate().map(|(d, time)| 2.0 * (n - d as f64) / (n * n) * *time as f64).sum();
+            prop_assert!((mean / average as f64 - 1.0).abs() < 0.01, "{} is not {}", mean, average);
+        }
+    }
+}

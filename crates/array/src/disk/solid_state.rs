@@ -161,3 +161,85 @@ impl SolidState {
         *free_ns
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1024;
+
+    fn plan() -> SolidStatePlan {
+        SolidStatePlan {
+            capacity_bytes: 1 << 40,
+            channels: 8,
+            page_bytes: 16 * KIB,
+            read_ns: 60_000,
+            program_ns: 600_000,
+            erase_ns: 3_000_000,
+            pages_per_block: 256,
+            over_provisioning: 0.25,
+            command_overhead_ns: 10_000,
+            interface_bytes_per_s: 4e9,
+            write_buffer_bytes: 0,
+            queue_depth: 64,
+        }
+    }
+
+    /// Commands a second of a disk with `depth` of them present, at random pages.
+    fn rate(plan: &SolidStatePlan, depth: u64, write: bool, count: u64) -> f64 {
+        let mut disk = SolidState::new(Arc::new(SolidStateKind::new(plan)), 0);
+        let command = |number: u64, queued_ns| DiskCommand {
+            at_bytes: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 26) * 16 * KIB,
+            bytes: 16 << 10,
+            write,
+            background: false,
+            task: 0,
+            queued_ns,
+        };
+        let mut ends: Vec<(u64, u16)> = Vec::new();
+        for number in 0..depth {
+            ends.extend(disk.push(0, command(number, 0)).map(|begun| (begun.end_ns, begun.slot)));
+        }
+        let mut now_ns = 0;
+        for number in 0..count {
+            let first = (0..ends.len()).min_by_key(|place| ends[*place]).expect("something is served");
+            let (end_ns, slot) = ends.swap_remove(first);
+            now_ns = end_ns;
+            let begun = disk.end(now_ns, slot).1;
+            ends.extend(
+                begun.into_iter().chain(disk.push(now_ns, command(depth + number, now_ns))).map(|b| (b.end_ns, b.slot)),
+            );
+            assert_eq!(u64::from(disk.present()), depth);
+        }
+        assert_eq!(disk.counters(now_ns).busy_ns, now_ns);
+        assert_eq!(disk.counters(now_ns).queue_ns, now_ns * depth);
+        count as f64 / (now_ns as f64 / 1e9)
+    }
+
+    #[test]
+    fn one_read_after_the_other_takes_overhead_flash_and_interface() {
+        let expected = 1e9 / (10_000.0 + 60_000.0 + 16384.0 / 4.0);
+        assert!((rate(&plan(), 1, false, 1000) / expected - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn many_reads_keep_the_channels_busy() {
+        let most = 8e9 / 60_000.0;
+        let rates = [1, 4, 16, 64].map(|depth| rate(&plan(), depth, false, 5000));
+        assert!(rates.is_sorted() && rates[3] <= most * 1.01 && rates[3] > 0.9 * most, "{rates:?} of {most}");
+    }
+
+    #[test]
+    fn lasting_writes_pay_for_the_garbage() {
+        // (1 + 1/4) / (2/4) = 2.5 programs for each, 1.5 of them after a read, and 2.5 shares of an erase.
+        assert_eq!(write_amplification(0.25), 2.5);
+        assert_eq!(write_amplification(10.0), 1.0);
+        let each_ns = 600_000.0 + 1.5 * 660_000.0 + 2.5 * 3e6 / 256.0;
+        let expected = 8e9 / each_ns;
+        let buffered = SolidStatePlan { write_buffer_bytes: 4096 * KIB, ..plan() };
+        assert!((rate(&plan(), 64, true, 20_000) / expected - 1.0).abs() < 0.01);
+        // A buffer makes the first ones quick and the lasting rate no better.
+        assert!((rate(&buffered, 64, true, 20_000) / expected - 1.0).abs() < 0.03);
+        assert!(rate(&buffered, 1, true, 200) > 10.0 * rate(&plan(), 1, true, 200));
+    }
+}

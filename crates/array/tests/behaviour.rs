@@ -1,0 +1,162 @@
+//! What every array does, whatever its figures: larger blocks, fuller disks and parity cost; disks, cache and members help.
+
+mod plans;
+
+use assay_array::{ArrayPlan, RaidPolicy};
+use assay_load::{Activity, Load, Skew};
+use plans::{GIB, KIB, activity, large};
+
+/// Differences below this are noise of a run of ten seconds.
+const NOISE: f64 = 0.02;
+
+/// I/Os per second of 8 KiB 70/30 or another mix, with so many I/Os outstanding on each volume.
+fn iops(plan: &ArrayPlan, bytes: u64, read_share: f64, queue_depth: u32) -> f64 {
+    iops_of(plan, activity(plan.volumes.len(), bytes as u32, read_share, Load::Closed { queue_depth }))
+}
+
+fn iops_of(plan: &ArrayPlan, activity: Activity) -> f64 {
+    plans::measure(plan, activity, 2, 10).0
+}
+
+/// That figures fall from one to the next, each by more than noise; or, turned round, rise.
+fn falls(figures: &[f64], what: &str) {
+    assert!(figures.windows(2).all(|pair| pair[1] < pair[0] * (1.0 - NOISE)), "{what}: {figures:.0?}");
+}
+
+fn never_falls(figures: &[f64], what: &str) {
+    assert!(figures.windows(2).all(|pair| pair[1] > pair[0] * (1.0 - NOISE)), "{what}: {figures:.0?}");
+}
+
+#[test]
+fn larger_blocks_are_fewer_ios() {
+    for policy in [RaidPolicy::Raid10, RaidPolicy::Raid50] {
+        let figures: Vec<f64> = [4, 8, 16, 32, 64, 128, 256, 512]
+            .iter()
+            .map(|kib| iops(&large(policy, 12, 1), kib * KIB, 0.7, 4))
+            .collect();
+        assert!(figures.windows(2).all(|pair| pair[1] < pair[0]), "RAID {}: {figures:.0?}", policy.name());
+        falls(&[figures[1], figures[4], figures[6], figures[7]], "blocks");
+    }
+}
+
+#[test]
+fn fuller_disks_are_slower_with_the_same_outstanding() {
+    for policy in [RaidPolicy::Raid10, RaidPolicy::Raid50] {
+        let figures: Vec<f64> = [(3, 16), (6, 8), (12, 4)]
+            .iter()
+            .map(|&(v, depth)| iops(&large(policy, v, 1), 8 * KIB, 0.7, depth))
+            .collect();
+        falls(&figures, policy.name());
+    }
+}
+
+#[test]
+fn more_disks_help() {
+    let figures: Vec<f64> = [12, 16, 24, 36]
+        .iter()
+        .map(|&disks| {
+            let mut plan = large(RaidPolicy::Raid10, 6, 1);
+            (plan.member.disks, plan.member.spares) = (disks, 0);
+            1.0 / iops(&plan, 8 * KIB, 0.7, 8)
+        })
+        .collect();
+    assert!(figures.windows(2).all(|pair| pair[1] < pair[0] * (1.0 - NOISE)), "{figures:?}");
+}
+
+#[test]
+fn more_cache_helps_a_skewed_load() {
+    let figures: Vec<f64> = [1, 2, 4, 8, 16]
+        .iter()
+        .map(|&gib| {
+            let mut plan = large(RaidPolicy::Raid10, 4, 1);
+            plan.member.cache.bytes = gib * GIB;
+            let mut activity = activity(4, 8192, 0.7, Load::Closed { queue_depth: 8 });
+            activity.access.skew = Skew::Hot { access_share: 0.8, space_share: 0.03 };
+            iops_of(&plan, activity)
+        })
+        .collect();
+    never_falls(&figures, "cache");
+    assert!(figures[4] > 1.2 * figures[0], "{figures:.0?}");
+}
+
+#[test]
+fn more_members_help_and_more_data_on_them_scale() {
+    let same: Vec<f64> =
+        (1..=3).map(|members| iops(&large(RaidPolicy::Raid10, 12, members), 8 * KIB, 0.7, 6)).collect();
+    never_falls(&same, "the same data on more members");
+    assert!(same[2] > 1.3 * same[0], "{same:.0?}");
+    let growing: Vec<f64> = (1..=3)
+        .map(|members| iops(&large(RaidPolicy::Raid10, 8 * members as usize, members), 8 * KIB, 0.7, 6))
+        .collect();
+    for (members, figure) in growing.iter().enumerate() {
+        let ratio = figure / growing[0] / (members + 1) as f64;
+        assert!((ratio - 1.0).abs() < 0.05, "data that grow with the members: {growing:.0?}");
+    }
+}
+
+#[test]
+fn more_outstanding_is_never_less_and_takes_longer() {
+    let plan = large(RaidPolicy::Raid10, 6, 1);
+    let figures: Vec<(f64, f64)> = [1, 2, 4, 8, 16, 32]
+        .iter()
+        .map(|&queue_depth| plans::measure(&plan, activity(6, 8192, 1.0, Load::Closed { queue_depth }), 2, 10))
+        .collect();
+    never_falls(&figures.iter().map(|point| point.0).collect::<Vec<_>>(), "queue depth");
+    assert!(figures.windows(2).all(|pair| pair[1].1 > pair[0].1), "{figures:.0?}");
+}
+
+#[test]
+fn parity_costs_random_writes() {
+    for write_back in [true, false] {
+        let figures: Vec<f64> = [RaidPolicy::Raid10, RaidPolicy::Raid50, RaidPolicy::Raid6]
+            .into_iter()
+            .map(|policy| {
+                let mut plan = large(policy, 6, 1);
+                plan.member.cache.write_back = write_back;
+                if policy == RaidPolicy::Raid6 {
+                    plan.member.raid.set_disks = 0;
+                }
+                // The cache so full that writes wait for the disks.
+                (plan.member.cache.dirty_most, plan.member.cache.bytes) = (0.6, GIB / 4);
+                iops(&plan, 8 * KIB, 0.0, 16)
+            })
+            .collect();
+        falls(&figures, if write_back { "write-back" } else { "write-through" });
+    }
+}
+
+#[test]
+fn a_lost_disk_costs_and_a_rebuild_costs_more() {
+    use assay_array::StatePlan;
+    for policy in [RaidPolicy::Raid10, RaidPolicy::Raid50] {
+        let figures: Vec<f64> = [StatePlan::Healthy, StatePlan::Degraded, StatePlan::Rebuilding { depth: 8 }]
+            .into_iter()
+            .map(|state| {
+                let mut plan = large(policy, 6, 1);
+                plan.member.state = state;
+                iops(&plan, 8 * KIB, 1.0, 16)
+            })
+            .collect();
+        assert!(figures[1] < figures[0] && figures[2] < figures[1], "RAID {}: {figures:.0?}", policy.name());
+    }
+}
+
+#[test]
+fn a_sequential_stream_is_faster_than_random_reads_and_more_paths_carry_more() {
+    let mut sequential = activity(4, 65536, 1.0, Load::Closed { queue_depth: 8 });
+    sequential.access.random_share = 0.0;
+    let random = activity(4, 65536, 1.0, Load::Closed { queue_depth: 8 });
+    let plan = large(RaidPolicy::Raid10, 6, 1);
+    assert!(iops_of(&plan, sequential.clone()) > 2.0 * iops_of(&plan, random));
+    let figures: Vec<f64> = [1, 2, 3]
+        .iter()
+        .map(|&paths| {
+            let mut plan = plan.clone();
+            plan.links.paths = paths;
+            iops_of(&plan, sequential.clone())
+        })
+        .collect();
+    never_falls(&figures, "paths");
+    let most = 117e6 / (65536.0 + 128.0);
+    assert!(figures[0] <= 1.001 * most && figures[0] > 0.9 * most, "one path carries {most:.0}, not {:.0}", figures[0]);
+}
