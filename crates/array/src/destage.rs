@@ -323,7 +323,7 @@ impl Member {
         for position in 0..self.tasks[task as usize].chunks.len() {
             let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
             let disk = self.geometry.place(chunk).disk;
-            self.push_runs(now_ns, task, disk, stripe.place.row, parts, false, events);
+            self.push_runs(now_ns, task, RowParts { disk, row: stripe.place.row, parts }, false, events);
         }
         self.push_parity(now_ns, task, stripe, false, events);
     }
@@ -334,7 +334,7 @@ impl Member {
         for column in 0..self.geometry.columns() {
             let missing = self.missing(&self.tasks[task as usize].chunks, stripe, column);
             let disk = self.geometry.data_disk(set, row, column);
-            self.push_runs(now_ns, task, disk, row, missing, false, events);
+            self.push_runs(now_ns, task, RowParts { disk, row, parts: missing }, false, events);
         }
     }
 
@@ -349,7 +349,7 @@ impl Member {
             let ChunkParts { chunk, parts } = self.tasks[task as usize].chunks[position];
             let place = self.geometry.place(chunk);
             for copy in 0..self.geometry.policy().copies() {
-                self.push_runs(now_ns, task, place.disk + copy, place.row, parts, true, events);
+                self.push_runs(now_ns, task, RowParts { disk: place.disk + copy, row: place.row, parts }, true, events);
             }
         }
         if self.geometry.policy().parity_disks() > 0 {
@@ -392,12 +392,13 @@ impl Member {
             } else {
                 stripe.parts
             };
-            self.push_runs(now_ns, task, disk, row, parts, write, events);
+            self.push_runs(now_ns, task, RowParts { disk, row, parts }, write, events);
         }
     }
 
     /// Commands for the runs of parts of a disk's row; none for a disk that does not have it.
-    fn push_runs(&mut self, now_ns: u64, task: u32, disk: u32, row: u64, parts: u64, write: bool, events: &mut Events) {
+    fn push_runs(&mut self, now_ns: u64, task: u32, at: RowParts, write: bool, events: &mut Events) {
+        let RowParts { disk, row, parts } = at;
         if !self.has(disk, row) {
             return;
         }
@@ -421,6 +422,14 @@ impl Member {
 /// Parts from the first up to another.
 fn parts_between(first: u64, end: u64) -> u64 {
     if first >= end { 0 } else { (u64::MAX << first) & (u64::MAX >> (u64::from(PARTS) - end)) }
+}
+
+/// Parts of a disk's row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowParts {
+    pub(crate) disk: u32,
+    pub(crate) row: u64,
+    pub(crate) parts: u64,
 }
 
 /// Part of a row of a set that is being written.

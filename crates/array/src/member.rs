@@ -65,6 +65,8 @@ pub(crate) struct Access {
     pub(crate) command: u32,
     pub(crate) at_bytes: u64,
     pub(crate) bytes: u64,
+    /// Where the volume's page ends: what follows belongs to somebody else.
+    pub(crate) page_end_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -195,8 +197,8 @@ impl Member {
             at_bytes = until_bytes;
         }
         self.read_missing(now_ns, task, events);
-        if let Some((from_bytes, to_bytes)) = self.streams.note(access.at_bytes, access.bytes) {
-            self.prefetch(now_ns, from_bytes, to_bytes.min(self.used_bytes), events);
+        if let Some((from_bytes, to_bytes)) = self.streams.note(access.at_bytes, access.bytes, access.page_end_bytes) {
+            self.prefetch(now_ns, from_bytes, to_bytes, events);
         }
         if self.tasks[task as usize].remaining == 0 {
             self.counters.read_hits += 1;
@@ -383,7 +385,7 @@ impl Member {
 
     /// What the cache would hold after accesses like this one for a long time.
     pub(crate) fn warm(&mut self, write: bool, at_bytes: u64, bytes: u64) {
-        let access = Access { command: 0, at_bytes, bytes };
+        let access = Access { command: 0, at_bytes, bytes, page_end_bytes: at_bytes + bytes };
         if write {
             if self.write_back && self.cache.dirty_bytes() < self.destager.working_bytes() {
                 self.admit(access);

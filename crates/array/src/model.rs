@@ -33,6 +33,7 @@ struct Command {
     path: u32,
     at_bytes: u64,
     bytes: u64,
+    page_end_bytes: u64,
 }
 
 /// A modelled group of arrays. Nothing in it runs by itself: time passes in [`Simulated::advance`].
@@ -170,6 +171,11 @@ impl ArrayModel {
         self.members.iter_mut().for_each(|member| member.read_realloc = on);
     }
 
+    /// Size of a volume, where there is one.
+    pub fn volume_bytes(&self, volume: usize) -> Option<u64> {
+        self.volume_bytes.get(volume).copied()
+    }
+
     /// Makes now the time 0 of whoever submits next, once nothing of whoever submitted before is outstanding.
     pub(crate) fn begin_session(&mut self) {
         let mut completions = Vec::new();
@@ -267,8 +273,8 @@ impl ArrayModel {
         let now_ns = self.now_ns;
         let member = match event {
             Event::Admitted(index) => {
-                let Command { op, member, at_bytes, bytes, .. } = self.commands[index as usize];
-                let access = Access { command: index, at_bytes, bytes };
+                let Command { op, member, at_bytes, bytes, page_end_bytes, .. } = self.commands[index as usize];
+                let access = Access { command: index, at_bytes, bytes, page_end_bytes };
                 let at = &mut self.members[member as usize];
                 match op {
                     Op::Read => at.read(now_ns, access, &mut self.events),
@@ -324,7 +330,7 @@ impl Simulated for ArrayModel {
             let result = if fits { result } else { -EINVAL };
             let io = self.begin_io(request.tag, result);
             let (op, path) = (Op::Flush, 0);
-            self.send(at_ns, Command { io, op, host, member: 0, path, at_bytes: 0, bytes: 0 });
+            self.send(at_ns, Command { io, op, host, member: 0, path, at_bytes: 0, bytes: 0, page_end_bytes: 0 });
             return;
         }
         let io = self.begin_io(request.tag, result);
@@ -336,7 +342,8 @@ impl Simulated for ArrayModel {
                 bytes = bytes.min(self.max_transfer_bytes);
             }
             let (op, member, at_bytes) = (request.op, address.member, address.at_bytes);
-            self.send(at_ns, Command { io, op, host, member, path: 0, at_bytes, bytes });
+            let page_end_bytes = at_bytes + address.left_bytes;
+            self.send(at_ns, Command { io, op, host, member, path: 0, at_bytes, bytes, page_end_bytes });
             done += bytes;
         }
     }

@@ -73,6 +73,11 @@ impl ModelSession {
     pub fn start(mut model: ArrayModel, plan: &SessionPlan) -> Result<Self, LoadError> {
         for activity in &plan.activities {
             activity.validate(1)?;
+            let sizes = activity.volumes.iter().map(|volume| model.volume_bytes(*volume));
+            if sizes.into_iter().any(|bytes| bytes.is_none_or(|bytes| activity.access.region.end_bytes > bytes)) {
+                let message = format!("{}: its region is not within its volumes", activity.name);
+                return Err(LoadError::InvalidValue { field: "region", message });
+            }
         }
         if plan.warm {
             warm(&mut model, plan);

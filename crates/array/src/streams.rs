@@ -1,6 +1,8 @@
 //! Sequential streams among the reads of a member.
 
-/// How far reads of one stream may be out of order, or skip.
+/// How far reads of one stream may be out of order, or skip: so many of their own lengths, and never more than these bytes.
+/// A wide window would take random reads of a small area for streams.
+const WINDOW_READS: u64 = 16;
 const WINDOW_BYTES: u64 = 1 << 19;
 const REGION_SHIFT: u32 = 20;
 const SLOTS: usize = 256;
@@ -33,12 +35,13 @@ impl Streams {
         (region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % SLOTS
     }
 
-    /// Notes a read; returns the range to be read ahead now, if it continues a stream.
+    /// Notes a read; returns the range to be read ahead now, if it continues a stream, as far as `end_bytes`.
     #[inline]
-    pub(crate) fn note(&mut self, at_bytes: u64, bytes: u64) -> Option<(u64, u64)> {
+    pub(crate) fn note(&mut self, at_bytes: u64, bytes: u64, end_bytes: u64) -> Option<(u64, u64)> {
         let region = at_bytes >> REGION_SHIFT;
+        let window_bytes = (bytes * WINDOW_READS).min(WINDOW_BYTES);
         let near = |stream: &Stream, region: u64| {
-            stream.region == region && at_bytes.abs_diff(stream.next_bytes) <= WINDOW_BYTES
+            stream.region == region && at_bytes.abs_diff(stream.next_bytes) <= window_bytes
         };
         let home = Self::slot(region);
         let before = region.checked_sub(1).map(|before| (Self::slot(before), before));
@@ -59,7 +62,7 @@ impl Streams {
         // Regions are named by where the stream will go on, so that its next read finds it.
         stream.region = (stream.next_bytes - 1) >> REGION_SHIFT;
         stream.prefetched_bytes = stream.prefetched_bytes.max(stream.next_bytes);
-        let until = stream.next_bytes + self.prefetch_bytes;
+        let until = (stream.next_bytes + self.prefetch_bytes).min(end_bytes);
         let ahead =
             (stream.count >= self.after && stream.prefetched_bytes < until).then_some((stream.prefetched_bytes, until));
         if let Some((_, until)) = ahead {
@@ -81,7 +84,7 @@ mod tests {
         let mut streams = Streams::new(2, 512 * KIB);
         let mut reached = None;
         for read in 0..1000_u64 {
-            if let Some((from, until)) = streams.note(read * 64 * KIB, 64 * KIB) {
+            if let Some((from, until)) = streams.note(read * 64 * KIB, 64 * KIB, u64::MAX) {
                 assert!(read >= 2);
                 assert_eq!(from, reached.unwrap_or(from));
                 assert_eq!(until, (read + 1) * 64 * KIB + 512 * KIB);
@@ -97,7 +100,7 @@ mod tests {
         let mut place = 1_u64;
         for _ in 0..10_000 {
             place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            assert_eq!(streams.note((place >> 20) & !8191, 8192), None);
+            assert_eq!(streams.note((place >> 20) & !8191, 8192, u64::MAX), None);
         }
     }
 }

@@ -156,8 +156,8 @@ fn intervals_hold_the_exact_mean_in_95_of_100_runs() {
         service_h: 1000.0,
         rebuild: RebuildTime::Fixed,
     };
-    let readable = |disks: f64| (-disks * defects_per_disk).exp();
-    let fails = |disks: f64| 1.0 - (-disks * rebuild_h / mtbf_h).exp();
+    let readable = |disks: f64| libm::exp(-disks * defects_per_disk);
+    let fails = |disks: f64| 1.0 - libm::exp(-disks * rebuild_h / mtbf_h);
     let hours = |disks: f64| fails(disks) * mtbf_h / disks;
     let five_hours = mtbf_h / 6.0 + readable(5.0) * hours(5.0);
     let five = five_hours / (1.0 - readable(5.0) * (1.0 - fails(5.0)));

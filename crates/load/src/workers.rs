@@ -14,13 +14,16 @@ pub struct WorkersPlan<'a> {
     pub spare_intervals: usize,
 }
 
+/// What a collector gets intervals from.
+pub type Sources = Vec<(GroupKey, Exchange)>;
+
+/// Workers with the volumes they are on.
+pub type VolumeWorkers = Vec<(usize, WorkerPlan)>;
+
 /// Plans of all workers of all activities, each with the volume it is on, and what the collector gets their intervals from.
 ///
 /// Every worker has a seed of its own, and all share the gate of bursts.
-pub fn plan_workers(
-    plan: &WorkersPlan<'_>,
-    stop: &Arc<AtomicBool>,
-) -> (Vec<(GroupKey, Exchange)>, Vec<(usize, WorkerPlan)>) {
+pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources, VolumeWorkers) {
     let gate = BurstGate::default();
     let mut sources = Vec::new();
     let mut workers = Vec::new();

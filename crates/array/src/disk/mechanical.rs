@@ -165,11 +165,11 @@ impl Mechanical {
             } else {
                 let seek_ns = self.seek_ns(waiting);
                 let turn_ns = self.turn_ns(angle, seek_ns, waiting.spot.angle);
-                (seek_ns + (turn_ns * kind.reorder_weight >> 10)) as i64
+                (seek_ns + ((turn_ns * kind.reorder_weight) >> 10)) as i64
             };
             let age_ns = now_ns - waiting.given_ns;
             let preferred_ns = if command.background { 0 } else { kind.read_preference_ns };
-            let cost_ns = cost_ns - (age_ns * kind.age_credit >> 10) as i64 - preferred_ns as i64;
+            let cost_ns = cost_ns - ((age_ns * kind.age_credit) >> 10) as i64 - preferred_ns as i64;
             if cost_ns < best.0 {
                 best = (cost_ns, index);
             }

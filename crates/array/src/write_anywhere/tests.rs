@@ -191,7 +191,7 @@ proptest! {
                 at_bytes = place % (blocks * 8) * 512;
             }
             let bytes = (sectors * 512).min(blocks * BLOCK - at_bytes);
-            let access = Access { command: command as u32, at_bytes, bytes };
+            let access = Access { command: command as u32, at_bytes, bytes, page_end_bytes: u64::MAX };
             if write {
                 member.write(now_ns, access, &mut events);
             } else {
@@ -277,7 +277,7 @@ fn written_through(partial_write: PartialWrite, state: StatePlan, bytes: u64) ->
     let geometry = geometry(&plan, plan.disks).unwrap();
     let mut member = Member::new(&plan, &geometry, &DiskKind::new(&plan.disk, 0), 0, 64 * 4 * BLOCK, || 0);
     let (mut now_ns, mut events) = (0, Events::default());
-    member.write(0, Access { command: 7, at_bytes: 0, bytes }, &mut events);
+    member.write(0, Access { command: 7, at_bytes: 0, bytes, page_end_bytes: u64::MAX }, &mut events);
     while step(&mut member, &mut now_ns, &mut events) {}
     assert_eq!(member.done, [7]);
     let counters = |disk: usize| member.disks[disk].counters(now_ns);

@@ -82,7 +82,7 @@ impl Member {
 
     /// Writes that no cache may hold back: as many tasks as the rows of the frontier make of them.
     pub(crate) fn write_through_anywhere(&mut self, now_ns: u64, access: Access, events: &mut Events) {
-        let Access { command, at_bytes, bytes } = access;
+        let Access { command, at_bytes, bytes, .. } = access;
         let mut blocks = std::mem::take(&mut self.anywhere_mut().scratch.blocks);
         let shift = self.anywhere_mut().block_shift;
         let (mut block, end) = (at_bytes >> shift, ((at_bytes + bytes - 1) >> shift) + 1);
