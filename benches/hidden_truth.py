@@ -98,9 +98,10 @@ def one_seed(task: tuple[str, int]) -> list[dict[str, Any]]:
         predicted = Configuration(model=fitted, options=options)
         answer, curve = ask(predicted)
         band = band_of_answer(predicted, answer, curve)
+        assert band is not None, "a search that has an answer has a band"
         true_answer, _ = ask(truth.with_options({**options, "seed": str(seed + 2000)}))
         iops, true_iops = answer["max"]["iops"], true_answer["max"]["iops"]
-        low, high = band.around(iops)
+        low, high = iops * band.low, iops * band.high
         rows.append(
             {
                 "seed": seed,

@@ -82,7 +82,7 @@ def _is_unsteady(point: Record) -> bool:
 def _of_target(target: Record) -> Iterable[Note]:
     states: dict[str, list[Record]] = {}
     for volume in target.get("volumes") or []:
-        if volume.get("kind") != "null":
+        if volume.get("kind") not in ("null", "model"):
             states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
     for state, volumes in states.items():
         size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))
@@ -91,5 +91,5 @@ def _of_target(target: Record) -> Iterable[Note]:
         more = f" and {len(volumes) - NAMES_SHOWN} more" if len(volumes) > NAMES_SHOWN else ""
         text = f"measured on {size} ({names}{more}), {laid} of it laid out by this run; {_STATES.get(state, state)}"
         yield Note(text, "plain")
-    if states and target.get("cache_notice"):
+    if (states or target.get("array")) and target.get("cache_notice"):
         yield Note(str(target["cache_notice"]), "plain")

@@ -8,6 +8,7 @@ itself, at least the error of leave-one-out cross-validation, more where nothing
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,13 +47,17 @@ class Band:
     high: float
     basis: str
 
-    def around(self, figure: float) -> list[float]:
-        """The band of a figure."""
-        return [figure * self.low, figure * self.high]
+    def around(self, iops: float) -> dict[str, Any]:
+        """What an answer or a point says of its I/Os per second."""
+        return {"band_90": [iops * self.low, iops * self.high], "band_basis": self.basis}
 
 
 def band_of_answer(
-    configuration: Configuration, answer: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
+    configuration: Configuration,
+    answer: Mapping[str, Any],
+    points: Sequence[Mapping[str, Any]],
+    *,
+    interrupt: threading.Event | None = None,
 ) -> Band | None:
     """The band of a search's answer; None where it has none, or its workload has several activities.
 
@@ -70,24 +75,32 @@ def band_of_answer(
     if failing is not None:
         rise = math.log(failing["iops"] / best["iops"]) / math.log(failing[answer["axis"]] / best[answer["axis"]])
         slope = min(max(rise, 0.0), 1.0)
-    return band_at_load(configuration, activity, curve_slope=slope)
+    return _band_at_load(configuration, activity, slope, interrupt)
 
 
-def band_at_load(configuration: Configuration, activity: Mapping[str, Any], *, curve_slope: float | None) -> Band:
-    """The band of a throughput at an activity with its load.
-
-    Parameters
-    ----------
-    activity
-        Keys of a plan's activity, a closed load included.
-    curve_slope
-        Slope of the logarithm of throughput over that of load where a latency limit cut the curve off; None for a
-        figure at a load that was given.
+def band_of_point(
+    configuration: Configuration, point: Mapping[str, Any], *, interrupt: threading.Event | None = None
+) -> Band:
+    """The band of a point of one activity, at the load that was given.
 
     Raises
     ------
     UsageError
         The activity does not fit the array's volumes.
+    """
+    return _band_at_load(configuration, activity_of(point, len(configuration.volumes)), None, interrupt)
+
+
+def _band_at_load(
+    configuration: Configuration,
+    activity: Mapping[str, Any],
+    curve_slope: float | None,
+    interrupt: threading.Event | None,
+) -> Band:
+    """The band of a throughput at an activity with its load.
+
+    `curve_slope` is the slope of the logarithm of throughput over that of load where a latency limit cut the curve off;
+    None for a figure at a load that was given.
     """
     calibration = configuration.model.calibration
     plan = Plan.model_validate(
@@ -95,7 +108,7 @@ def band_at_load(configuration: Configuration, activity: Mapping[str, Any], *, c
     )
 
     def log_throughput(values: Mapping[str, float]) -> float:
-        points, _ = simulate(configuration.with_values(values), plan)
+        points, _ = simulate(configuration.with_values(values), plan, interrupt=interrupt)
         return math.log(points[0]["total"]["bytes_per_s"])
 
     start = log_throughput({})

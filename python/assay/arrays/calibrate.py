@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from assay.arrays.configuration import Configuration
 from assay.arrays.observations import Observation
-from assay.arrays.parameters import PARAMETERS
+from assay.arrays.parameters import ORIGINS, PARAMETERS
 from assay.errors import UsageError
 
 Array = NDArray[np.float64]
@@ -104,7 +104,11 @@ def calibrate(
         A parameter is unknown or cannot be fitted, there are too few points for so many, or nothing explains them.
     """
     configuration = observations[0].configuration
-    known = uncertain(configuration)
+    # What was fitted to another array is an assumption for this one.
+    known = {
+        name: max(sd, ORIGINS["assumed"]) if configuration.parameters[name].from_ == "fitted" else sd
+        for name, sd in uncertain(configuration).items()
+    }
     most = min(FREE_MOST, len(observations) // POINTS_PER_PARAMETER)
     if most < 1:
         raise UsageError(

@@ -236,6 +236,7 @@ class Execution:
         return Runner(
             folder=self.folder,
             model=self._model,
+            with_bands=self.study is not None,
             recorder=recorder,
             volumes=(part.target or self.target).volumes,
             devices=devices,

@@ -32,6 +32,8 @@ SATURATED_CPU_SHARE = 0.95
 SATURATED_HOST_SHARE = 0.98
 SETTLING_MOST_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
+BAND_POINT_MOST_S = 60.0
+"""Longer points are asked once, not a dozen times for an error band."""
 LAG_LEAST_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 LAG_LEAST_BURSTS_NS = 1_000_000
@@ -84,6 +86,8 @@ class Runner:
     keeps_interrupted: bool = False
     model: ModelRun | None = None
     """The modelled array that all volumes are on; time is then its own."""
+    with_bands: bool = False
+    """Whether points of a model get error bands as answers do."""
     notices: list[str] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
 
@@ -137,12 +141,33 @@ class Runner:
         for end in (answer["max"], answer["first_failing"]):
             if end is not None and outstanding:
                 end["outstanding"] *= workers
-        return {
+        found = {
             "workload": workload.facts(),
             "part": self.part,
             "limits": [limit.text for limit in self.limits],
             **answer,
         }
+        return found | self._band_of_answer(found)
+
+    def _band_of_answer(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """How far a model's answer may be off; nothing for what was measured."""
+        if self.model is None or self.model.goes_on:
+            return {}
+        from assay.arrays.bands import band_of_answer
+
+        band = band_of_answer(self.model.configuration, answer, self.points, interrupt=self.interrupt)
+        return band.around(answer["max"]["iops"]) if band is not None else {}
+
+    def _band_of_point(self, point: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
+        """How far a model's point may be off, where somebody compares points."""
+        if self.model is None or self.model.goes_on or not self.with_bands or not point["total"]:
+            return {}
+        if len(workload.activities) > 1 or point["measured_s"] > BAND_POINT_MOST_S:
+            return {}
+        from assay.arrays.bands import band_of_point
+
+        band = band_of_point(self.model.configuration, point, interrupt=self.interrupt)
+        return band.around(point["total"]["iops"])
 
     def failure(self, point: Mapping[str, Any]) -> str | None:
         """Why a point is no answer: errors, the generator, the rate, or the first limit missed."""
@@ -216,6 +241,8 @@ class Runner:
         }
         point["limits"] = judge(self.limits, point)
         point["met"] = met(point["limits"])
+        if purpose == "grid" and measurement.trouble is None:
+            point |= self._band_of_point(point, workload)
         self.folder.append_point(point)
         if measurement.trouble is not None:
             self.points.append(point)
