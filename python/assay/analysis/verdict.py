@@ -59,6 +59,9 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
         "axis end": "; the largest load tried",
         "generator": "; beyond that the load generator limits",
     }.get(answer["limited_by"], "")
+    if answer.get("band_90"):
+        low, high = (format_iops(edge) for edge in answer["band_90"])
+        meaning += f"; the model's 90 % band: {low} to {high} ({answer['band_basis']})"
     return {
         "question": title,
         "limit": limit,

@@ -59,6 +59,8 @@ def _title(facts: RunFacts) -> str:
 
 def _target_names(facts: RunFacts) -> str:
     volumes = (facts.manifest.get("target") or {}).get("volumes") or []
+    if volumes and volumes[0].get("kind") == "model":
+        return str(volumes[0].get("model") or "a modelled array")
     names = [str(volume.get("path") or volume.get("name") or DASH) for volume in volumes]
     if not names:
         return "a target the run does not name"

@@ -285,8 +285,9 @@ class Measurement:
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         runner, timing = self.runner, self.timing
-        runner.recorder.sample()
-        runner.recorder.drain()
+        if runner.model is None:
+            runner.recorder.sample()
+            runner.recorder.drain()
         session = open_session(
             self.workload,
             runner.volumes,
@@ -303,7 +304,8 @@ class Measurement:
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:
-            runner.recorder.sample()
+            if runner.model is None:
+                runner.recorder.sample()
             self._take_telemetry()
         stuck = self.trouble is not None and not isinstance(self.trouble, Interrupted)
         report = None
@@ -373,7 +375,9 @@ class Measurement:
             self.trouble = IoFailed(str(report["detail"]))
 
     def _take_telemetry(self) -> None:
-        self.telemetry_rows += self.runner.recorder.drain()
+        # A model's time is not the recorder's; its members record themselves.
+        if self.runner.model is None:
+            self.telemetry_rows += self.runner.recorder.drain()
 
     def _tracked(self, from_tick: int, to_tick: int) -> list[float]:
         """What must be steady: throughput in a closed loop; latency in an open one, whose throughput is given."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.report.sections.array import array_blocks
 from assay.report.sections.summary import verdict_word
 from assay.report.source import Record, RunFacts
 from assay.report.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
@@ -25,7 +26,9 @@ def method_section(facts: RunFacts) -> Section:
     run = facts.manifest
     blocks: list[Block] = [Facts("run", _run_facts(run)), Heading("Target")]
     volumes = (run.get("target") or {}).get("volumes") or []
-    if volumes:
+    if (run.get("target") or {}).get("array"):
+        blocks += array_blocks(run["target"])
+    elif volumes:
         blocks += [_volume_table(volumes), _queue_table(volumes)]
     else:
         blocks.append(Paragraph("The run does not describe its target."))

@@ -94,12 +94,20 @@ def _errors(point: Record, span: int) -> Cell:
     return Cell(DASH if count is None else f"{count:,}", "bad" if count else "plain", rowspan=span)
 
 
+SCOPES_MOST = 3
+"""A limit that more volumes miss is named once, with their number."""
+
+
 def _limits(point: Record, span: int) -> Cell:
     limits = point.get("limits") or []
+    scopes: dict[str, list[str]] = {}
+    for limit in limits:
+        if limit.get("met") is False:
+            scopes.setdefault(limit_text(limit.get("limit")), []).append(shorten(str(limit.get("scope") or ""), 30))
     missed = [
-        f"{shorten(str(limit.get('scope') or ''), 30)} {limit_text(limit.get('limit'))}".strip()
-        for limit in limits
-        if limit.get("met") is False
+        f"{limit} on {len(where)} volumes" if len(where) > SCOPES_MOST else f"{scope} {limit}".strip()
+        for limit, where in scopes.items()
+        for scope in (where[:1] if len(where) > SCOPES_MOST else where)
     ]
     met = sum(limit.get("met") is True for limit in limits)
     if missed:

@@ -35,7 +35,7 @@ def series_section(facts: RunFacts) -> Section | None:
     """Build the section on series; None when the run has none."""
     if facts.series is None:
         return None
-    frame = _wall_only(facts.series)
+    frame = _of_load(facts.series)
     clock = _clock(frame)
     rows = timeline_rows(frame, clock, _devices(facts))
     bands = point_bands(facts, clock)
@@ -43,28 +43,35 @@ def series_section(facts: RunFacts) -> Section | None:
     if chart is None:
         return None
     step = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
+    virtual = bool(facts.manifest.get("target", {}).get("array"))
+    begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
-        f"From {moment(clock.start_ns)}, all on one time axis. {step}; every other point is shaded, lines break where "
+        f"{begins}, all on one time axis. {step}; every other point is shaded, lines break where "
         "nothing was recorded. IOPS and latency are those the load saw; of several volumes the p99 is the largest."
     )
-    caption = "I/Os, latency, device, processors and pressure over time."
+    seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
+    caption = f"I/Os, latency, {seen} over time."
     return Section("series", "The run over time", [Paragraph(text), Figure("timeline", caption, _told(rows), chart)])
 
 
-def _wall_only(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one clock: virtual and wall time share no axis, and the wall clock has the telemetry."""
+def _of_load(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows on the clock of the load: virtual and wall time share no axis."""
     import polars as pl
 
     if "clock" not in frame.columns or frame["clock"].cast(pl.String).n_unique() < 2:
         return frame
-    return frame.filter(pl.col("clock").cast(pl.String) == "wall")
+    clock = pl.col("clock").cast(pl.String)
+    virtual = frame.filter((clock == "virtual") & (pl.col("source").cast(pl.String) == "assay"))
+    return frame.filter(clock == ("virtual" if virtual.height else "wall"))
 
 
 def _clock(frame: pl.DataFrame) -> Clock:
     import polars as pl
 
     start, end = frame.select(first=(pl.col("t_ns") - pl.col("interval_ns")).min(), last=pl.col("t_ns").max()).row(0)
-    usual = frame["interval_ns"].median()
+    # A model's members are read less often than its workers count; a line needs the coarser of both.
+    is_model = (frame["source"].cast(pl.String) == "model").any()
+    usual = frame["interval_ns"].max() if is_model else frame["interval_ns"].median()
     interval_s = float(usual) / 1e9 if isinstance(usual, (int, float)) and usual > 0 else 1.0
     length = max((end - start) / 1e9, interval_s)
     wanted = max(interval_s, length / MOST_STEPS)
@@ -113,7 +120,42 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     rows += _panel("host CPU (%)", clock, shares)
     pressure = {f"{name} {kind}": _gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
-    return rows + _panel("pressure, PSI (%)", clock, pressure)
+    return rows + _panel("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
+
+
+def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Panels of a modelled array, from what its members record."""
+    import polars as pl
+
+    model = frame.filter(pl.col("source") == "model")
+    disks, ports = (model.filter(pl.col("entity").str.contains(f"/{kind}")) for kind in ("disk", "port"))
+    rows = _panel(
+        "disks busy (%)",
+        clock,
+        {
+            "mean": _over_entities(disks, "busy_share", 0.01, "mean"),
+            "fullest": _over_entities(disks, "busy_share", 0.01),
+        },
+    )
+    rows += _panel(
+        "disk queue (I/Os)",
+        clock,
+        {
+            "mean": _over_entities(disks, "queue_mean_count", 1.0, "mean"),
+            "longest": _over_entities(disks, "queue_mean_count", 1.0),
+        },
+    )
+    rows += _panel("dirty cache (MiB)", clock, {"all members": _gauge(model, "dirty_bytes", 2.0**20)})
+    rows += _panel("read hits (%)", clock, {"mean": _over_entities(model, "read_hit_share", 0.01, "mean")})
+    return rows + _panel("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
+
+
+def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "max") -> pl.DataFrame:
+    """Mean or largest value over entities and time of a gauge."""
+    import polars as pl
+
+    value = pl.col("value").mean() if how == "mean" else pl.col("value").max()
+    return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
 
 
 def _rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:

@@ -1,0 +1,65 @@
+"""The modelled array under load: what was asked of the model, and every parameter with where it comes from."""
+
+from __future__ import annotations
+
+from assay.report.document import Block, Cell, Column, Facts, Paragraph, Table
+from assay.report.source import Record
+from assay.report.text import DASH, percent, shorten
+from assay.units import format_bytes
+
+
+def array_blocks(target: Record) -> list[Block]:
+    """Facts and parameters of the manifest's `target.array`."""
+    array = target["array"]
+    volumes = target.get("volumes") or []
+    sizes = {format_bytes(volume.get("size_bytes") or 0) for volume in volumes}
+    facts = [
+        ("Array", str(array.get("title") or DASH)),
+        ("Asked as", str(array.get("target") or DASH)),
+        ("RAID policy", str(array.get("raid") or DASH).upper()),
+        ("Members", str(array.get("members") or DASH)),
+        ("Volumes", f"{len(volumes)} of {', '.join(sorted(sizes))}"),
+        ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
+        ("Calibrated", _calibrated(array.get("calibration"))),
+    ]
+    return [Facts("array", facts), _parameters(array.get("parameters") or {})]
+
+
+def _calibrated(calibration: Record | None) -> str:
+    if not calibration:
+        return "no: data sheets and assumptions"
+    share = percent(calibration.get("error_share") or 0.0)
+    free = ", ".join(str(name) for name in calibration.get("free") or [])
+    return (
+        f"to {calibration.get('points')} points of {calibration.get('from')}; fitted {free};"
+        f" error of prediction {share} (leave one out)"
+    )
+
+
+def _parameters(parameters: Record) -> Block:
+    if not parameters:
+        return Paragraph("The run does not hold the model's parameters.")
+    columns = [
+        Column("Parameter", weight=1.6), Column("Value", number=True, weight=0.9), Column("Unit", weight=0.6),
+        Column("+-", number=True, weight=0.5), Column("From", weight=0.8), Column("Source", weight=3.0),
+    ]  # fmt: skip
+    rows = []
+    for name, parameter in parameters.items():
+        within = parameter.get("plus_minus")
+        rows.append(
+            [
+                Cell(str(name)),
+                Cell(_value(parameter.get("value"))),
+                Cell(str(parameter.get("unit") or "")),
+                Cell(percent(within) if within else ""),
+                Cell(str(parameter.get("from") or DASH)),
+                Cell(shorten(str(parameter.get("source") or DASH), 160)),
+            ]
+        )
+    return Table("parameters", "Every parameter of the model, and where it comes from.", columns, rows)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.6g}" if isinstance(value, (int, float)) else str(value)
