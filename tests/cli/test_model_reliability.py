@@ -53,6 +53,22 @@ def test_a_run_folder_keeps_answer_and_report(bench: Bench) -> None:
         assert "over the plausible ranges" in flat
 
 
+def test_its_report_can_be_written_again(bench: Bench) -> None:
+    ask(bench, "fas2040", "--trials", "5000")
+    page = bench.run / "report.html"
+    before = page.read_text()
+    page.unlink()
+    (bench.run / "report.pdf").unlink()
+
+    again = bench.assay("report", bench.run)
+
+    assert again.code == 0, again.stderr
+    assert again.stdout.splitlines() == [str(page), str(bench.run / "report.pdf")]
+    assert page.read_text() == before
+    assert "Reliability report" in before
+    assert (bench.run / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
 def test_the_same_seed_gives_the_same_digits(bench: Bench) -> None:
     runs = [ask(bench, "fas2040", "--trials", "5000", "--seed", seed, "--no-report", "--json") for seed in "112"]
     first, second, other = (done.document["reliability"]["policies"] for done in runs)

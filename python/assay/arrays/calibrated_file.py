@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from assay.arrays.calibrate import Fit
+from assay.arrays.changes import parameter_of_text
 from assay.arrays.configuration import Configuration
 from assay.arrays.model_file import ModelFile, read_model
 from assay.arrays.observations import Observation
+from assay.arrays.options import REPLACED_BY, read_option
+from assay.arrays.parameters import known_of, whole_name
 from assay.errors import OpenFailed, RefusedTarget, UsageError
 
 
@@ -37,16 +40,17 @@ def calibration_table(fit: Fit, observations: Sequence[Observation], source: str
 
 
 def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Mapping[str, Any]) -> str:
-    """The text of the file; comments and everything that was not fitted stay as they were."""
+    """The text of the file; comments and everything that was neither fitted nor an option stay as they were."""
     document = _with_values(structure.model, fit.values)
     document["name"] = name
     document["default_raid"] = structure.raid
-    for place, dotted in enumerate(fit.free):
-        section, _, key = dotted.partition(".")
-        known = document[section][key]
-        known["from"] = "fitted"
-        known["source"] = f"calibrated to {table['points']} points of {table['from']}"
-        known["plus_minus"] = float(f"{fit.covariance[place][place] ** 0.5:.3g}")
+    _keep_options(document, structure, fit.free)
+    for number, dotted in enumerate(fit.free):
+        for place in _places(structure.model, dotted):
+            known = _table(document, place)
+            known["from"] = "fitted"
+            known["source"] = f"calibrated to {table['points']} points of {table['from']}"
+            known["plus_minus"] = float(f"{fit.covariance[number][number] ** 0.5:.3g}")
     document.pop("calibration", None)
     document["calibration"] = dict(table)
     text = _dumped(document)
@@ -67,10 +71,54 @@ def _with_values(model: ModelFile, values: Mapping[str, float]) -> Any:
 
     document = tomlkit.parse(model.text)
     for dotted, value in values.items():
-        section, _, key = dotted.partition(".")
-        parameter = model.parameters[dotted]
-        document[section][key]["value"] = _plain(value / (parameter.value / parameter.written))
+        for place in _places(model, dotted):
+            unit = model.parameters[place].unit
+            assert unit is not None, "only numbers are set"
+            _table(document, place)["value"] = _plain(value / known_of(dotted).kind.units[unit])
     return document
+
+
+def _keep_options(document: Any, structure: Configuration, fitted: Sequence[str]) -> None:
+    """Write into the document what options changed of the array that was measured: the fit rests on it."""
+    for key, text in structure.options.items():
+        dotted = {"paths": "links.paths", "protocol": "links.protocol"}.get(key) or REPLACED_BY.get(key, key)
+        if "." not in dotted or dotted in fitted:
+            continue
+        unit: str | None
+        if "." in key:
+            changed = parameter_of_text(dotted, text)
+            written, unit = changed.written, changed.unit
+        else:
+            written, unit = read_option(key, text), "count" if key == "paths" else "B"
+        origin = {"from": "assumed", "source": f"{key}={text} of what was measured"}
+        known = {"value": written, **origin}
+        if known_of(dotted).kind.units:
+            whole = written == int(written)
+            known = {"value": int(written) if whole else written, "unit": unit, **origin, "plus_minus": 0}
+        for place in dict.fromkeys((dotted, *_places(structure.model, dotted))):
+            _set_table(document, place, known)
+
+
+def _places(model: ModelFile, dotted: str) -> list[str]:
+    """Where the file has values of a parameter: its section, policies, protocols."""
+    return [place for place in model.parameters if place == dotted or whole_name(place) == dotted]
+
+
+def _table(document: Any, place: str) -> Any:
+    for key in place.split("."):
+        document = document[key]
+    return document
+
+
+def _set_table(document: Any, place: str, known: Mapping[str, Any]) -> None:
+    import tomlkit
+
+    *sections, last = place.split(".")
+    for key in sections:
+        document = document.setdefault(key, tomlkit.table())
+    table = tomlkit.inline_table()
+    table.update(known)
+    document[last] = table
 
 
 def _dumped(document: Any) -> str:

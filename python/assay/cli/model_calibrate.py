@@ -58,6 +58,7 @@ def calibrate(
         write_new,
     )
     from assay.arrays.observations import guess_black_box
+    from assay.arrays.options import model_target_text
 
     start, target = _start_and_target(file, structure, to)
     refuse_existing(target)
@@ -80,7 +81,9 @@ def calibrate(
         _show(fit, start, checked, table)
     print(f"model file: {target}", file=sys.stderr)
     written = str(target) if "/" in str(target) else f"./{target}"
-    print(f'ask it: assay profile "model:{written}?volumes={len(start.volumes)}&members=2"', file=sys.stderr)
+    asked = {key: start.options[key] for key in ("volume_size",) if key in start.options}
+    options = {"volumes": f"{len(start.volumes)}", **asked, "members": "2"}
+    print(f'ask it: assay profile "{model_target_text(written, options)}"', file=sys.stderr)
 
 
 def _start_and_target(file: str, structure: str | None, to: Path | None) -> tuple[Configuration, Path]:

@@ -9,6 +9,7 @@ from assay.report.sections.iops import iops_section
 from assay.report.sections.method import method_section
 from assay.report.sections.parts import parts_section
 from assay.report.sections.points import points_section
+from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
@@ -19,6 +20,8 @@ from assay.units import format_bytes, format_duration
 
 def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
+    if "reliability" in facts.manifest:
+        return reliability_document(facts.manifest)
     study = study_of(facts)
     facts = with_levels(facts) if study is not None else facts
     sections = [
