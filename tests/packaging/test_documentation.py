@@ -26,8 +26,11 @@ DOCUMENTS = (
     "CHANGELOG.md",
     "docs/exit-codes.md",
     "docs/integrity.md",
+    "docs/models.md",
     "docs/plans.md",
+    "docs/reliability.md",
     "docs/results.md",
+    "docs/studies.md",
 )
 
 
@@ -49,13 +52,14 @@ def table(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def command_lines(text: str) -> Iterator[list[str]]:
-    """Arguments of every `assay ...` line in the shell blocks of a document."""
-    for block in blocks(text, "sh"):
+    """Arguments of every `assay ...` line in the shell blocks of a document, and after prompts in console blocks."""
+    for block in blocks(text, "sh") + blocks(text, "console"):
         # A here-document holds no commands.
         commands = re.sub(r"<<'END'.*?^END$", "", block, flags=re.MULTILINE | re.DOTALL).replace("\\\n", " ")
         for line in commands.splitlines():
-            if line.startswith("assay "):
-                yield shlex.split(re.split(r" > | \|\| ", line)[0], comments=True)[1:]
+            command = line.removeprefix("$ ")
+            if command.startswith("assay "):
+                yield shlex.split(re.split(r" > | \|\| ", command)[0], comments=True)[1:]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -64,12 +68,17 @@ def test_links_lead_somewhere(root: Path, name: str) -> None:
     text = document.read_text()
     for target in re.findall(r"\]\(([^)]+)\)", text):
         if target.startswith("#"):
-            headings = [
-                re.sub(r"[^a-z -]", "", line.lower()).strip(" ") for line in re.findall(r"^#+(.*)$", text, re.M)
-            ]
-            assert target[1:] in [heading.replace(" ", "-") for heading in headings]
+            assert target[1:] in anchors(text)
         elif "://" not in target:
-            assert (document.parent / target).exists(), f"{name} links to {target}"
+            file, _, anchor = target.partition("#")
+            assert (document.parent / file).exists(), f"{name} links to {target}"
+            assert not anchor or anchor in anchors((document.parent / file).read_text()), f"{name} links to {target}"
+
+
+def anchors(text: str) -> list[str]:
+    """What links to headings of a document end in."""
+    headings = [re.sub(r"[^a-z -]", "", line.lower()).strip(" ") for line in re.findall(r"^#+(.*)$", text, re.M)]
+    return [heading.replace(" ", "-") for heading in headings]
 
 
 def test_exit_codes_are_those_of_the_code(root: Path) -> None:
@@ -141,21 +150,26 @@ def test_integrity_presets_are_those_of_the_code(root: Path) -> None:
 
 def test_command_lines_of_the_readme_are_understood(root: Path) -> None:
     lines = list(command_lines((root / "README.md").read_text()))
-    assert {line[0] for line in lines} == {"assess", "profile", "verify", "compare", "report", "sqlio"}
+    assert {line[0] for line in lines} == verbs()
     for line in lines:
         # Help is shown only after every option before it was understood.
         shown = CliRunner().invoke(app, [*line, "--help"])
         assert shown.exit_code == 0, f"{line}: {shown.output}"
 
 
+def verbs() -> set[str | None]:
+    return {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+
+
 def test_the_readme_names_every_verb(root: Path) -> None:
     readme = (root / "README.md").read_text()
-    verbs = [command.name for command in app.registered_commands]
-    assert verbs
-    assert all(f"    assay {verb} " in readme for verb in verbs)
+    assert {"assess", "study", "model"} <= verbs()
+    assert all(f"    assay {verb} " in readme for verb in verbs())
 
 
-def test_the_picture_of_the_readme_is_small(root: Path) -> None:
-    picture = root / "docs" / "images" / "report.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size < 400_000
+def test_the_pictures_of_the_readme_are_small(root: Path) -> None:
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / "README.md").read_text())
+    assert sorted(pictures) == [f"docs/images/{name}.png" for name in ("report", "study")]
+    for picture in pictures:
+        assert (root / picture).read_bytes().startswith(b"\x89PNG")
+        assert (root / picture).stat().st_size < 400_000

@@ -160,6 +160,8 @@ def _choose(start: Array, sensitivities: Mapping[str, Array], known: Mapping[str
 
     Each is allowed to move as far as it is uncertain, so that nobody fits the speed of a spindle.
     """
+    if not sensitivities:
+        raise UsageError("calibration: the points say nothing about any uncertain parameter; name others with --free")
     chosen: list[str] = []
     left = float(start @ start)
     while len(chosen) < most:

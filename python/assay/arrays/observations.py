@@ -143,7 +143,10 @@ def observations_of_points(
     """
     found = [_of_point(point, placed, source) for point in points if _is_usable(point)]
     if not found:
-        raise UsageError(f"{source}: no point of one activity without errors; run `assay profile` on the array")
+        raise UsageError(
+            f"{source}: no point of one activity without errors and with a load generator that kept up; run `assay"
+            " profile` on the array"
+        )
     return _merge_repeats(found, source)
 
 

@@ -28,6 +28,8 @@ Examples:
 
 `assay model validate mine.toml`
 
+`assay model calibrate mine.toml --from assay-results/20261120-101500-profile-a1b2c3 --structure "ps6100xv?raid=10"`
+
 `assay profile "model:./mine.toml?raid=50" --block 8K --read 70`
 """
 

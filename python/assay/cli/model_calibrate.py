@@ -88,6 +88,7 @@ def calibrate(
 
 def _start_and_target(file: str, structure: str | None, to: Path | None) -> tuple[Configuration, Path]:
     """The configuration that was measured, and the file to write."""
+    from assay.arrays.calibrated_file import refuse_existing
     from assay.arrays.configuration import configure
     from assay.arrays.model_file import catalogue_names
     from assay.arrays.options import parse_model_target
@@ -95,6 +96,8 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
     begins = file.partition("?")[0]
     if begins in catalogue_names() or (begins.endswith(".toml") and Path(begins).exists()):
         if structure is not None:
+            if begins not in catalogue_names():
+                refuse_existing(Path(begins))
             raise UsageError(f"--structure: {begins} is the structure already; name a new file, or leave it out")
         name, options = parse_model_target(file)
         return configure(name, options), to or Path(f"{Path(begins).stem}-calibrated.toml")

@@ -29,6 +29,8 @@ Examples:
 
 `assay study run queue-depth /data/f --size 10G`
 
+`assay study run published`
+
 `assay study run ./mine-study.toml --dry-run`
 """
 
