@@ -73,7 +73,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         str(row.get("source")),
         shown(row.get("published")),
         str(row.get("model_text") or shown(row.get("model"))),
-        ("holds" if row.get("holds") else "-") if error is None else f"{error:+.1%}",
+        ("holds" if row.get("holds") else "does not hold") if error is None else f"{error:+.1%}",
         "yes" if row.get("fit") else "no",
     ]
 

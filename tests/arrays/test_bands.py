@@ -170,9 +170,15 @@ class TestOfAnAnswer:
 
     def test_near_saturation_speed_is_throughput_and_below_it_the_limit_moves(self) -> None:
         array = calibrated({}, sd=0.3)()
-        points = [point_on(array) | {"id": "p0001"}]
+        point = point_on(array)
+
+        def with_load(name: str, outstanding: float, iops: float) -> dict[str, Any]:
+            total = {"iops": iops, "latency_ns": {"mean": outstanding / iops * 1e9}}
+            return point | {"id": name, "total": total}
 
         def of(iops: tuple[float, float] | None) -> float:
+            first, second = iops or (1000.0, 1000.0)
+            points = [with_load("p0001", 10, first), with_load("p0002", 20, second)]
             band = band_of_answer(array, self.ends((10, 20), iops), points)
             assert band is not None
             return spread(band) ** 2 - MODEL_SHARE**2

@@ -1,4 +1,4 @@
-"""Fitting parameters: by hand on a toy whose logarithms are linear, and on an array of which one parameter is hidden."""
+"""Fitting parameters: by hand on a toy whose logarithms are linear, and on an array with one value hidden."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Toy:
     """An observation of an imaginary model: logarithm of IOPS = `off` + sum of slope x logarithm of the parameter."""
 
     noise_share = NOISE
+    judged = "iops"
 
     def __init__(
         self, configuration: Configuration, slopes: Mapping[str, float], off: float = 0.0, label: str = "toy"
@@ -186,7 +187,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("free", "words"),
         [
-            (["disk.command_overhed"], "unknown parameter 'disk.command_overhed'; did you mean 'disk.command_overhead'?"),
+            (["disk.command_overhed"], "unknown parameter 'disk.command_overhed'; did you mean 'disk.command_"),
             (["zzz"], "unknown parameter 'zzz'; `assay model show small.toml` lists them"),
             (["disk.channels"], "unknown parameter 'disk.channels'"),
             (["cache.write_back"], "cache.write_back is no number above 0"),

@@ -205,7 +205,7 @@ class TestPlan:
             "write_settle_ns": 400_000,
             "rate_outer_bytes_per_s": 160e6,
             "rate_inner_bytes_per_s": pytest.approx(0.76 * 160e6),
-            "command_overhead_ns": 700_000,
+            "command_overhead_ns": 567_723,
             "queue_depth": 32,
             "reorder_weight": 0.9,
             "age_credit": 0.05,

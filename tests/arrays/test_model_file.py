@@ -51,7 +51,7 @@ SOURCED = {"from": "data sheet", "source": "maker"}
 
 class TestCatalogue:
     def test_holds_the_arrays_of_the_studies_and_two_generic_ones(self) -> None:
-        known = ["fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod"]
+        known = ["black-box", "fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod"]
         assert catalogue_names() == known
 
     @pytest.mark.parametrize("name", catalogue_names())
@@ -85,7 +85,9 @@ class TestCatalogue:
         assert all(parameters[dotted].plus_minus == 0 for dotted in STRUCTURE if dotted in parameters)
 
     def test_an_unknown_array_names_the_nearest_and_all(self) -> None:
-        with pytest.raises(UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: fas2040, "):
+        with pytest.raises(
+            UsageError, match=r"unknown array 'ps6100x'; did you mean 'ps6100xv'\? known: black-box, fas2040, "
+        ):
             load_model("ps6100x")
 
     def test_a_path_is_what_has_a_slash_or_ends_in_toml(self, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ class TestPublished:
         assert "published point a: only one limit of mean latency" in complaint(lambda: self.read(tmp_path, text))
 
 
-def test_at_a_limit_the_throughput_of_a_search(measured: Point) -> None:
+def test_at_a_limit_the_throughput_of_a_search() -> None:
     limits = ["read.mean<=20ms", "write.mean<=20ms"]
     data = {"limits": limits, "activity": [{"block_bytes": 8192, "read_share": 0.7}]}
     timing = {"timing": {"warmup_s": 1, "duration_s": 6}}

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from assay_command import Bench
 
-CATALOGUE = ("fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod")
+CATALOGUE = ("black-box", "fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod")
 
 REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "unknown array": (["profile", "model:ps6100x"], ["'ps6100x'", "did you mean 'ps6100xv'?"]),

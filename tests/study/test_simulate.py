@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_points_follow_each_other_in_virtual_time() -> None:
     points, _ = run(array(), {"queue_depth": [1, 2, 4]})
 
     assert points[0]["started_utc_ns"] == 0
-    for before, after in zip(points, points[1:], strict=False):
+    for before, after in pairwise(points):
         assert before["measured_to_utc_ns"] <= after["started_utc_ns"]
         assert after["started_utc_ns"] < before["measured_to_utc_ns"] + 10**9
         assert after["measured_from_utc_ns"] - after["started_utc_ns"] == after["warmup_s"] * 1e9

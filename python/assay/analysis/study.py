@@ -362,7 +362,8 @@ def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
         differs=None if estimate is None or reasons else estimate[0] > 1 or estimate[1] < 1,
         band_90=bands[0],
         baseline_band_90=bands[1],
-        band_basis=one.band_basis or base.band_basis,
+        # The level that was measured less says more.
+        band_basis=max(one.band_basis or "", base.band_basis or "", key=len) or None,
         reason="; ".join(reasons),
     )
 

@@ -2,7 +2,7 @@
 
 Three things add up, as independent errors of the logarithm: what the fit left open of the fitted parameters; every
 other uncertain parameter, moved by its stated uncertainty with the fit repeated (linearly) around it; and the model
-itself, at least the error of leave-one-out cross-validation, more where nothing was measured.
+itself, at least the error of leave-one-out cross-validation, more under conditions at which nothing was measured.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 
 from assay.arrays.calibrate import MODEL_SHARE, uncertain
 from assay.arrays.configuration import Configuration
-from assay.arrays.observations import activity_of
+from assay.arrays.observations import activity_of, mean_block_bytes
 from assay.errors import UsageError
 from assay.study.plan import Plan
 from assay.study.simulate import simulate
+from assay.units import format_bytes
 
 NORMAL_95 = 1.645
 """A band of 90 % reaches so many standard deviations to either side."""
@@ -32,6 +33,13 @@ DOUBLE_PARITY_SHARE = 0.14
 """The same for double parity, whose write path differs most: about +-25 %, as the method's reference advises."""
 MORE_MEMBERS_SHARE = 0.03
 """With more members than were measured."""
+OTHER_BLOCK_SHARE = 0.07
+OTHER_FILL_SHARE = 0.03
+OTHER_MIX_SHARE = 0.05
+"""With blocks beyond half and twice those measured, or a fill or share of reads off by more than `NEAR_SHARE`."""
+OTHER_ORDER_SHARE = UNCALIBRATED_SHARE
+"""Sequential I/O where only random was measured, or the reverse: other parts of the array decide."""
+NEAR_SHARE = 0.15
 STEP_LEAST = 0.1
 """Parameters are moved by no less than this share, against the noise of a simulation."""
 LEAST_LATENCY_RISE = 0.25
@@ -73,9 +81,25 @@ def band_of_answer(
     activity = activity_of(by_id[best["point_id"]], len(configuration.volumes))
     slope = None
     if failing is not None:
-        rise = math.log(failing["iops"] / best["iops"]) / math.log(failing[answer["axis"]] / best[answer["axis"]])
+        under_way, further = (_under_way(by_id[end["point_id"]]) for end in (best, failing))
+        rise = math.log(failing["iops"] / best["iops"]) / math.log(further / under_way) if further > under_way else 0.0
         slope = min(max(rise, 0.0), 1.0)
-    return _band_at_load(configuration, activity, slope, interrupt)
+    closed = _closed(activity, by_id[best["point_id"]], len(configuration.volumes))
+    return _band_at_load(configuration, closed, slope, interrupt)
+
+
+def _under_way(point: Mapping[str, Any]) -> float:
+    """Mean number of I/Os under way: throughput times latency (Little's law)."""
+    total = point["total"]
+    return float(total["iops"] * total["latency_ns"]["mean"] / 1e9)
+
+
+def _closed(activity: Mapping[str, Any], point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
+    """The activity as a closed loop with as many I/Os under way: at a given rate, speed shows in latency alone."""
+    if "rate" not in activity:
+        return dict(activity)
+    others = {key: value for key, value in activity.items() if key not in ("rate", "arrivals")}
+    return {**others, "workers": 1, "queue_depth": max(round(_under_way(point) / volumes), 1)}
 
 
 def band_of_point(
@@ -88,7 +112,8 @@ def band_of_point(
     UsageError
         The activity does not fit the array's volumes.
     """
-    return _band_at_load(configuration, activity_of(point, len(configuration.volumes)), None, interrupt)
+    volumes = len(configuration.volumes)
+    return _band_at_load(configuration, _closed(activity_of(point, volumes), point, volumes), None, interrupt)
 
 
 def _band_at_load(
@@ -138,7 +163,7 @@ def _band_at_load(
             variance += moved**2
     if curve_slope is not None:
         variance /= max(1 - curve_slope, LEAST_LATENCY_RISE) ** 2
-    model_share, basis = _of_the_model(configuration)
+    model_share, basis = _of_the_model(configuration, activity)
     spread = NORMAL_95 * math.sqrt(variance + model_share**2)
     return Band(low=math.exp(-spread), high=math.exp(spread), basis=basis)
 
@@ -161,7 +186,8 @@ def _new_here(name: str, configuration: Configuration) -> bool:
     )
 
 
-def _of_the_model(configuration: Configuration) -> tuple[float, str]:
+def _of_the_model(configuration: Configuration, activity: Mapping[str, Any]) -> tuple[float, str]:
+    """What the model itself leaves open, and in words what it rests on."""
     calibration = configuration.model.calibration
     if not calibration:
         return UNCALIBRATED_SHARE, "not calibrated: data sheets and assumptions"
@@ -174,4 +200,23 @@ def _of_the_model(configuration: Configuration) -> tuple[float, str]:
     if configuration.members > max(calibration["members"]):
         shares.append(MORE_MEMBERS_SHARE)
         words.append(f"none of them with {configuration.members} members")
+    block_bytes = mean_block_bytes(activity)
+    if not calibration["block_bytes"][0] / 2 <= block_bytes <= calibration["block_bytes"][1] * 2:
+        shares.append(OTHER_BLOCK_SHARE)
+        words.append(f"none of them with blocks of {format_bytes(block_bytes)}")
+    if _is_far(activity.get("random_share", 1.0), calibration["random_share"]):
+        shares.append(OTHER_ORDER_SHARE)
+        words.append("none of them " + ("sequential" if activity.get("random_share", 1.0) < 0.5 else "random"))
+    if _is_far(activity.get("read_share", 1.0), calibration["read_share"]):
+        shares.append(OTHER_MIX_SHARE)
+        words.append(f"none of them with {activity.get('read_share', 1.0):.0%} reads")
+    if _is_far(configuration.fill, calibration["fill"]):
+        shares.append(OTHER_FILL_SHARE)
+        words.append(f"none of them {configuration.fill:.0%} full")
     return math.hypot(*shares), "; ".join(words)
+
+
+def _is_far(value: float, measured: Sequence[float]) -> bool:
+    """Whether a share lies well outside the range that was measured."""
+    low, high = measured
+    return not low - NEAR_SHARE <= value <= high + NEAR_SHARE

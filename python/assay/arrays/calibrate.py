@@ -58,7 +58,8 @@ class Fit:
         By name of a parameter that was not fitted: how far the logarithm of each fitted value moves if that one is
         higher by one standard deviation.
     errors, left_out
-        Error of the model's throughput at each observation as a share: after the fit, and predicted from the others.
+        Error of the model at each observation as a share, of throughput or, where that was given, of latency: after the
+        fit, and predicted from the others.
     """
 
     free: tuple[str, ...]
@@ -71,8 +72,8 @@ class Fit:
 
     @property
     def error_share(self) -> float:
-        """Root mean square of the errors of prediction."""
-        return math.sqrt(sum(error**2 for error in self.left_out) / len(self.left_out))
+        """Root mean square of the errors of prediction, never below that of the fit itself."""
+        return max(math.sqrt(sum(error**2 for error in each) / len(each)) for each in (self.errors, self.left_out))
 
 
 def uncertain(configuration: Configuration) -> dict[str, float]:
@@ -131,7 +132,7 @@ def calibrate(
             f"calibration: no value of {', '.join(chosen)} explains the points (off by {explained:.0%} on average, most"
             f" at {worst!r}); they contradict each other, or the structure is not the array's"
         )
-    return problem.conclude(chosen, values, residuals, known, sensitivities)
+    return problem.conclude(chosen, values, residuals, uncertain(configuration) | known, sensitivities)
 
 
 def _check_free(free: Sequence[str], configuration: Configuration, points: int) -> None:
@@ -213,8 +214,8 @@ class _Problem:
             predicted = observation.predicted(values)
             for name in sorted(observation.figures):
                 ratio = predicted[name] / observation.figures[name]
-                # A load that no model value meets is far off, but not infinitely.
-                found.append(math.log(ratio) if ratio > 0 else math.log(0.1))
+                # A figure that the model does not give says nothing.
+                found.append(math.log(ratio) if ratio > 0 else 0.0)
             self.progress(f"simulation {self.runs + 1}, {place + 1} of {len(self.observations)} points")
         self.runs += 1
         return np.asarray(np.array(found) / self.sd)
@@ -307,27 +308,26 @@ class _Problem:
             covariance=covariance.tolist(),
             shifts=shifts,
             labels=tuple(each.label for each in self.observations),
-            errors=self._throughput_errors(residuals),
+            errors=self._fit_errors(residuals),
             left_out=self._left_out(jacobian, residuals, spread),
         )
 
-    def _throughput_errors(self, residuals: Array) -> tuple[float, ...]:
+    def _fit_errors(self, residuals: Array) -> tuple[float, ...]:
         errors = []
         for place, observation in enumerate(self.observations):
-            name = "iops" if "iops" in observation.figures else "bytes_per_s"
-            row = self.names.index((place, name))
+            row = self.names.index((place, observation.judged))
             errors.append(math.expm1(float(residuals[row] * self.sd[row])))
         return tuple(errors)
 
     def _left_out(self, jacobian: Array, residuals: Array, spread: Array) -> tuple[float, ...]:
         """Error at each observation of the fit to all others, by the linear model."""
+        step = _ridge(jacobian, residuals, spread)
         errors = []
         for place, observation in enumerate(self.observations):
             kept = np.array([other != place for other, _ in self.names])
-            step = _ridge(jacobian[kept], residuals[kept], spread)
-            moved = residuals + jacobian @ step
-            name = "iops" if "iops" in observation.figures else "bytes_per_s"
-            row = self.names.index((place, name))
+            # From where the fit ended, which at a bound is not where the linear model would go on to.
+            moved = residuals + jacobian @ (_ridge(jacobian[kept], residuals[kept], spread) - step)
+            row = self.names.index((place, observation.judged))
             errors.append(math.expm1(float(moved[row] * self.sd[row])))
         return tuple(errors)
 

@@ -14,7 +14,7 @@ from assay.arrays.configuration import Configuration
 from assay.arrays.model_file import ModelFile, read_model
 from assay.arrays.observations import Observation
 from assay.arrays.options import REPLACED_BY, read_option
-from assay.arrays.parameters import known_of, whole_name
+from assay.arrays.parameters import ORIGINS, known_of, whole_name
 from assay.errors import OpenFailed, RefusedTarget, UsageError
 
 
@@ -31,7 +31,10 @@ def calibration_table(fit: Fit, observations: Sequence[Observation], source: str
         "shifts": {name: [float(f"{value:.6g}") for value in shift] for name, shift in fit.shifts.items()},
         "raid": sorted({condition["raid"] for condition in conditions}),
         "members": sorted({condition["members"] for condition in conditions}),
-        "fill": [min(each["fill"] for each in conditions), max(each["fill"] for each in conditions)],
+        **{
+            key: [min(each[key] for each in conditions), max(each[key] for each in conditions)]
+            for key in ("fill", "block_bytes", "read_share", "random_share")
+        },
         "observations": [
             {"label": label, "error_share": round(error, 4), "left_out_error_share": round(left_out, 4)}
             for label, error, left_out in zip(fit.labels, fit.errors, fit.left_out, strict=True)
@@ -51,6 +54,10 @@ def calibrated_text(structure: Configuration, name: str, fit: Fit, table: Mappin
             known["from"] = "fitted"
             known["source"] = f"calibrated to {table['points']} points of {table['from']}"
             known["plus_minus"] = float(f"{fit.covariance[number][number] ** 0.5:.3g}")
+    for place, parameter in structure.model.parameters.items():
+        if parameter.from_ == "fitted" and whole_name(place) not in fit.free:
+            # What was fitted to another array is an assumption for this one.
+            _table(document, place)["plus_minus"] = max(parameter.plus_minus or 0.0, ORIGINS["assumed"])
     document.pop("calibration", None)
     document["calibration"] = dict(table)
     text = _dumped(document)

@@ -297,6 +297,8 @@ class Configuration:
 
     def _check_room(self) -> None:
         page_bytes = self.value("group.page")
+        if not self.usable_bytes:
+            raise UsageError(f"model: {self.label} has no room for one page of {size_text(page_bytes)}")
         taken = sum(-(-size // page_bytes) * page_bytes for _, size in self.volumes)
         free_bytes = self.usable_bytes - self.kept_bytes
         if taken > free_bytes:

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from assay.arrays.calibration_form import checked_calibration
 from assay.arrays.kinds import FLAG, WORD
 from assay.arrays.parameters import (
     KINDS_OF_DISK,
@@ -258,7 +259,7 @@ class _Reader:
             json.dumps(given, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             raise self.refusal("calibration", "holds more than text, numbers, lists and tables") from None
-        return given
+        return None if given is None else checked_calibration(given, f"model {self.origin}")
 
     def _section(self, section: str) -> Mapping[str, Any]:
         table = self.table.get(section)

@@ -15,9 +15,13 @@ from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
 from assay.study.plan import Plan, Search, load_plan
 from assay.study.simulate import simulate
+from assay.workloads.io import Activity
+from assay.workloads.reading import validated
 
 TIMING = {"warmup_s": 2, "duration_s": 6}
 """Virtual time of a point: tens of thousands of I/Os on an array of disks, so that its mean is within about 1 %."""
+ENOUGH_IOS, SECONDS_MOST = 4000, 60.0
+"""I/Os a replayed point should have, and the longest virtual time spent on them."""
 FEWEST_IOS = 200
 """A mean of fewer latencies says little."""
 MEASURED_LEAST = 0.01
@@ -59,7 +63,8 @@ class Observation:
         if self.limit_ns is not None:
             found = self._at_limit(configuration, self.limit_ns)
         else:
-            found = point_figures(simulate(configuration, self.plan)[0][0])
+            # What was measured decides whether a mean says enough; its counterpart is needed however few it rests on.
+            found = point_figures(simulate(configuration, self.plan)[0][0], fewest=1)
         return {name: found.get(name, math.nan) for name in self.figures}
 
     def _at_limit(self, configuration: Configuration, limit_ns: float) -> dict[str, float]:
@@ -89,6 +94,13 @@ class Observation:
         return {"iops": point["total"]["iops"], "bytes_per_s": point["total"]["bytes_per_s"], "worst_ns": max(means)}
 
     @property
+    def judged(self) -> str:
+        """The figure whose error is told: throughput, or latency where the throughput was given."""
+        given = self.plan.activity[0].get("rate") is not None
+        wanted = ("read_ns", "write_ns", "iops") if given else ("iops", "bytes_per_s")
+        return next(name for name in wanted if name in self.figures)
+
+    @property
     def conditions(self) -> dict[str, Any]:
         """What was varied, for the file and for error bands."""
         activity = self.plan.activity[0]
@@ -96,18 +108,24 @@ class Observation:
             "raid": self.configuration.raid,
             "members": self.configuration.members,
             "fill": round(self.configuration.fill, 3),
-            "block_bytes": activity.get("block_bytes", 8192),
+            "block_bytes": mean_block_bytes(activity),
             "read_share": activity.get("read_share", 1.0),
             "random_share": activity.get("random_share", 1.0),
         }
 
 
-def point_figures(point: Mapping[str, Any]) -> dict[str, float]:
-    """Throughput and mean latencies of a point."""
+def mean_block_bytes(activity: Mapping[str, Any]) -> float:
+    """Mean block size of a plan's activity."""
+    blocks = validated(Activity, dict(activity), "activity").blocks
+    return sum(size * weight for size, weight in blocks.items()) / sum(blocks.values())
+
+
+def point_figures(point: Mapping[str, Any], *, fewest: int = FEWEST_IOS) -> dict[str, float]:
+    """Throughput and mean latencies of a point, these where they rest on at least `fewest` I/Os."""
     figures = {"iops": point["total"]["iops"]} if point["total"] else {}
     for name in ("read", "write"):
         direction = point[name]
-        if direction and direction["count"] >= FEWEST_IOS:
+        if direction and direction["count"] >= fewest:
             figures[f"{name}_ns"] = direction["latency_ns"]["mean"]
     return figures
 
@@ -123,7 +141,9 @@ def observations_of_run(path: Path, structure: Configuration) -> list[Observatio
         It is no run folder.
     """
     folder = RunFolder.open(path)
-    volumes = folder.manifest["target"]["volumes"]
+    if any(part.get("target") for part in folder.manifest.get("parts") or []):
+        raise UsageError(f"--from {path}: is a study of several targets; give a run of `assay profile` on the array")
+    volumes = (folder.manifest.get("target") or {}).get("volumes")
     if not volumes:
         raise UsageError(f"--from {path}: the run has no volumes")
     sizes = [volume["size_bytes"] for volume in volumes]
@@ -160,7 +180,10 @@ def _is_usable(point: Mapping[str, Any]) -> bool:
 def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> Observation:
     workload, load = point["workload"], point["load"]
     activity = activity_of(point, len(placed.volumes))
-    plan = load_plan({"name": "point", "timing": TIMING, "activity": [activity]}, source=source)
+    # A slow load needs longer for a mean that says as much.
+    seconds = min(max(TIMING["duration_s"], ENOUGH_IOS / max(point["total"]["iops"], 1.0)), SECONDS_MOST)
+    timing = {**TIMING, "duration_s": seconds}
+    plan = load_plan({"name": "point", "timing": timing, "activity": [activity]}, source=source)
     half_width = (point.get("steady") or {}).get("half_width_share") or 0.0
     described = load["queue_depth"] if "queue_depth" in load else f"{load.get('rate', 0):,.0f}/s"
     return Observation(
@@ -175,9 +198,10 @@ def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> O
 def activity_of(point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
     """The activity of a plan that asks for a point again, its load included."""
     workload, load = point["workload"], point["load"]
-    keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "align_bytes", "region")
+    keys = ("block_bytes", "read_share", "random_share", "skew", "streams", "stride_bytes", "align_bytes", "region")
     activity = {key: workload[key] for key in keys if workload.get(key) is not None}
-    activity |= {key: load[key] for key in ("queue_depth", "rate", "arrivals") if key in load}
+    loads = ("queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread")
+    activity |= {key: load[key] for key in loads if key in load}
     activity["workers"] = max(round(load.get("workers", 1) / volumes), 1)
     return activity
 

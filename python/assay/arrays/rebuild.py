@@ -40,7 +40,11 @@ def rebuild_hours(configuration: Configuration) -> float:
 
 
 def _mean_over_outer(array: Configuration) -> float:
-    """Mean transfer rate of a disk as a share of that of its outermost tracks."""
+    """Mean transfer rate of a disk as a share of that of its outermost tracks.
+
+    The rate falls linearly with the stroke, and a track takes one revolution wherever it is: over the whole disk, bytes
+    by time are the mean of both ends (crates/array/src/disk/zones.rs).
+    """
     if array.model.disk_kind != "mechanical":
         return 1.0
     return float((1 + array.value("disk.rate_inner") / array.value("disk.rate_outer")) / 2)

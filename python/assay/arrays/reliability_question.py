@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assay.arrays.configuration import Configuration, configure
-from assay.arrays.options import parse_model_target
+from assay.arrays.configuration import Configuration
+from assay.arrays.model_file import ModelFile, load_model
+from assay.arrays.options import parse_model_target, read_option
 from assay.arrays.reliability import SET_DISKS_USUAL, Input, Layout, Question, ratio_bases, with_range
 from assay.errors import UsageError
 
 RebuildHours = Callable[[Configuration], float]
 """Hours from the loss of a disk until it is rebuilt, of an array in one configuration."""
 
+OF_NO_EFFECT = ("volumes", "volume_size", "fill", "state", "start")
+"""Options that say what is stored and in which state the array is now; neither decides how long data last."""
 TRIALS_LEAST, TRIALS_MOST = 1000, 100_000_000
 FAST_REVOLUTION_NS = 6_100_000
 """Revolution of a disk of 10,000 rpm, rounded up: data sheets put faster and slower disks in different classes."""
@@ -63,28 +66,36 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
     Raises
     ------
     UsageError
-        There is no such array, or its disks cannot carry a policy.
+        There is no such array, it is a black box, or its disks cannot carry any policy or one that is asked for.
     """
     name, options = parse_model_target(asked.array)
-    usual = configure(name, options)
-    offered = {one: usual.with_options({"raid": one}) for one in usual.model.policies}
+    model = load_model(name)
+    offered, unfit = _configurations(model, options)
+    for policy in asked.policies:
+        if policy in unfit:
+            raise unfit[policy]
+    usual = offered.get(options.get("raid", model.default_raid).lower()) or next(iter(offered.values()))
     hours = rebuild_hours or (lambda configuration: least_rebuild_h(configuration.plan()["member"]["disk"]))
 
     def rebuild_of(configuration: Configuration) -> float:
-        return asked.rebuild_h if asked.rebuild_h is not None else hours(configuration)
+        if asked.rebuild_h is not None:
+            return asked.rebuild_h
+        # RAID 0 does not outlive a disk, which is replaced and written anew.
+        return least_rebuild_h(member["disk"]) if configuration.raid == "0" else hours(configuration)
 
-    own = {one: _layout(offered[one], rebuild_of(offered[one])) for one in offered}
     member = usual.plan()["member"]
+    own = {one: _layout(offered[one], rebuild_of(offered[one])) for one in offered}
+    rebuilt = {one: layout.rebuild_h for one, layout in own.items() if one != "0"}
     disks, set_disks = member["disks"] - member["spares"], _set_disks(own, member["disks"] - member["spares"])
     five = own.get("50" if disks >= 2 * set_disks else "5")
-    elsewhere_h = rebuild_of(usual)
+    elsewhere_h = rebuilt.get(usual.raid) or next(iter(rebuilt.values()), own[usual.raid].rebuild_h)
     rebuilds = {
         "dp": own["dp"].rebuild_h if "dp" in own else elsewhere_h,
         "10": own["10"].rebuild_h if "10" in own else elsewhere_h,
         "5": five.rebuild_h if five else elsewhere_h,
     }
     bases = ratio_bases(disks, set_disks, rebuilds)
-    notices = []
+    notices = [f"RAID {one.upper()} is left out: {error}" for one, error in unfit.items()]
     if disks < set_disks:
         notices.append(f"{disks} disks make no double-parity set: the ratios are for sets of {set_disks}")
     if usual.members > 1:
@@ -97,10 +108,9 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
         raise UsageError(
             f"--rebuild: {longest_h:g} h is not shorter than the MTBF, which may be as short as {mtbf.low:,.0f} h"
         )
-    rebuild = _rebuild_input(asked, longest_h, modelled=rebuild_hours is not None)
+    rebuild = _rebuild_input(asked, longest_h, modelled=rebuild_hours is not None and bool(rebuilt))
     # Beyond half of the MTBF no formula means anything.
     rebuild = replace(rebuild, high=max(min(rebuild.high, mtbf.low / 2), longest_h))
-    model = usual.model
     return Question(
         array={"name": model.name, "title": model.title, "target": usual.target_text, "disks": disks},
         disk_bytes=member["disk"]["capacity_bytes"],
@@ -113,6 +123,33 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
         failure_shape=asked.failure_shape,
         notices=notices,
     )
+
+
+def _configurations(
+    model: ModelFile, options: Mapping[str, str]
+) -> tuple[dict[str, Configuration], dict[str, UsageError]]:
+    """The array under each policy it offers, and why not under those that its disks do not carry."""
+    if model.parameters["disk.capacity"].source.startswith("unknown"):
+        raise UsageError(
+            f"model: {model.name} is a black box, whose disks and RAID nobody knows, nor how long data last on them;"
+            " calibrate it with --structure NAME, and then ask"
+        )
+    for key in OF_NO_EFFECT:
+        if key in options:
+            read_option(key, options[key])
+    kept = {key: text for key, text in options.items() if key not in OF_NO_EFFECT}
+    if "raid" in kept:
+        # A policy that is asked for must be one, and fit.
+        _ = Configuration(model=model, options=kept).usable_bytes
+    offered, unfit = {}, {}
+    for one in model.policies:
+        try:
+            offered[one] = Configuration(model=model, options={**kept, "raid": one})
+        except UsageError as error:
+            unfit[one] = error
+    if not offered:
+        raise next(iter(unfit.values()))
+    return offered, unfit
 
 
 def _layout(configuration: Configuration, rebuild_h: float) -> Layout:

@@ -39,7 +39,7 @@ def compare(
     from assay.results.run_folder import RunFolder
 
     folders = [RunFolder.open(run) for run in runs]
-    compared = [ComparedRun(folder.manifest, folder.points()) for folder in folders]
+    compared = [ComparedRun(folder.manifest, current_points(folder.points())) for folder in folders]
     comparison = compare_runs(compared, smallest_share=parse_percent(smallest, what="--smallest"))
     if html is not None:
         from assay.report.comparison import write_comparison

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import json as json_module
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay.cli import model_calibrate, model_reliability
 from assay.cli import options as opt
 from assay.errors import ExitCode, UsageError
 
@@ -109,13 +109,15 @@ def validate(
 
 
 def _validated(file: str) -> dict[str, Any]:
+    from assay import _core
     from assay.arrays.configuration import Configuration
     from assay.arrays.model_file import read_model_file
 
     try:
         model = read_model_file(file)
         for policy in model.policies:
-            Configuration(model=model, options={"raid": policy}).plan()
+            # What the compiled model refuses is no array either.
+            _core.ModelledArray(json_module.dumps(Configuration(model=model, options={"raid": policy}).plan()))
     except UsageError as error:
         message = str(error)
         # A contradiction between parameters does not know which file it is in.
@@ -213,7 +215,5 @@ def _print_json(document: dict[str, Any]) -> None:
     print(print_json({"schema_version": 1, "verb": "model", **document}))
 
 
-for _name in ("reliability", "calibrate"):
-    if importlib.util.find_spec(f"assay.cli.model_{_name}") is not None:
-        _module = importlib.import_module(f"assay.cli.model_{_name}")
-        app.command(name=_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
+app.command(name="reliability", epilog=model_reliability.EXAMPLES)(model_reliability.reliability)
+app.command(name="calibrate", epilog=model_calibrate.EXAMPLES)(model_calibrate.calibrate)

@@ -6,10 +6,11 @@ import json as json_module
 import math
 import re
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -25,6 +26,8 @@ Examples:
 
 `assay model reliability fas2040 --afr 3% --rebuild 18h --latent-rate 1.08e-4 --scrub 7d --policy dp,10,5`
 """
+
+T = TypeVar("T")
 
 DISKS, REPAIR = "Disks", "Repair"
 _HOURS = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,3})?\s*([a-z]*)\s*", re.IGNORECASE)
@@ -84,7 +87,8 @@ def reliability(
         seed=1 if seed is None else seed,
         failure_shape=failure_shape,
     )
-    answer = assess_question(question_of(asked, rebuild_hours), compiled_assess())
+    question = question_of(asked, rebuild_hours)
+    answer = interruptible(lambda: assess_question(question, compiled_assess()))
     folder = _keep(answer, output, report=report)
     if json:
         document = {"schema_version": 1, "verb": "model reliability", "run_folder": str(folder), "reliability": answer}
@@ -92,6 +96,28 @@ def reliability(
     else:
         print_answer(answer)
     print(f"run folder: {folder}", file=sys.stderr)
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """What `work` returns or raises; a signal raises here at once, while compiled code that knows none goes on.
+
+    A process that ends does not wait for it.
+    """
+    returned: list[T] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            returned.append(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return returned[0]
 
 
 def compiled_assess() -> Assess:

@@ -37,6 +37,6 @@ def report(
         from assay.results.exports import EXPORTS
 
         for name in exports:
-            written += EXPORTS[name](folder.manifest, folder.points(), run)
+            written += EXPORTS[name](folder.manifest, current_points(folder.points()), run)
     for path in written:
         print(path)

@@ -132,7 +132,7 @@ def _refuse_decided(context: typer.Context) -> None:
 def _show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptions) -> NoReturn:
     """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
     print(f"assay: {folder.path} is finished: nothing was measured again", file=sys.stderr)
-    points, answers = folder.points(), folder.manifest["answers"]
+    points, answers = current_points(folder.points()), folder.manifest["answers"]
     for name in options.export if points else []:
         _export(name, folder)
     _print_folder(folder, options)
@@ -172,7 +172,7 @@ def _run(
 def _export(name: str, folder: RunFolder) -> None:
     from assay.results.exports import EXPORTS
 
-    for path in EXPORTS[name](folder.manifest, folder.points(), folder.path):
+    for path in EXPORTS[name](folder.manifest, current_points(folder.points()), folder.path):
         print(f"exported {path}", file=sys.stderr)
 
 

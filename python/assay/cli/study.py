@@ -162,6 +162,9 @@ def run(
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept)
     if chosen and not has_options(chosen) and any(_writes(part) for part in parts):
         shown.notices.append("the levels write to the same target one after the other: its state carries over")
+    compared = study.comparison
+    if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
+        shown.notices.append(f"{compared.by} has one level here: nothing is compared")
     request = Request(
         paths=[chosen] if chosen else [], size=size, overwrite=overwrite or [], yes_destroy=yes_destroy or []
     )

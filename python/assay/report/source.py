@@ -26,7 +26,7 @@ class RunFacts:
     manifest : Record
         `run.json`.
     points : list of Record
-        `points.jsonl`, in the order they ended.
+        `points.jsonl`, in the order they ended; without those of a chain that was measured again.
     series : polars.DataFrame or None
         The tall table of the series; None when the run has none.
     unreadable : list of str
@@ -77,13 +77,14 @@ def load_facts(run_path: Path) -> RunFacts:
         The folder is not a run, or its manifest cannot be read.
     """
     from assay.results.run_folder import RunFolder
+    from assay.study.chains import current_points
 
     folder = RunFolder.open(run_path)
     manifest = shaped_manifest(clean(folder.manifest))
     unreadable: list[str] = []
     points: list[Record] = []
     try:
-        points = [shaped(clean(point)) for point in folder.points()]
+        points = [shaped(clean(point)) for point in current_points(folder.points())]
     except (OSError, ValueError, AssayError) as error:
         unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
     series, why = _load_series(run_path)

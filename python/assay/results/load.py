@@ -180,8 +180,10 @@ def load(path: str | os.PathLike[str]) -> Run:
     ...     load(folder.path).points["iops"].to_list()
     [5000.0]
     """
+    from assay.study.chains import current_points
+
     folder = RunFolder.open(Path(path))
-    return Run(folder.path, folder.manifest, folder.points())
+    return Run(folder.path, folder.manifest, current_points(folder.points()))
 
 
 def _frame(documents: Iterable[Mapping[str, Any]], columns: Columns) -> pl.DataFrame:

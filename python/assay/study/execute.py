@@ -20,7 +20,7 @@ from assay.analysis.notices import notices_of
 from assay.analysis.verdict import integrity_line, verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
-from assay.study.chains import forget_unfinished, in_order
+from assay.study.chains import CUT_SHORT, current_points, forget_unfinished, in_order
 from assay.study.integrity import IntegrityRunner
 from assay.study.integrity_result import findings_total
 from assay.study.layout import Target, lay_out
@@ -32,9 +32,6 @@ from assay.targets.host import host_facts
 from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
 from assay.workloads.integrity import IntegrityPlan, load_integrity_plan
-
-CUT_SHORT = ("interrupted", "not-answering", "failed")
-"""Ends of points that are measured again when a run goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +159,15 @@ class Execution:
                 self._run_parts(recorder, devices)
             finally:
                 self.notices += recorder.notices
+        self._note_strangers()
         self._refuse_failed_points()
+
+    def _note_strangers(self) -> None:
+        """Say of points that nobody asked for this time: the target or the plan is no longer what it was."""
+        asked = {point["key"] for point in self.points}
+        others = [point["id"] for point in self.folder.points() if point["key"] not in asked]
+        if others and all(isinstance(part.plan, Plan) for part in self.parts):
+            self.notices.append(f"the folder holds points of another model or plan, in no answer: {', '.join(others)}")
 
     def _target_facts(self) -> dict[str, Any]:
         """The manifest's `target`; a resumed run goes on with the state its volumes had when it began."""
@@ -430,7 +435,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
         **{key: manifest.get(key) for key in keys},
         **special,
         "run_folder": str(folder.path),
-        "points": folder.points(),
+        "points": current_points(folder.points()),
         "answers": manifest.get("answers", []),
         "verdict": manifest.get("verdict", []),
         "notices": manifest.get("notices", []),

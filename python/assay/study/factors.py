@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from assay.errors import UsageError
 from assay.study.plan import Plan, load_plan
 from assay.workloads.io import Strict
-from assay.workloads.reading import nearest, validated
+from assay.workloads.reading import EXPECTED, nearest, validated
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file"]
@@ -187,7 +187,10 @@ def read_study(name: str) -> Study:
     """
     if name.endswith((".toml", ".json")):
         path = Path(name)
-        return load_study({"name": path.stem} | _table(path), source=f"study {name}")
+        try:
+            return load_study({"name": path.stem} | _table(path), source=f"study {name}")
+        except RecursionError:
+            raise UsageError(f"study {name}: is nested too deep") from None
     known = study_names()
     if name not in known:
         meant = nearest(name, known)
@@ -219,6 +222,7 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
         A key, factor or level is unknown, or the plan is wrong; `source` says where.
     """
     study = validated(Study, data, source)
+    _refuse_misshapen(study.plan, source)
     names = [factor.name for factor in study.factor]
     for name in names:
         if names.count(name) > 1:
@@ -242,6 +246,16 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     if combined and combined[0].case.continues:
         raise UsageError(f"{source}: the first case has no case before it to continue")
     return study
+
+
+def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
+    """Refuse a plan whose parts cannot be combined with those of levels and cases."""
+    activities = plan.get("activity", [])
+    if not isinstance(activities, list) or not all(isinstance(one, dict) for one in activities):
+        raise UsageError(f"{source}: plan.activity: {EXPECTED['tuple_type']} (given {activities!r})")
+    for name in ("search", "timing"):
+        if not isinstance(plan.get(name, {}), dict):
+            raise UsageError(f"{source}: plan.{name}: {EXPECTED['dict_type']} (given {plan[name]!r})")
 
 
 # Combinations
@@ -400,17 +414,24 @@ def choose_target(study: Study, text: str | None, options: Mapping[str, str]) ->
     if (options or study.varies_target) and not has_options(chosen):
         what = "--set" if options else f"study {study.name}"
         raise UsageError(f"{what} changes options of the target, and {chosen!r} has none; give model:NAME")
+    given = [item.partition("=")[0] for item in (text or "").partition("?")[2].split("&") if item]
+    for key in given if has_options(chosen) else []:
+        if given.count(key) > 1:
+            raise UsageError(f"study {study.name}: option {key!r} of the target is given twice; give it once")
+        _refuse_varied(study, key, f"option {key!r} of the target")
     for key in options:
-        varying = next((factor.name for factor in study.factor if factor.of == "target" and _sets(factor, key)), None)
-        if varying is not None:
-            raise UsageError(
-                f"--set {key}: the levels of {varying} set it; choose among them with --levels {varying}=..."
-            )
+        _refuse_varied(study, key, f"--set {key}")
     return with_options(chosen, options) if options else chosen
 
 
-def _sets(factor: Factor, key: str) -> bool:
-    return any(key in factor.changes(level) for level in factor.levels)
+def _refuse_varied(study: Study, key: str, what: str) -> None:
+    """Refuse an option for all levels that levels or cases set: theirs would win."""
+    for factor in study.factor:
+        if factor.of == "target" and any(key in factor.changes(level) for level in factor.levels):
+            name = factor.name
+            raise UsageError(f"{what}: the levels of {name} set it; choose among them with --levels {name}=...")
+    if any(key in case.target for case in study.case):
+        raise UsageError(f"{what}: cases of study {study.name} set it; leave it out")
 
 
 def _accepted(study: Study) -> str:

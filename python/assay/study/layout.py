@@ -178,6 +178,8 @@ def choose_target(
         array=next((spec.array for spec in specs if spec.array is not None), None),
     )
     if target.array is not None:
+        # Before a run folder is made: the compiled model knows what else no array can be.
+        _core.ModelledArray(json.dumps(target.array.plan()))
         target.sizes = dict(target.array.volumes)
         target.notices += target.array.notices
         return target

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from assay.arrays.published import Published, read_published
+from assay.errors import UsageError
 from assay.study.execute import Part
 from assay.study.factors import (
     SEED_STEP,
@@ -55,6 +56,7 @@ def study_parts(
     groups: list[list[list[str]]] = []
     published = read_published() if study.published else None
     chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
+    _refuse_no_baseline(study, chosen, "--levels" if levels else source)
     for repeat in range(study.repeats):
         group: list[list[str]] = []
         if published is not None:
@@ -71,6 +73,20 @@ def study_parts(
     # Levels run in random order within each repeat, so that a drift in time is no difference between them.
     order = [name for repeat, group in enumerate(groups) for name in draw_order(group, study.seed + repeat)]
     return parts, _facts(study, target, parts, order, published)
+
+
+def _refuse_no_baseline(study: Study, chosen: Sequence[Combination], source: str) -> None:
+    """Refuse several levels without the one they are compared with; one alone is measured for itself."""
+    wanted = study.comparison
+    if wanted is None:
+        return
+    baseline = study.factor_named(wanted.by, source).level(wanted.baseline, source).key
+    kept = list(dict.fromkeys(one.levels[wanted.by].key for one in chosen if wanted.by in one.levels))
+    if len(kept) > 1 and baseline not in kept:
+        raise UsageError(
+            f"{source}: {wanted.by}={','.join(kept)} are compared with {baseline}, which is not among them; add"
+            f" it: {wanted.by}={','.join([baseline, *kept])}"
+        )
 
 
 def _facts(

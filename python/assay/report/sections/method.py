@@ -27,7 +27,7 @@ def method_section(facts: RunFacts) -> Section:
     blocks: list[Block] = [Facts("run", _run_facts(run)), Heading("Target")]
     volumes = (run.get("target") or {}).get("volumes") or []
     if (run.get("target") or {}).get("array"):
-        blocks += array_blocks(run["target"])
+        blocks += [*_own_targets(run), *array_blocks(run["target"])]
     elif volumes:
         blocks += [_volume_table(volumes), _queue_table(volumes)]
     else:
@@ -49,6 +49,26 @@ def _run_facts(run: Record) -> list[tuple[str, str]]:
         ("Started", moment(run.get("started_utc_ns"))),
         ("Ended", moment(run.get("ended_utc_ns"))),
         ("Status", str(run.get("status") or "unknown")),
+    ]
+
+
+def _own_targets(run: Record) -> list[Block]:
+    """Targets of parts that have their own, and whose array it is that follows."""
+    parts = run.get("parts") or []
+    own = [part for part in parts if part.get("target")]
+    if not own:
+        return []
+    # The run's target is that of the first part, unless parts share one.
+    shared = [part for part in parts if not part.get("target")]
+    names = joined(shorten(_word(part.get("name")), 60) for part in (shared or own[:1]))
+    rows = [[Cell(_word(part.get("name"))), Cell(_word(part.get("target")))] for part in own]
+    return [
+        Paragraph(
+            f"{'Some parts have targets of their' if shared else 'Each part has a target of its'} own, which the table"
+            f" names. The array and the parameters below it are those of {shorten(names, 200)} only; in the others they"
+            " differ by what their targets say."
+        ),
+        Table("part-targets", "Targets of parts.", [Column("Part"), Column("Target", weight=3.0)], rows),
     ]
 
 
