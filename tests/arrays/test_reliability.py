@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.arrays.configuration import Configuration
+from assay.arrays.model_file import catalogue_names
+from assay.arrays.rebuild import rebuild_hours
 from assay.arrays.reliability import (
     HOURS_A_YEAR,
     Input,
@@ -183,6 +185,58 @@ def test_without_a_model_the_rebuild_is_the_least_a_disk_needs() -> None:
     assert rebuild.from_ == "assumed"
     assert "no rebuild is faster" in rebuild.source
     assert rebuild.low == rebuild.value
+
+
+def test_a_disk_is_written_at_the_mean_rate_of_its_tracks() -> None:
+    # Each track takes one revolution, and holds less the further in it is.
+    tracks, revolution_s, outer, inner = 1000, 0.008, 1.2e8, 6e7
+    held = [revolution_s * (outer - (outer - inner) * (at + 0.5) / tracks) for at in range(tracks)]
+    disk = {"kind": "mechanical", "capacity_bytes": sum(held), "rate_outer_bytes_per_s": outer,
+            "rate_inner_bytes_per_s": inner, "interface_bytes_per_s": 6e8}  # fmt: skip
+    assert least_rebuild_h(disk) == pytest.approx(tracks * revolution_s / 3600)
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue_names() if name != "black-box"])
+def test_every_array_of_the_catalogue_is_rebuilt_by_its_model(name: str) -> None:
+    question = question_of(Asked(array=name), rebuild_hours)
+    for one in question.layouts:
+        assert 0.1 < one.rebuild_h < 100
+    if any(one.policy == "0" for one in question.layouts):
+        assert all(one.rebuild_h >= question.layouts[0].rebuild_h for one in question.layouts if one.policy == "5")
+
+
+def test_nothing_is_rebuilt_under_raid_0() -> None:
+    def hours(configuration: Configuration) -> float:
+        assert configuration.raid != "0"
+        return 30.0
+
+    question = question_of(Asked(array="sata-jbod?raid=0"), hours)
+    found = {one.policy: one.rebuild_h for one in question.layouts}
+    assert found.pop("0") < 10
+    assert set(found.values()) == {30.0}
+
+
+def test_of_a_black_box_nothing_is_known() -> None:
+    with pytest.raises(UsageError, match=r"black-box is a black box.*--structure"):
+        question_of(Asked(array="black-box", rebuild_h=5.0))
+
+
+def test_volumes_and_state_do_not_matter() -> None:
+    plain = question_of(Asked(array="ps6100xv?raid=5"))
+    assert question_of(Asked(array="ps6100xv?raid=5&volumes=24&state=degraded")).layouts == plain.layouts
+    with pytest.raises(UsageError, match="option 'volumes'"):
+        question_of(Asked(array="ps6100xv?volumes=x"))
+
+
+def test_policies_that_the_disks_do_not_carry_are_left_out_unless_asked_for() -> None:
+    small = "ps6100xv?disks.count=2&disks.spares=0"
+    question = question_of(Asked(array=small))
+    assert [one.policy for one in question.layouts] == ["10"]
+    assert [notice.partition(" is left out")[0] for notice in question.notices[:3]] == ["RAID 50", "RAID 6", "RAID 5"]
+    with pytest.raises(UsageError, match="RAID 5 of 2 disks"):
+        question_of(Asked(array=small, policies=("5",)))
+    with pytest.raises(UsageError, match="RAID 5 of 2 disks"):
+        question_of(Asked(array=f"{small}&raid=5"))
 
 
 def test_latent_defects_replace_bit_errors() -> None:

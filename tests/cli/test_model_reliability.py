@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +81,23 @@ def test_the_same_seed_gives_the_same_digits(bench: Bench) -> None:
     assert [one["closed"] for one in first] == [one["closed"] for one in other]
 
 
+def test_it_can_be_interrupted_at_once(bench: Bench) -> None:
+    # Some minutes of simulation.
+    asked = ("ps6100xv", "--rebuild", "5h", "--trials", "100000000", "--no-report", "-o", bench.results)
+    with bench.started("model", "reliability", *asked) as running:
+        running.wait_until(lambda: cpu_s(running.process.pid) > 4)
+        began = time.monotonic()
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(20) == 130
+    assert time.monotonic() - began < 5
+    assert not bench.runs
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_ageing_is_a_column_of_its_own(bench: Bench) -> None:
     plain = ask(bench, "fas2040", "--trials", "5000", "--no-report", "--json").document["reliability"]
     aged = ask(bench, "fas2040", "--trials", "5000", "--failure-shape", "0.7", "--no-report", "--json")
@@ -88,6 +109,7 @@ def test_ageing_is_a_column_of_its_own(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
+        (["black-box", "--rebuild", "5h"], ["black-box", "black box", "--structure"]),
         (["none-such"], ["none-such", "assay model list|known"]),
         (["ps6100xv", "--policy", "7"], ["--policy", "'7'", "10"]),
         (["nvme-mirror", "--policy", "6"], ["RAID 6 of 2 disks", "at least 4"]),

@@ -147,6 +147,13 @@ def test_a_file_says_that_its_state_carries_over(bench: Bench, mine: Path) -> No
     assert [part.get("target") for part in document["parts"]] == [None, None]
 
 
+def test_one_level_says_that_nothing_is_compared(bench: Bench, mine: Path) -> None:
+    document = run(bench, mine, "--levels", "latency=4ms", "--json").document
+
+    assert document["study"]["comparisons"] == []
+    assert "latency has one level here: nothing is compared" in document["notices"]
+
+
 def test_list_and_show(bench: Bench) -> None:
     listed = bench.assay("study", "list", "--json").document
     shown = bench.assay("study", "show", "raid-policy")
@@ -166,6 +173,9 @@ def test_list_and_show(bench: Bench) -> None:
         ([], "give a study"),
         (["raid-policy", "f"], "makes no sense on 'f'"),
         (["published", "f"], "leave out 'f'"),
+        (["raid-policy", "model:ps6100xv?raid=10&raid=50"], "given twice"),
+        (["raid-policy", "model:ps6100xv?raid=10"], "choose among them with --levels"),
+        (["raid-policy", "--levels", "raid=10,6"], "add it: raid=50,10,6"),
         (["raid-policy", "--levels", "rad=10"], "did you mean 'raid'"),
         (["raid-policy", "--levels", "raid=11"], "no level '11'"),
         (["raid-policy", "--levels", "raid"], "KEY=VALUE"),

@@ -104,6 +104,31 @@ def test_every_section_says_which_level_it_speaks_of(tmp_path: Path) -> None:
     assert "iops" not in [section.name for section in document.sections]
 
 
+def test_the_target_of_each_part_is_named_beside_the_array_of_one(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "raid-policy")
+    manifest = json.loads((run / "run.json").read_text())
+    first = manifest["parts"][0]["target"]
+    array = {"title": "An array", "target": first, "raid": "10", "members": 1}
+    (run / "run.json").write_text(json.dumps(manifest | {"target": manifest["target"] | {"array": array}}))
+
+    method = next(section for section in document_of(run).sections if section.name == "method")
+    (table,) = [block for block in method.blocks if isinstance(block, Table) and block.name == "part-targets"]
+    assert [row[1].text for row in table.rows] == [part["target"] for part in manifest["parts"]]
+    assert len({row[1].text for row in table.rows}) == 3
+    texts = [block.text for block in method.blocks if isinstance(block, Paragraph)]
+    assert any("below it are those of raid=10 only" in text for text in texts)
+
+
+def test_points_of_a_chain_that_was_measured_again_are_told_once(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "read-realloc")
+    lines = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
+    stale = [{**point, "id": f"p9{place:03}", "key": point["id"]} for place, point in enumerate(lines)]
+    again = [{**point, "key": point["id"]} for point in lines]
+    (run / "points.jsonl").write_text("".join(json.dumps(point) + "\n" for point in [*stale[:2], *again]))
+
+    assert [point["id"] for point in load_facts(run).points] == [point["id"] for point in lines]
+
+
 def test_a_study_under_way_has_a_report(tmp_path: Path) -> None:
     sample = Sample(3)
     sample.random_point("a", io(8192, 0.7, "8 KiB random 70/30"), 8, 20)

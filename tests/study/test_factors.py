@@ -100,6 +100,10 @@ def level(**keys: Any) -> dict[str, Any]:
             {"case": [{"levels": {"latency": "1ms"}, "continues": True, "search": {"axis": "none"}}]},
             "no case before it",
         ),
+        ({"plan": {"activity": [3]}}, "plan.activity: a list"),
+        ({"plan": {"activity": {"a": 3}}}, "plan.activity: a list"),
+        ({"plan": {"timing": 3}}, "plan.timing: a table"),
+        ({"plan": {"search": [1]}}, "plan.search: a table"),
         ({"published": True}, "leave out factor and case"),
     ],
 )
@@ -144,6 +148,25 @@ def test_a_file_that_is_no_study(tmp_path: Path, content: bytes | None, words: s
         read_study(str(path))
 
 
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_a_file_that_is_nested_too_deep(tmp_path: Path, opens: str, closes: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text('{"plan": {"activity": ' + opens * 100_000 + "1" + closes * 100_000 + "}}")
+
+    with pytest.raises(UsageError, match="nested too deep"):
+        read_study(str(path))
+
+
+@given(value=JSON, key=st.sampled_from(["activity", "search", "timing"]))
+def test_any_part_of_a_plan_gives_a_study_or_one_line(key: str, value: Any) -> None:
+    complaint = ""
+    try:
+        load_study(mine(plan={key: value}), source="mine")
+    except UsageError as error:
+        complaint = str(error)
+    assert "\n" not in complaint
+
+
 def test_a_file_of_ones_own_has_the_name_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "slow.toml"
     path.write_text(MINE)
@@ -170,6 +193,25 @@ class TestTarget:
     def test_what_the_levels_set_cannot_be_set_for_all(self) -> None:
         with pytest.raises(UsageError, match="--levels raid="):
             choose_target(read_study("raid-policy"), None, {"raid": "6"})
+
+    @pytest.mark.parametrize(
+        ("study", "target", "words"),
+        [
+            ("raid-policy", "model:ps6100xv?volumes=12&volumes=6", "'volumes' of the target is given twice"),
+            ("raid-policy", "model:ps6100xv?raid=10", "--levels raid="),
+            ("san-scaling", "model:ps6100xv?volumes=6", "--levels data="),
+            ("queue-depth", "null:?servers=1&servers=2", "'servers' of the target is given twice"),
+        ],
+    )
+    def test_options_of_a_target_count_once(self, study: str, target: str, words: str) -> None:
+        with pytest.raises(UsageError, match=words):
+            choose_target(read_study(study), target, {})
+
+    def test_options_of_cases_cannot_be_set_for_all(self) -> None:
+        cases = [{"levels": {"block": one}, "target": {"servers": number}} for number, one in enumerate(("8K", "64K"))]
+
+        with pytest.raises(UsageError, match="--set servers: cases of study mine set it"):
+            choose_target(load_study(mine(case=cases), source="mine"), None, {"servers": "2"})
 
     def test_options_join_those_of_the_target(self) -> None:
         chosen = choose_target(read_study("raid-policy"), None, {"members": "2"})

@@ -9,7 +9,7 @@ import pytest
 
 from assay.arrays.published import read_published
 from assay.errors import UsageError
-from assay.study.chains import chains_of, forget_unfinished, in_order
+from assay.study.chains import chains_of, current_points, forget_unfinished, in_order
 from assay.study.execute import Part, part_from_report, part_report
 from assay.study.factors import load_study, read_study
 from assay.study.plan import Plan
@@ -175,3 +175,20 @@ def test_of_an_unfinished_chain_nothing_is_kept() -> None:
         forget_unfinished(ordered, finished)
         assert finished == kept
     assert chains_of(ordered) == [parts]
+
+
+def test_of_points_measured_again_the_last_count() -> None:
+    ended = [("p1", "a", "time"), ("p2", "b", "interrupted"), ("p3", "b", "time"), ("p4", "a", "time")]
+    points: list[dict[str, Any]] = [{"id": name, "key": key, "ended_by": by} for name, key, by in ended]
+
+    assert [point["id"] for point in current_points(points)] == ["p2", "p3", "p4"]
+    assert current_points([{"id": "p1"}, {"id": "p2"}]) == [{"id": "p1"}, {"id": "p2"}]
+
+
+def test_levels_are_not_compared_without_the_baseline() -> None:
+    study = read_study("raid-policy")
+
+    with pytest.raises(UsageError, match=r"raid=10,6 are compared with 50, .* raid=50,10,6"):
+        study_parts(study, target=study.target or "", levels={"raid": ["10", "6"]})
+    for levels in (["10"], ["50"], ["50", "6"]):
+        assert len(study_parts(study, target=study.target or "", levels={"raid": levels})[0]) == len(levels)

@@ -273,7 +273,9 @@ impl Member {
     fn way_to_write(&self, task: u32, stripe: &Stripe) -> Way {
         let chunks = &self.tasks[task as usize].chunks;
         let Place { set, row, .. } = stripe.place;
-        if chunks.len() == self.geometry.columns() as usize && chunks.iter().all(|chunk| chunk.parts == stripe.parts) {
+        // Diagonals cross from one part of a chunk to others: only whole chunks determine theirs.
+        let same = if self.geometry.policy() == RaidPolicy::Dp { u64::MAX } else { stripe.parts };
+        if chunks.len() == self.geometry.columns() as usize && chunks.iter().all(|chunk| chunk.parts == same) {
             return Way::Full;
         }
         if let Some(lost) = self.lost_disk.filter(|disk| !self.has(*disk, row))
@@ -335,6 +337,11 @@ impl Member {
             let missing = self.missing(&self.tasks[task as usize].chunks, stripe, column);
             let disk = self.geometry.data_disk(set, row, column);
             self.push_runs(now_ns, task, RowParts { disk, row, parts: missing }, false, events);
+            if missing != 0 && !self.has(disk, row) {
+                // The old row parity stands in for what the lost disk held of it.
+                let disk = self.geometry.parity_disk(set, row, 0);
+                self.push_runs(now_ns, task, RowParts { disk, row, parts: missing }, false, events);
+            }
         }
     }
 
@@ -404,7 +411,7 @@ impl Member {
         }
         let chunk_bytes = self.geometry.chunk_bytes();
         let part_bytes = chunk_bytes / u64::from(PARTS);
-        let background = !matches!(self.tasks[task as usize].work, Work::WriteThrough { .. });
+        let background = self.is_background(task);
         for (first, count) in runs(parts) {
             let command = DiskCommand {
                 at_bytes: row * chunk_bytes + u64::from(first) * part_bytes,

@@ -5,7 +5,9 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 /// Something that happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A command has come through links and controller.
+    /// A command has come over its path.
+    Arrived(u32),
+    /// The controller is done with a command's arrival.
     Admitted(u32),
     /// The host has the answer to a command.
     Answered(u32),
@@ -28,6 +30,7 @@ impl Events {
         let packed = match event {
             Event::Admitted(command) => command << KIND_BITS,
             Event::Answered(command) => command << KIND_BITS | 1,
+            Event::Arrived(command) => command << KIND_BITS | 3,
             Event::DiskEnds { disk, slot } => u32::from(disk) << 16 | u32::from(slot) << KIND_BITS | 2,
         };
         self.set = self.set.wrapping_add(1);
@@ -51,6 +54,7 @@ impl Events {
         let event = match packed & ((1 << KIND_BITS) - 1) {
             0 => Event::Admitted(packed >> KIND_BITS),
             1 => Event::Answered(packed >> KIND_BITS),
+            3 => Event::Arrived(packed >> KIND_BITS),
             _ => Event::DiskEnds { disk: (packed >> 16) as u16, slot: (packed as u16) >> KIND_BITS },
         };
         Some((at_ns, event))

@@ -103,13 +103,15 @@ impl Links {
     }
 
     /// What each port of a member has carried.
-    pub(crate) fn counters(&self, member: u32) -> impl Iterator<Item = PortCounters> {
-        self.members[(member * self.paths) as usize..][..self.paths as usize].iter().map(|[inward, outward]| {
+    pub(crate) fn counters(&self, member: u32, now_ns: u64) -> impl Iterator<Item = PortCounters> {
+        // What is given out beyond now has not been carried yet.
+        let busy_ns = move |lane: &Lane| lane.busy_ns - lane.free_ns.saturating_sub(now_ns).min(lane.busy_ns);
+        self.members[(member * self.paths) as usize..][..self.paths as usize].iter().map(move |[inward, outward]| {
             PortCounters {
                 in_bytes: inward.bytes,
                 out_bytes: outward.bytes,
-                in_busy_ns: inward.busy_ns,
-                out_busy_ns: outward.busy_ns,
+                in_busy_ns: busy_ns(inward),
+                out_busy_ns: busy_ns(outward),
             }
         })
     }
@@ -138,7 +140,7 @@ mod tests {
         let (path, there_ns) = links.send(5000, 0, 0, 9900);
         assert_eq!((path, there_ns), (0, 5000 + 100_000 + 100_000));
         assert_eq!(links.answer(1_000_000, 0, 0, 0, 0), 1_000_000 + 1_000 + 100_000);
-        let port = links.counters(0).next().unwrap();
+        let port = links.counters(0, u64::MAX).next().unwrap();
         assert_eq!(port, PortCounters { in_bytes: 10_000, out_bytes: 100, in_busy_ns: 100_000, out_busy_ns: 1_000 });
     }
 

@@ -174,6 +174,11 @@ impl Member {
         self.cores_free_ns.len() as u32
     }
 
+    /// Time that cores are already given out beyond now.
+    pub(crate) fn cpu_booked_ns(&self, now_ns: u64) -> u64 {
+        self.cores_free_ns.iter().map(|free_ns| free_ns.saturating_sub(now_ns)).sum()
+    }
+
     /// The controller's work on a command that has come at `at_ns`; returns when it is done.
     #[inline]
     pub(crate) fn compute(&mut self, at_ns: u64, bytes: u64) -> u64 {
@@ -250,6 +255,11 @@ impl Member {
         self.read_chunk(now_ns, task, place, within, (range.end - range.start) as u32, events);
     }
 
+    /// Whether nobody waits for a task: destaging and rebuilding.
+    pub(crate) fn is_background(&self, task: u32) -> bool {
+        matches!(self.tasks[task as usize].work, Work::Destage { .. } | Work::Rebuild { .. })
+    }
+
     /// Reads bytes of a data chunk from the disk that has them, or from those that make up for it.
     pub(crate) fn read_chunk(
         &mut self,
@@ -260,7 +270,7 @@ impl Member {
         bytes: u32,
         events: &mut Events,
     ) {
-        let background = !matches!(self.tasks[task as usize].work, Work::Read { .. });
+        let background = self.is_background(task);
         let at_bytes = place.row * self.geometry.chunk_bytes() + within;
         let command = |write| DiskCommand { at_bytes, bytes, write, background, task, queued_ns: now_ns };
         if self.geometry.policy().copies() == 2 {

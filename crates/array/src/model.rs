@@ -3,7 +3,7 @@
 use assay_load::{Completion, Op, Request, Simulated};
 
 use crate::{
-    ArrayError, ArrayPlan, MemberPlan, StatePlan,
+    ArrayError, ArrayPlan, Code, MemberPlan, StatePlan,
     disk::{DiskCounters, DiskKind},
     events::{Event, Events},
     links::{Links, PortCounters},
@@ -107,6 +107,9 @@ impl ArrayModel {
         let member_plan = &plan.member;
         let active = member_plan.disks - member_plan.spares;
         let geometry = write_anywhere::geometry(member_plan, active)?;
+        if geometry.policy().parity_disks() > 0 {
+            Code::of(&geometry)?;
+        }
         let mut random = SplitMix::new(plan.seed);
         let places = match member_plan.raid.misalign_bytes {
             0 => 1,
@@ -225,12 +228,12 @@ impl ArrayModel {
             writes_waited,
             rebuilt_bytes,
             reallocated_bytes,
-            cpu_busy_ns,
+            cpu_busy_ns: cpu_busy_ns - member.cpu_booked_ns(self.now_ns),
             cores: member.cores(),
             dirty_bytes: member.cache.dirty_bytes(),
             held_bytes: member.cache.held_bytes(),
             disks: member.disks.iter().map(|each| disk(each.counters(self.now_ns))).collect(),
-            ports: self.links.counters(number).map(port).collect(),
+            ports: self.links.counters(number, self.now_ns).map(port).collect(),
         }
     }
 
@@ -264,14 +267,19 @@ impl ArrayModel {
                 self.commands.len() as u32 - 1
             }
         };
-        let ready_ns = self.members[member as usize].compute(there_ns, bytes);
-        self.events.set(ready_ns, Event::Admitted(index));
+        self.events.set(there_ns, Event::Arrived(index));
     }
 
     #[inline]
     fn happen(&mut self, event: Event, completions: &mut Vec<Completion>) {
         let now_ns = self.now_ns;
         let member = match event {
+            Event::Arrived(index) => {
+                let Command { member, bytes, .. } = self.commands[index as usize];
+                let ready_ns = self.members[member as usize].compute(now_ns, bytes);
+                self.events.set(ready_ns, Event::Admitted(index));
+                return;
+            }
             Event::Admitted(index) => {
                 let Command { op, member, at_bytes, bytes, page_end_bytes, .. } = self.commands[index as usize];
                 let access = Access { command: index, at_bytes, bytes, page_end_bytes };

@@ -6,7 +6,8 @@ use std::sync::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Op, Outcome, Pattern, VirtualDriver, Worker, WorkerPlan, WorkersPlan, plan_workers,
+    Activity, Collector, LoadError, Op, Outcome, Pattern, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan, WorkersPlan,
+    plan_workers,
 };
 use serde::Deserialize;
 
@@ -22,6 +23,32 @@ pub struct SessionPlan {
     pub interval_ns: u64,
     /// Whether the caches shall hold at the start what they would hold after such I/O for a long time.
     pub warm: bool,
+}
+
+impl SessionPlan {
+    /// Refuses what cannot be carried out on a model.
+    ///
+    /// # Errors
+    /// The first thing that cannot.
+    pub fn validate(&self, model: &ArrayModel) -> Result<(), LoadError> {
+        let invalid = |field, message: String| Err(LoadError::InvalidValue { field, message });
+        if self.interval_ns == 0 {
+            return invalid("interval_ns", "must be above 0".into());
+        }
+        let mut workers = 0_usize;
+        for activity in &self.activities {
+            activity.validate(1)?;
+            let mut sizes = activity.volumes.iter().map(|volume| model.volume_bytes(*volume));
+            if sizes.any(|bytes| bytes.is_none_or(|bytes| activity.access.region.end_bytes > bytes)) {
+                return invalid("region", format!("{}: its region is not within its volumes", activity.name));
+            }
+            workers = workers.saturating_add(activity.volumes.len().saturating_mul(activity.workers as usize));
+        }
+        if workers == 0 || workers > WORKERS_MOST {
+            return invalid("workers", format!("{workers} in total is outside 1 to {WORKERS_MOST}"));
+        }
+        Ok(())
+    }
 }
 
 /// Most accesses that warming draws.
@@ -71,14 +98,7 @@ impl ModelSession {
     /// # Errors
     /// An activity cannot be carried out.
     pub fn start(mut model: ArrayModel, plan: &SessionPlan) -> Result<Self, LoadError> {
-        for activity in &plan.activities {
-            activity.validate(1)?;
-            let sizes = activity.volumes.iter().map(|volume| model.volume_bytes(*volume));
-            if sizes.into_iter().any(|bytes| bytes.is_none_or(|bytes| activity.access.region.end_bytes > bytes)) {
-                let message = format!("{}: its region is not within its volumes", activity.name);
-                return Err(LoadError::InvalidValue { field: "region", message });
-            }
-        }
+        plan.validate(&model)?;
         if plan.warm {
             warm(&mut model, plan);
         }

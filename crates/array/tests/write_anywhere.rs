@@ -203,7 +203,9 @@ fn random_writes_scatter_what_is_read_in_order_until_it_is_reallocated() {
     without.in_order(Op::Read, FILE);
     let second = without.in_order(Op::Read, FILE);
     assert_eq!(second.reallocated_bytes, 0);
-    assert!(second.reads * 10 > scattered.reads * 9, "{scattered:?}, then {second:?}");
+    // What the cache kept is not read again; the rest is as scattered as before.
+    let commands_per_byte = |done: &Done| done.reads as f64 / done.read_bytes as f64;
+    assert!(commands_per_byte(&second) > 0.9 * commands_per_byte(&scattered), "{scattered:?}, then {second:?}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Outcome, Queue, QueueError, Worker, WorkerPlan, WorkersPlan, plan_workers,
-    run_worker,
+    Activity, Collector, LoadError, Outcome, Queue, QueueError, WORKERS_MOST, Worker, WorkerPlan, WorkersPlan,
+    plan_workers, run_worker,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,6 @@ const WATCH_MARGIN_NS: u64 = 3_000_000_000;
 /// Shorter ticks would cost more than the I/O they count; longer ones would notice a silent device too late.
 const INTERVALS_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_000;
 /// A worker is a thread, and a server of a null device a place in memory: more are a mistake.
-const WORKERS_MOST: usize = 4096;
 const SERVERS_MOST: u32 = 65_536;
 
 /// What a volume is.

@@ -31,4 +31,4 @@ pub use pattern::{NextAccess, Pattern};
 pub use queue::{Completion, DataQueue, Op, Queue, QueueError, Request};
 pub use simulated::{Simulated, SimulatedQueue, VirtualDriver};
 pub use worker::{Outcome, Step, Worker, WorkerPlan};
-pub use workers::{Sources, VolumeWorkers, WorkersPlan, plan_workers};
+pub use workers::{Sources, VolumeWorkers, WORKERS_MOST, WorkersPlan, plan_workers};

@@ -2,6 +2,9 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use crate::{Activity, BurstGate, Exchange, GroupKey, WorkerPlan};
 
+/// Most workers of a session: more are a mistake.
+pub const WORKERS_MOST: usize = 4096;
+
 /// What the workers of a session have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkersPlan<'a> {

@@ -19,7 +19,17 @@ pub(crate) struct ModelledArray {
     live: Live,
 }
 
-type Live = Arc<Mutex<Option<ArrayModel>>>;
+type Live = Arc<Mutex<State>>;
+
+/// The array that sessions go on with.
+enum State {
+    /// None has yet; whether scattered blocks shall be written again is kept for the first.
+    Fresh {
+        read_realloc: Option<bool>,
+    },
+    Idle(Box<ArrayModel>),
+    InUse,
+}
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +46,7 @@ impl ModelledArray {
     fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
         let plan: ArrayPlan = serde_json::from_str(plan_json).map_err(|error| usage(format!("model: {error}")))?;
         let fresh = py.detach(|| ArrayModel::new(&plan)).map_err(|error| usage(format!("model: {error}")))?;
-        Ok(Self { fresh, warmed: Mutex::new(None), live: Arc::new(Mutex::new(None)) })
+        Ok(Self { fresh, warmed: Mutex::new(None), live: Arc::new(Mutex::new(State::Fresh { read_realloc: None })) })
     }
 
     /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left.
@@ -48,16 +58,27 @@ impl ModelledArray {
             activities: plan.load.activities.iter().map(|each| (each.name.clone(), each.role.clone())).collect(),
             volumes: plan.volumes,
         };
+        plan.load.validate(&self.fresh).map_err(usage)?;
+        let state = if goes_on {
+            std::mem::replace(&mut *locked(&self.live), State::InUse)
+        } else {
+            State::Fresh { read_realloc: None }
+        };
         let started = py.detach(|| {
-            let left = if goes_on { locked(&self.live).take() } else { None };
-            // A cache that is in use is as warm as it should be.
-            let warm = plan.load.warm && left.is_none();
-            let model = match left {
-                Some(model) => model,
-                None if warm => self.warmed(&plan.load),
-                None => self.fresh.clone(),
+            let model = match state {
+                State::InUse => return Err("the array is in use by another session".to_owned()),
+                // A cache that was in use is as warm as it should be.
+                State::Idle(model) => *model,
+                State::Fresh { read_realloc } => {
+                    let mut model = if plan.load.warm { self.warmed(&plan.load) } else { self.fresh.clone() };
+                    if let Some(on) = read_realloc {
+                        model.set_read_realloc(on);
+                    }
+                    model
+                }
             };
-            ArraySession::start(model, &SessionPlan { warm: false, ..plan.load.clone() })
+            let plan = SessionPlan { warm: false, ..plan.load.clone() };
+            ArraySession::start(model, &plan).map_err(|error| error.to_string())
         });
         let session = started.map_err(usage)?;
         Ok(ModelSession {
@@ -69,10 +90,13 @@ impl ModelledArray {
     }
 
     /// Whether blocks found scattered are written again in one piece, from now on.
-    fn set_read_realloc(&self, on: bool) {
-        if let Some(model) = locked(&self.live).as_mut() {
-            model.set_read_realloc(on);
+    fn set_read_realloc(&self, on: bool) -> PyResult<()> {
+        match &mut *locked(&self.live) {
+            State::Fresh { read_realloc } => *read_realloc = Some(on),
+            State::Idle(model) => model.set_read_realloc(on),
+            State::InUse => return Err(usage("the array is in use by a session")),
         }
+        Ok(())
     }
 }
 
@@ -145,7 +169,7 @@ impl ModelSession {
         self.with(|session| session.stop());
     }
 
-    /// Stops and lets what is outstanding end; returns what `poll` does, and leaves the array for the next session.
+    /// Stops and lets what is outstanding end; returns what `poll` does. Dropping the session leaves the array to the next.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
         let _ = timeout_s;
         py.detach(|| {
@@ -181,7 +205,7 @@ impl ModelSession {
 impl Drop for ModelSession {
     fn drop(&mut self) {
         if let (Some(live), Some(session)) = (&self.live, locked(&self.inner).take()) {
-            *locked(live) = Some(session.into_model());
+            *locked(live) = State::Idle(Box::new(session.into_model()));
         }
     }
 }

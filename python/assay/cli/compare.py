@@ -37,6 +37,7 @@ def compare(
         raise UsageError(f"--html {html}: is not a file")
     from assay.analysis.compare import ComparedRun, compare_runs
     from assay.results.run_folder import RunFolder
+    from assay.study.chains import current_points
 
     folders = [RunFolder.open(run) for run in runs]
     compared = [ComparedRun(folder.manifest, current_points(folder.points())) for folder in folders]

@@ -35,6 +35,7 @@ def report(
     written = write_report(run, html=html, pdf=pdf)
     if exports:
         from assay.results.exports import EXPORTS
+        from assay.study.chains import current_points
 
         for name in exports:
             written += EXPORTS[name](folder.manifest, current_points(folder.points()), run)

@@ -17,6 +17,7 @@ from assay.cli.options import parse_exports
 from assay.cli.study_tables import print_study
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
+from assay.study.chains import current_points
 from assay.study.execute import (
     Execution,
     Part,

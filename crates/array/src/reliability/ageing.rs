@@ -12,6 +12,9 @@ use super::group::Group;
 use super::simulate::{Mean, Z_95};
 use crate::ArrayError;
 
+/// Failures that take about half a minute of one core.
+const FAILURES_MOST: f64 = 2e8;
+
 /// Shapes of the distributions; the means stay those of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +68,17 @@ impl Ageing {
         if !(0.0..1.0).contains(&self.restore_least) {
             let message = format!("{} is not from 0 to below 1", self.restore_least);
             return Err(ArrayError::invalid("ageing.restore_least", message));
+        }
+        Ok(())
+    }
+
+    /// Refuses lives with more failures than can be played in a reasonable time.
+    pub(super) fn check_work(group: &Group, service_h: f64, lives: u32) -> Result<(), ArrayError> {
+        let failures = f64::from(lives) * f64::from(group.disks) * (service_h * group.failure_rate + 1.0);
+        if failures > FAILURES_MOST {
+            let message =
+                format!("{failures:.0e} failures to play; give a longer MTBF, a shorter life or fewer trials");
+            return Err(ArrayError::invalid("ageing", message));
         }
         Ok(())
     }

@@ -90,6 +90,9 @@ pub fn assess(request: &Request) -> Result<Outcome, ArrayError> {
         let seed = request.seed.wrapping_add((index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let closed = Closed::of(&group, inputs.service_h);
         let simulated = simulate::simulate(&group, &closed, inputs.service_h, request.trials, seed);
+        if request.ageing.is_some() {
+            Ageing::check_work(&group, inputs.service_h, request.trials)?;
+        }
         let aged =
             request.ageing.as_ref().map(|ageing| ageing.simulate(&group, inputs.service_h, request.trials, seed));
         Ok(Assessment {
