@@ -17,6 +17,7 @@ from assay.arrays.bands import (
     OTHER_POLICY_SHARE,
     UNCALIBRATED_SHARE,
     Band,
+    _of_the_model,
     band_of_answer,
     band_of_point,
 )
@@ -220,3 +221,24 @@ def test_the_band_of_the_worst_published_point_holds_it() -> None:
 
     assert predicted * band.low <= worst.figures["iops"] <= predicted * band.high
     assert band.high < 1.3
+
+
+class TestOutsideWhatWasMeasured:
+    """Calibrated at random 8 and 64 KiB with 70 % reads only: what lies beyond says so and is wider."""
+
+    @pytest.mark.parametrize(
+        ("activity", "words"),
+        [
+            ({"random_share": 0.0, "block_bytes": 65536}, "none of them sequential"),
+            ({"block_bytes": 1 << 20}, "none of them with blocks of 1 MiB"),
+            ({"read_share": 0.0}, "none of them with 0% reads"),
+        ],
+    )
+    def test_it_is_wider_and_said(self, activity: dict[str, Any], words: str) -> None:
+        array = configure("ps6100xv", {"volumes": "6", "fill": "0.4"})
+        usual, usual_words = _of_the_model(array, {"block_bytes": 8192, "read_share": 0.7})
+        wider, told = _of_the_model(array, {"block_bytes": 8192, "read_share": 0.7, **activity})
+
+        assert wider > 1.2 * usual
+        assert words in told
+        assert "none of them" not in usual_words

@@ -101,6 +101,9 @@ class TestText:
             "raid": ["10"],
             "members": [1],
             "fill": [pytest.approx(0.062), pytest.approx(0.125)],
+            "block_bytes": [8192.0, 8192.0],
+            "read_share": [1.0, 1.0],
+            "random_share": [1.0, 1.0],
             "observations": [
                 {"label": "one", "error_share": 0.01, "left_out_error_share": 0.03},
                 {"label": "two", "error_share": -0.02, "left_out_error_share": -0.04},

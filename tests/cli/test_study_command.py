@@ -247,14 +247,15 @@ class TestModels:
     """The same on models of the catalogue, in virtual time."""
 
     def test_levels_of_a_model_are_compared(self, bench: Bench) -> None:
-        document = run(bench, "raid-policy", "--levels", "raid=10,6", "--set", "volumes=6", "--json").document
+        document = run(bench, "raid-policy", "--levels", "raid=10,50,6", "--set", "volumes=6", "--json").document
 
         assert document["status"] == "done"
         assert [part["target"].partition("?")[2] for part in document["parts"]] == [
             "volumes=6&raid=10",
+            "volumes=6&raid=50",
             "volumes=6&raid=6",
         ]
-        ten, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
+        ten, _, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
         # Double parity writes six times for what a mirror writes twice.
         assert ten > 1.2 * six
 
@@ -291,4 +292,6 @@ class TestModels:
             return [result["values"] for result in document["study"]["results"]]
 
         assert values(again) == values(first)
-        assert len(again["points"]) == 5
+        # The two that were measured before are in the folder still, and told once.
+        assert [point["id"] for point in again["points"]] == ["p0003", "p0004", "p0005"]
+        assert len(points.read_text().splitlines()) == 5

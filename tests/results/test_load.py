@@ -136,7 +136,8 @@ def test_a_point_meets_its_limits_if_all_that_could_be_judged_are_met(
 
 def test_what_a_point_lacks_is_null(folder: RunFolder) -> None:
     folder.append_point({**POINT, "write": None, "load": {"rate": 5000.0, "arrivals": "poisson", "workers": 1}})
-    folder.append_point({**POINT, "load": {"kind": "mixed"}, "workload": {"block_bytes": {"512": 0.5, "4096": 0.5}}})
+    mixed = {"load": {"kind": "mixed"}, "workload": {"block_bytes": {"512": 0.5, "4096": 0.5}}}
+    folder.append_point({**POINT, "key": "mixed", **mixed})
     folder.append_point({"id": "p0003"})
     points = load(folder.path).points
     assert points["write_iops"].to_list() == [None, 1500.0, None]

@@ -214,8 +214,8 @@ class _Problem:
             predicted = observation.predicted(values)
             for name in sorted(observation.figures):
                 ratio = predicted[name] / observation.figures[name]
-                # A figure that the model does not give says nothing.
-                found.append(math.log(ratio) if ratio > 0 else 0.0)
+                # A mean that the model does not give says nothing; a load that it never meets is far off.
+                found.append(0.0 if math.isnan(ratio) else math.log(ratio) if ratio > 0 else math.log(0.1))
             self.progress(f"simulation {self.runs + 1}, {place + 1} of {len(self.observations)} points")
         self.runs += 1
         return np.asarray(np.array(found) / self.sd)
