@@ -13,6 +13,7 @@ from assay.arrays.configuration import Configuration
 from assay.arrays.published import PublishedPoint, read_published
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
+from assay.study.chains import current_points
 from assay.study.plan import Plan, Search, load_plan
 from assay.study.simulate import simulate
 from assay.workloads.io import Activity
@@ -148,7 +149,7 @@ def observations_of_run(path: Path, structure: Configuration) -> list[Observatio
         raise UsageError(f"--from {path}: the run has no volumes")
     sizes = [volume["size_bytes"] for volume in volumes]
     placed = structure.with_options({"fill": None, "volumes": str(len(sizes)), "volume_size": f"{min(sizes)}"})
-    return observations_of_points(folder.points(), placed, f"--from {path}")
+    return observations_of_points(current_points(folder.points()), placed, f"--from {path}")
 
 
 def observations_of_points(
