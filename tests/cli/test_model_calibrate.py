@@ -144,7 +144,7 @@ class TestRefused:
         points = run / "points.jsonl"
 
         assert "1 point is too few; one parameter needs" in self.refused(bench, "m.toml", "--from", run, *start)
-        points.write_bytes(line + json.dumps(point | {"id": "p0002"}).encode() + b"\n")
+        points.write_bytes(line + json.dumps(point | {"id": "p0002", "key": "another"}).encode() + b"\n")
         assert "points contradict each other" in self.refused(bench, "m.toml", "--from", run, *start)
         points.write_text("")
         assert "no point of one activity" in self.refused(bench, "m.toml", "--from", run, *start)
