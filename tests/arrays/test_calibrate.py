@@ -223,6 +223,13 @@ class TestRefused:
         assert "say nothing about any uncertain parameter" in complaint(points)
 
 
+def test_a_parameter_chosen_for_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.arrays.calibrate._choose", lambda *_asked: (OVERHEAD, SEEK))
+    points = toys(*[({OVERHEAD: -0.5, SEEK: 0.0}, 0.05)] * 4, uncertain={OVERHEAD: 0.3, SEEK: 0.3})
+
+    assert calibrate(points).free == (OVERHEAD,)
+
+
 class TestHiddenValue:
     """An array of which one parameter has another value than its file says."""
 

@@ -76,6 +76,14 @@ class Fit:
         return max(math.sqrt(sum(error**2 for error in each) / len(each)) for each in (self.errors, self.left_out))
 
 
+class SilentParameters(UsageError):
+    """Fitted parameters that no point depends on."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"--free: the points say nothing about {', '.join(names)}; free another, or measure more")
+        self.names = tuple(names)
+
+
 def uncertain(configuration: Configuration) -> dict[str, float]:
     """Numeric parameters in force that may be off, and by how much: one standard deviation of the logarithm."""
     found = {}
@@ -118,21 +126,29 @@ def calibrate(
     if free is not None:
         _check_free(free, configuration, len(observations))
     problem = _Problem(observations, configuration, progress)
-    sensitivities = None
+    sensitivities, asked = None, free is not None
     if free is None:
         start = problem.residuals({})
         sensitivities = problem.derivatives({}, {name: max(sd, STEP) for name, sd in known.items()}, start)
         free = _choose(start, sensitivities, known, most)
     chosen = tuple(free)
-    values, residuals = problem.fit(chosen)
-    explained = math.sqrt(float(np.mean((residuals * problem.sd) ** 2)))
-    if explained > EXPLAINS_SHARE:
-        worst = problem.labels[int(np.argmax(np.abs(residuals * problem.sd)))]
-        raise UsageError(
-            f"calibration: no value of {', '.join(chosen)} explains the points (off by {explained:.0%} on average, most"
-            f" at {worst!r}); they contradict each other, or the structure is not the array's"
-        )
-    return problem.conclude(chosen, values, residuals, uncertain(configuration) | known, sensitivities)
+    while True:
+        values, residuals = problem.fit(chosen)
+        explained = math.sqrt(float(np.mean((residuals * problem.sd) ** 2)))
+        if explained > EXPLAINS_SHARE:
+            worst = problem.labels[int(np.argmax(np.abs(residuals * problem.sd)))]
+            raise UsageError(
+                f"calibration: no value of {', '.join(chosen)} explains the points (off by {explained:.0%} on average,"
+                f" most at {worst!r}); they contradict each other, or the structure is not the array's"
+            )
+        try:
+            return problem.conclude(chosen, values, residuals, uncertain(configuration) | known, sensitivities)
+        except SilentParameters as silent:
+            # What mattered at the start may not where the fit ends; only what was asked for is insisted on.
+            left = tuple(name for name in chosen if name not in silent.names)
+            if asked or not left:
+                raise
+            chosen = left
 
 
 def _check_free(free: Sequence[str], configuration: Configuration, points: int) -> None:
@@ -289,7 +305,7 @@ class _Problem:
         by_name = self.derivatives(factors, dict.fromkeys(free, STEP), residuals)
         silent = [name for name in free if name not in by_name]
         if silent:
-            raise UsageError(f"--free: the points say nothing about {', '.join(silent)}; free another, or measure more")
+            raise SilentParameters(silent)
         jacobian = np.column_stack([by_name[name] for name in free])
         spread = np.full(len(free), math.log(FACTOR_MOST))
         scale = max(float(residuals @ residuals) / max(len(residuals) - len(free), 1), 1.0)
