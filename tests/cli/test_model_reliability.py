@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assay import _core
 from assay.cli.model_reliability import parse_hours
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
-
-pytestmark = pytest.mark.skipif(not hasattr(_core, "reliability"), reason="the extension is older than this verb")
 
 
 def ask(bench: Bench, *arguments: str) -> Outcome:

@@ -113,10 +113,6 @@ impl<S: Simulated> VirtualDriver<S> {
         &self.model
     }
 
-    pub fn model_mut(&mut self) -> &mut S {
-        &mut self.model
-    }
-
     /// Gives the model back, idle or not.
     pub fn into_model(self) -> S {
         self.model

@@ -141,6 +141,11 @@ class Configuration:
         return int(self.option("paths", self.value("links.paths")))
 
     @property
+    def starts_warm(self) -> bool:
+        """Whether caches begin as the workload would leave them."""
+        return bool(self.option("start", "warm") == "warm")
+
+    @property
     def label(self) -> str:
         """The array in a few words: name, RAID policy, members, state."""
         members = "1 member" if self.members == 1 else f"{self.members} members"
@@ -319,7 +324,7 @@ class Configuration:
             disk_kind=self.model.disk_kind,
             layout_kind=self.model.layout_kind,
             state=self.option("state", "healthy"),
-            starts_warm=self.option("start", "warm") == "warm",
+            starts_warm=self.starts_warm,
         )
 
     def plan(self) -> dict[str, Any]:

@@ -69,8 +69,12 @@ def open_session(
     """
     activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
     if model is not None:
-        warm = model.configuration.plan()["member"]["cache"]["starts_warm"]
-        load = {"activities": activities, "seed": seed, "interval_ns": round(interval_s * 1e9), "warm": warm}
+        load = {
+            "activities": activities,
+            "seed": seed,
+            "interval_ns": round(interval_s * 1e9),
+            "warm": model.configuration.starts_warm,
+        }
         names = [volume.name for volume in volumes]
         return model.modelled.session(json.dumps({"volumes": names, "load": load}), model.goes_on)
     plan = {
