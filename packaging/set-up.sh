@@ -32,6 +32,7 @@ find_python() { # the first that is new enough: $PYTHON, python3, then the newes
 missing=()          # one clear line each
 packages=()         # Debian packages without which nothing works
 wanted_packages=()  # Debian packages that some tests and the benchmarks use
+service_packages=() # the same, but the package starts a service where there is an init system
 
 python=$(find_python)
 if [ -z "$python" ]; then
@@ -52,10 +53,19 @@ fi
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 
 if [ "${1:-}" = dev ]; then
-    for pair in fio:fio fusermount3:fuse3 mkfs.ext4:e2fsprogs parted:parted; do
+    for pair in fio:fio fusermount3:fuse3 mkfs.ext4:e2fsprogs parted:parted mariadbd:mariadb-server-core; do
         # Not every account has the administrator's folders in its PATH.
         PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || wanted_packages+=("${pair##*:}")
     done
+    # Tests start servers of their own, so only the programs are needed. MariaDB's come without a service. PostgreSQL's
+    # package makes a cluster and starts it, which a container without an init system does not do.
+    if [ -z "$(compgen -G '/usr/lib/postgresql/*/bin/postgres')" ]; then
+        if [ -d /run/systemd/system ]; then
+            service_packages+=(postgresql)
+        else
+            wanted_packages+=(postgresql)
+        fi
+    fi
 fi
 
 install_packages() { # says what it does; fails if apt-get does
@@ -82,6 +92,9 @@ if [ ${#wanted_packages[@]} -gt 0 ]; then
     if ! may_install || ! install_packages "${wanted_packages[@]}"; then
         say "tests that need them will be skipped; to run all: sudo apt-get install ${wanted_packages[*]}"
     fi
+fi
+if [ ${#service_packages[@]} -gt 0 ]; then
+    say "not installed, as it starts a service; tests that need it will be skipped; to run all: sudo apt-get install ${service_packages[*]}"
 fi
 say "Python $(python_version "$python") ($python), Rust $rust, linker $(command -v cc)"
 

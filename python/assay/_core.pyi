@@ -8,6 +8,8 @@ __all__ = [
     "Histogram",
     "ModelSession",
     "ModelledArray",
+    "OltpLoad",
+    "OltpRun",
     "Session",
     "Verification",
     "allocate",
@@ -15,6 +17,8 @@ __all__ = [
     "build_info",
     "examine_journal",
     "reliability",
+    "tpcc_rows",
+    "tpcc_sql",
     "uring_refusal",
     "verify_memory",
 ]
@@ -135,6 +139,34 @@ class CrashCheck:
     def engine(self) -> str:
         """No engine is measured."""
 
+@final
+class OltpLoad:
+    """Warehouses being loaded into databases."""
+
+    def __new__(cls, plan_json: str) -> OltpLoad: ...
+    def poll(self) -> str:
+        """How the load stands."""
+    def stop(self) -> None:
+        """End after the chunks that are under way."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait, and report as `poll` does."""
+
+@final
+class OltpRun:
+    """Users at work on databases."""
+
+    def __new__(cls, plan_json: str) -> OltpRun: ...
+    def poll(self) -> str:
+        """How the run stands, and the ticks completed since the last poll."""
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+    def point(self, from_tick: int, to_tick: int) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+    def stop(self) -> None:
+        """End after the transactions that are under way."""
+    def finish(self, timeout_s: float) -> str:
+        """Stop, wait for what is under way, and report as `poll` does."""
+
 def allocate(path: str | PathLike[str], size_bytes: int) -> None:
     """Give a file its size and reserve the space."""
 
@@ -149,6 +181,12 @@ def examine_journal(plan_json: str) -> None:
 
 def reliability(request_json: str) -> str:
     """How likely an array loses data (docs/reliability.md). Raises UsageError for impossible inputs."""
+
+def tpcc_rows(warehouses: int) -> dict[str, int]:
+    """Rows of each table; of order_line the expected number."""
+
+def tpcc_sql(dialect: str, file: str) -> list[tuple[str, str]]:
+    """Names and statements of a file (schema, indexes, procedures, conditions, drop) in a dialect's SQL."""
 
 def verify_memory(plan_json: str) -> int:
     """Bytes the expected state and the buffers of a plan need."""

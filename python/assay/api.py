@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.results.load import Run, load
-from assay.study.execute import Execution, Part, Shown, new_folder
+from assay.study.display import Shown
+from assay.study.execute import Execution, new_folder
+from assay.study.part import Part
 from assay.study.plan import Plan, load_plan, read_preset
 from assay.study.request import Request
 

@@ -186,6 +186,17 @@ def format_iops(iops: float) -> str:
     return f"{iops:,.0f}"
 
 
+def format_users(count: int) -> str:
+    """So many users of a database.
+
+    Examples
+    --------
+    >>> format_users(1), format_users(2048)
+    ('1 user', '2,048 users')
+    """
+    return "1 user" if count == 1 else f"{count:,} users"
+
+
 def format_duration(seconds: float) -> str:
     """Duration for people.
 

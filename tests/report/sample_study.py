@@ -9,8 +9,8 @@ from typing import Any
 from sample import Sample, write_run
 
 from assay.analysis.study import study_findings
-from assay.study.execute import Part, part_report
 from assay.study.factors import read_study
+from assay.study.part import Part, part_report
 from assay.study.plan import Plan
 from assay.study.study_parts import study_parts
 

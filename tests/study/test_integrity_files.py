@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from assay import _core
 from assay.errors import OutOfMemory, RefusedTarget, UsageError
 from assay.study import integrity_plan
-from assay.study.execute import Part
 from assay.study.integrity_files import Placed, make_files, place_files
 from assay.study.integrity_plan import check_memory, narrowed, verify_plan
 from assay.study.layout import Target
+from assay.study.part import Part
 from assay.study.request import Request
 from assay.workloads.integrity import load_integrity_plan
 

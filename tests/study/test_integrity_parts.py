@@ -8,7 +8,9 @@ from typing import Any
 
 from assay.errors import ExitCode
 from assay.results.run_folder import RunFolder
-from assay.study.execute import Execution, Part, Shown, load_part_plan, new_folder, part_report, run_document
+from assay.study.display import Shown
+from assay.study.execute import Execution, new_folder, run_document
+from assay.study.part import Part, load_part_plan, part_report
 from assay.study.plan import load_plan
 from assay.study.request import Request
 from assay.workloads.integrity import IntegrityPlan, load_integrity_plan

@@ -18,7 +18,9 @@ from assay.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSp
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
 from assay.study import integrity_watch
-from assay.study.execute import Execution, Part, Shown, new_folder, run_document
+from assay.study.display import Shown
+from assay.study.execute import Execution, new_folder, run_document
+from assay.study.part import Part
 from assay.study.request import Request
 from assay.targets.spec import FAULTS
 from assay.workloads.integrity import load_integrity_plan

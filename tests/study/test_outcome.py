@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from assay.errors import ExitCode
-from assay.study.execute import Part, estimate_s, exit_code_of
+from assay.study.execute import estimate_s, exit_code_of
+from assay.study.part import Part
 from assay.study.plan import load_plan
 from assay.study.runner import Runner, describe_load
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.errors import UsageError
-from assay.study.execute import Part
+from assay.study.part import Part
 from assay.study.plan import load_plan, read_preset
 from assay.study.request import Request, refuse_model
 from assay.targets.safety import examine

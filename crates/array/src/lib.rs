@@ -15,7 +15,6 @@ mod model;
 mod parity;
 mod plan;
 mod raid;
-mod random;
 mod rebuild;
 pub mod reliability;
 mod session;

@@ -1,6 +1,6 @@
 //! The whole array as a passive state machine in virtual time.
 
-use assay_load::{Completion, Op, Request, Simulated};
+use assay_load::{Completion, Op, Request, Simulated, SplitMix};
 
 use crate::{
     ArrayError, ArrayPlan, Code, MemberPlan, StatePlan,
@@ -8,7 +8,6 @@ use crate::{
     events::{Event, Events},
     links::{Links, PortCounters},
     member::{Access, Member, MemberCounters},
-    random::SplitMix,
     spread::Spread,
     write_anywhere,
 };

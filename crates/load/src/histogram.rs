@@ -113,18 +113,18 @@ impl LatencyHistogram {
 
 /// A histogram as the list of its bins that hold something, for keeping many.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bins {
+pub struct Bins {
     bins: Box<[(u32, u64)]>,
     sum_ns: u128,
 }
 
 impl Bins {
-    pub(crate) fn of(histogram: &LatencyHistogram) -> Self {
+    pub fn of(histogram: &LatencyHistogram) -> Self {
         let bins = histogram.counts.bins().map(|(bin, count)| (bin as u32, count)).collect();
         Self { bins, sum_ns: histogram.sum_ns }
     }
 
-    pub(crate) fn add_to(&self, histogram: &mut LatencyHistogram) {
+    pub fn add_to(&self, histogram: &mut LatencyHistogram) {
         self.bins.iter().for_each(|(bin, count)| histogram.counts.add(*bin as usize, *count));
         histogram.sum_ns += self.sum_ns;
     }

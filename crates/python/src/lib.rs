@@ -6,6 +6,7 @@ mod crash;
 mod errors;
 mod histogram;
 mod model;
+mod oltp;
 mod session;
 mod summary;
 mod verification;
@@ -24,6 +25,7 @@ mod _core {
         crash::CrashCheck,
         histogram::Histogram,
         model::{ModelSession, ModelledArray},
+        oltp::{OltpLoad, OltpRun},
         session::Session,
         verification::Verification,
     };
@@ -70,6 +72,18 @@ mod _core {
     #[pyfunction]
     fn reliability(py: Python<'_>, request_json: &str) -> PyResult<String> {
         crate::model::reliability(py, request_json)
+    }
+
+    /// The named statements of a file of the workload's SQL in a dialect, in order.
+    #[pyfunction]
+    fn tpcc_sql(dialect: &str, file: &str) -> PyResult<Vec<(String, String)>> {
+        crate::oltp::sql(dialect, file)
+    }
+
+    /// Rows by table of so many warehouses; of order lines as many as are to be expected.
+    #[pyfunction]
+    fn tpcc_rows(warehouses: u32) -> BTreeMap<&'static str, u64> {
+        crate::oltp::rows(warehouses).into_iter().collect()
     }
 
     /// Why io_uring cannot be used here, or None when it can.

@@ -26,8 +26,8 @@ SYSTEM = {
     "steal": "steal_share",
     "tcp.retransmit": "tcp_retransmit_share",
 }
-LATER = ("response",)
-"""Metrics that only database workloads measure: accepted, and not measured by I/O workloads."""
+RESPONSE = "response"
+"""The latency of transactions, for each type of them; I/O workloads do not measure it."""
 
 _LIMIT = re.compile(r"\s*([a-z0-9_.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
@@ -94,9 +94,8 @@ def _parse_limit(text: str) -> Limit:
         parts = name.split(".", 1)
     direction, metric = parts[0], parts[1] if len(parts) == 2 else ""
     known = metric in LATENCIES or metric in RATES
-    if direction in LATER and metric in LATENCIES:
-        known = True
-    elif direction not in DIRECTIONS or not known:
+    known = metric in LATENCIES and role is None if direction == RESPONSE else known and direction in DIRECTIONS
+    if not known:
         raise UsageError(f"limit {text!r}: unknown metric {match[1]!r}{_meant(match[1])}")
     if metric == "iops":
         number = _plain_number(value, text)
@@ -127,14 +126,14 @@ def _plain_number(value: str, text: str) -> float:
 
 
 def _meant(name: str) -> str:
-    names = [*SYSTEM, *(f"{direction}.{metric}" for direction in DIRECTIONS for metric in (*LATENCIES, *RATES))]
-    names += [f"{role}.{known}" for role in ROLES for known in names if known not in SYSTEM]
+    names = [f"{direction}.{metric}" for direction in DIRECTIONS for metric in (*LATENCIES, *RATES)]
+    names += [f"{role}.{known}" for role in ROLES for known in names]
+    names += [*SYSTEM, *(f"{RESPONSE}.{metric}" for metric in LATENCIES)]
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return "; known: [data.|log.|tempdb.]read|write|total|flush.mean|p50|...|p99.99|max|iops|throughput, " + ", ".join(
-        SYSTEM
-    )
+    volumes = "[data.|log.|tempdb.]read|write|total|flush.mean|p50|...|p99.99|max|iops|throughput"
+    return f"; known: {volumes}, {RESPONSE}.mean|p50|...|max, {', '.join(SYSTEM)}"
 
 
 def _refuse_contradiction(one: Limit, other: Limit) -> None:
@@ -170,8 +169,7 @@ def met(verdicts: Iterable[Mapping[str, Any]]) -> bool:
 
 def _judge_one(limit: Limit, point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if limit.metric in SYSTEM:
-        value = (point.get("telemetry") or {}).get(SYSTEM[limit.metric])
-        yield _verdict(limit, "host", value)
+        yield _of_system(limit, point)
         return
     scopes = list(_scopes(limit, point))
     measured = [(scope, value) for scope, value in scopes if value is not None]
@@ -181,8 +179,23 @@ def _judge_one(limit: Limit, point: Mapping[str, Any]) -> Iterator[dict[str, Any
         yield _verdict(limit, scope, value)
 
 
+def _of_system(limit: Limit, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The host against a limit; of a database's CPU only the server's share counts, not that of the load."""
+    if limit.metric == "cpu" and point.get("oltp"):
+        storage = point["oltp"]["storage"] or {}
+        return _verdict(limit, "server", storage.get("server_cpu_share"))
+    return _verdict(limit, "host", (point.get("telemetry") or {}).get(SYSTEM[limit.metric]))
+
+
 def _scopes(limit: Limit, point: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    """Roles, then each role's volumes where it has several, or where volumes carry several roles."""
+    """Roles, then each role's volumes where it has several, or where volumes carry several roles.
+
+    Of transactions the scopes are their types.
+    """
+    if limit.direction == RESPONSE:
+        for name, figures in (point.get("oltp") or {}).get("by_transaction", {}).items():
+            yield name, _latency(limit, figures)
+        return
     volumes = point.get("volumes") or []
     for role, directions in (point.get("roles") or {}).items():
         if limit.role is not None and role != limit.role:
@@ -200,7 +213,12 @@ def _value(limit: Limit, directions: Mapping[str, Any]) -> float | None:
         return None
     if limit.metric in RATES:
         return float(figures["iops" if limit.metric == "iops" else "bytes_per_s"])
-    latency: float = figures["latency_ns"][limit.metric.replace(".", "_")]
+    return _latency(limit, figures)
+
+
+def _latency(limit: Limit, figures: Mapping[str, Any]) -> float | None:
+    """The latency that is limited; None where it is not known, such as percentiles of a device's counters."""
+    latency: float | None = (figures["latency_ns"] or {}).get(limit.metric.replace(".", "_"))
     return latency
 
 
@@ -217,4 +235,6 @@ def show_value(value: float | None, unit: str) -> str:
         return format_latency(value)
     if unit == "share":
         return f"{value * 100:.3g} %"
+    if unit == "nopm":
+        return f"{value:,.0f} NOPM"
     return f"{value:,.0f}" if unit in ("iops", "count") else f"{value / 2**20:,.0f} MiB/s"

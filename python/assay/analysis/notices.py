@@ -52,12 +52,13 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
                 {str(kind): int(n) for kind, n in ((point.get("errors") or {}).get("kinds") or {}).items() if n}
             )
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
-        yield Note(f"I/O errors in {id_list(failing)}: {listed}", "bad")
+        what = "transactions failed" if all(map(_runs_transactions, points)) else "I/O errors"
+        yield Note(f"{what} in {id_list(failing)}: {listed}", "bad")
     hung = ids(lambda point: point.get("ended_by") == "not-answering")
     if hung:
         yield Note(f"the target stopped answering in {id_list(hung)}", "bad")
     # An integrity run asks as fast as it can verify, and gives no answers.
-    saturated = ids(lambda point: _is_io(point) and within("generator", "saturated")(point))
+    saturated = ids(lambda point: _asks(point) and within("generator", "saturated")(point))
     if saturated:
         yield Note(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
@@ -69,8 +70,13 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
         yield Note(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
 
 
-def _is_io(point: Record) -> bool:
-    return bool((point.get("workload") or {}).get("kind", "io") == "io")
+def _asks(point: Record) -> bool:
+    """Whether a point asks as much as it can, or as it should; phases of an integrity run do neither."""
+    return (point.get("workload") or {}).get("kind", "io") in ("io", "tpcc")
+
+
+def _runs_transactions(point: Record) -> bool:
+    return bool((point.get("workload") or {}).get("kind") == "tpcc")
 
 
 def _is_unsteady(point: Record) -> bool:
@@ -82,7 +88,7 @@ def _is_unsteady(point: Record) -> bool:
 def _of_target(target: Record) -> Iterable[Note]:
     states: dict[str, list[Record]] = {}
     for volume in target.get("volumes") or []:
-        if volume.get("kind") not in ("null", "model"):
+        if volume.get("kind") not in ("null", "model", "database"):
             states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
     for state, volumes in states.items():
         size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))

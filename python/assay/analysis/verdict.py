@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.analysis.limits import parse_limits, show_value
-from assay.units import format_iops, format_latency, format_throughput
+from assay.analysis.limits import RESPONSE, parse_limits, show_value
+from assay.units import format_iops, format_latency, format_throughput, format_users
 
 Line = dict[str, Any]
 
@@ -42,18 +42,45 @@ def integrity_line(integrity: Mapping[str, Any]) -> Line:
     return line | {"meaning": meaning, "point_id": None}
 
 
+def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
+    """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
+    violated = [condition for condition in conditions if not condition["met"]]
+    if violated:
+        listed = "; ".join(
+            f"condition {condition['id']} ({condition['title']}) {condition['violations']:,} times in"
+            f" {condition['database']}"
+            for condition in violated
+        )
+        meaning = f"FAILED: {listed}"
+    else:
+        count = len({condition["id"] for condition in conditions})
+        meaning = f"all {count} conditions hold" + ("" if count == 12 else "; the eleventh holds after loading only")
+    value = sum(condition["violations"] for condition in conditions)
+    line: Line = {"question": "consistency", "limit": None, "value": value, "unit": "count", "met": not violated}
+    return line | {"meaning": meaning, "point_id": None}
+
+
 def _answer_line(answer: Mapping[str, Any]) -> Line:
     title = answer["workload"]["name"]
     best = answer["max"]
     limit = "; ".join(answer.get("limits", ())) or None
     within = _within(answer.get("limits", ()))
+    unit = "nopm" if answer["workload"].get("kind") == "tpcc" else "iops"
     if best is None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
-        line: Line = {"question": title, "limit": limit, "value": None, "unit": "iops", "met": False}
+        line: Line = {"question": title, "limit": limit, "value": None, "unit": unit, "met": False}
         return line | {"meaning": meaning, "point_id": None}
-    meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
-    meaning += f" at {best['rate']:,.0f} arrivals per s" if "rate" in best else f" at {best['outstanding']} outstanding"
-    meaning += f" ({format_throughput(best['bytes_per_s']).replace(' (', ', ').removesuffix(')')})"
+    if unit == "nopm":
+        meaning = f"holds {best['nopm']:,.0f} NOPM ({best['tpm']:,.0f} TPM){within}"
+        meaning += (
+            f" with {format_users(best['users'])}" if "users" in best else f" at {best['rate']:,.1f} transactions per s"
+        )
+    else:
+        meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
+        meaning += (
+            f" at {best['rate']:,.0f} arrivals per s" if "rate" in best else f" at {best['outstanding']} outstanding"
+        )
+        meaning += f" ({format_throughput(best['bytes_per_s']).replace(' (', ', ').removesuffix(')')})"
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
@@ -65,8 +92,8 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
     return {
         "question": title,
         "limit": limit,
-        "value": best["iops"],
-        "unit": "iops",
+        "value": best[unit],
+        "unit": unit,
         "met": True,
         "meaning": meaning,
         "point_id": best["point_id"],
@@ -98,9 +125,22 @@ def _point_lines(point: Mapping[str, Any]) -> list[Line]:
         }
         for verdict in judged
     ]
+    if point["workload"].get("kind") == "tpcc":
+        return [_transactions_line(title, point), *lines]
     if not lines and point["total"] and point["workload"].get("kind", "io") == "io":
         lines = [_throughput_line(title, point)]
     return lines + _burst_lines(title, point)
+
+
+def _transactions_line(title: str, point: Mapping[str, Any]) -> Line:
+    """What a database did at a given load."""
+    oltp = point["oltp"]
+    meaning = f"{oltp['nopm']:,.0f} NOPM ({oltp['tpm_client']:,.0f} TPM) with {format_users(oltp['users'])}"
+    latency = oltp["by_transaction"]["new_order"]["latency_ns"]
+    if latency is not None:
+        meaning += f"; new orders p90 {format_latency(latency['p90'])}"
+    line: Line = {"question": title, "limit": None, "value": oltp["nopm"], "unit": "nopm", "met": None}
+    return line | {"meaning": meaning, "point_id": point["id"]}
 
 
 def _burst_lines(title: str, point: Mapping[str, Any]) -> list[Line]:
@@ -138,6 +178,10 @@ def _limit_meaning(point_role: str, verdict: Mapping[str, Any]) -> str:
     limit = parse_limits([verdict["limit"]])[0]
     what = limit.metric if limit.direction is None else f"{limit.direction} {limit.metric}"
     where = "" if verdict["scope"] in (point_role, "host") else f" on {verdict['scope']}"
+    if limit.direction == RESPONSE:
+        where = f" of {verdict['scope'].replace('_', '-')}"
+    elif verdict["scope"] == "server":
+        where = " of the server"
     share = verdict["value"] / limit.value if limit.value else 0.0
     against = f"{share:.0%} of the limit" if share < 10 else f"{share:.0f} times the limit"
     return f"{what}{where} is {show_value(verdict['value'], verdict['unit'])}, {against}"

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from assay.cli import assess, compare, model, profile, report, sqlio, study, verify
+from assay.cli import assess, compare, model, oltp, profile, report, sqlio, study, verify
 from assay.cli.console import run_guarded
+from assay.targets.secrets import hide_passwords
 
 app = typer.Typer(
     name="assay",
@@ -46,10 +47,11 @@ app.command(name="verify", epilog=verify.EXAMPLES)(verify.verify)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="sqlio", epilog=sqlio.EXAMPLES, context_settings=sqlio.CONTEXT, add_help_option=False)(sqlio.sqlio)
+app.add_typer(oltp.app, name="oltp")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")
 
 
 def main() -> None:
     """Entry point of the console script."""
-    run_guarded(app, sys.argv)
+    run_guarded(app, hide_passwords(sys.argv))

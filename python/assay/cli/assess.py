@@ -11,7 +11,7 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
-from assay.study.execute import Part
+from assay.study.part import Part
 from assay.study.plan import fit_bursts, load_plan, read_preset
 from assay.study.request import ONLY_VERIFY, Request, refuse_model
 from assay.targets.host import memory_bytes

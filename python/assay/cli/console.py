@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +18,7 @@ from assay.study.runner import describe_load
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
-    from assay.study.execute import Shown
+    from assay.study.display import Shown
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
@@ -185,6 +185,8 @@ def point_line(point: Mapping[str, Any]) -> str:
     is_phase = point["workload"]["kind"] == "integrity"
     load = "" if is_phase else f", {describe_load(point['load'])}"
     parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:"]
+    if point["workload"]["kind"] == "tpcc":
+        return " ".join([*parts, *_transaction_words(point)])
     total = point["total"]
     if not total:
         return parts[0] + " no I/O ended"
@@ -200,6 +202,20 @@ def point_line(point: Mapping[str, Any]) -> str:
     if not is_phase or point["ended_by"] != "time":
         parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
+
+
+def _transaction_words(point: Mapping[str, Any]) -> Iterator[str]:
+    """What a point of transactions came to."""
+    oltp = point["oltp"]
+    yield f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"
+    for name, figures in oltp["by_transaction"].items():
+        if figures["latency_ns"] is not None:
+            yield f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};"
+    if point["errors"]["count"]:
+        yield f"{point['errors']['count']:,} ERRORS;"
+    if point["generator"]["saturated"]:
+        yield "generator saturated;"
+    yield "steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}"
 
 
 def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
-from assay.study.execute import Part
+from assay.study.part import Part
 from assay.study.plan import Plan, fit_bursts, load_plan, read_plan, read_preset
 from assay.study.request import Request
 from assay.units import parse_bytes, parse_duration, parse_percent

@@ -20,12 +20,9 @@ from assay.results.run_folder import RunFolder
 from assay.study.chains import current_points
 from assay.study.execute import (
     Execution,
-    Part,
     estimate_s,
     exit_code_of,
     new_folder,
-    part_from_report,
-    part_report,
     print_json,
     run_document,
 )
@@ -33,6 +30,10 @@ from assay.study.integrity_files import Placed, place_files
 from assay.study.integrity_plan import memory_of
 from assay.study.integrity_result import findings_line
 from assay.study.layout import Target
+from assay.study.oltp_check import violations_total
+from assay.study.oltp_target import DatabaseTarget
+from assay.study.part import Part, part_from_report, part_report
+from assay.study.plan import Plan
 from assay.study.request import Request
 from assay.study.study_parts import choose_targets
 from assay.units import format_bytes, format_duration
@@ -40,6 +41,9 @@ from assay.workloads.integrity import IntegrityPlan
 
 GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})
 """Parameters that a resumed run does not take from its folder."""
+
+COMMANDS = {"oltp": "oltp tpcc"}
+"""The command of a verb that has commands of its own."""
 
 
 @dataclass(kw_only=True)
@@ -72,7 +76,7 @@ def start(
         _show_plan(verb, target, parts, options, study)
         return
     folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
-    _run(verb, folder, target, parts, options)
+    run_to_end(verb, folder, target, parts, options)
 
 
 def _with_spans(part: Part, target: Target) -> Part:
@@ -98,7 +102,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         Options were given that the run has decided already.
     """
     options.validate()
-    _refuse_decided(context)
+    refuse_decided(context)
     folder = RunFolder.open(path)
     manifest = folder.manifest
     if manifest.get("verb") != verb or "request" not in manifest:
@@ -108,7 +112,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     study = manifest.get("study")
     parts = [part_from_report(part, study, source=f"--resume {path}") for part in manifest["parts"]]
     if manifest["status"] == "done" and not options.dry_run:
-        _show_finished(folder, parts, options)
+        show_finished(folder, parts, options)
     if not options.dry_run:
         folder.lock()
     request = Request(**manifest["request"])
@@ -117,11 +121,17 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     if options.dry_run:
         _show_plan(verb, target, parts, options, study)
         return
-    _run(verb, folder, target, parts, options)
+    run_to_end(verb, folder, target, parts, options)
 
 
-def _refuse_decided(context: typer.Context) -> None:
-    """A run goes on with its own target and plan; options that ask for others must not be passed over in silence."""
+def refuse_decided(context: typer.Context) -> None:
+    """A run goes on with its own target and plan; options that ask for others must not be passed over in silence.
+
+    Raises
+    ------
+    UsageError
+        Such an option is given.
+    """
     for option in context.command.params:
         name = option.name or ""
         given = context.get_parameter_source(name)
@@ -130,24 +140,27 @@ def _refuse_decided(context: typer.Context) -> None:
             raise UsageError(f"--resume goes on with the run's own target and plan; leave out {shown}")
 
 
-def _show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptions) -> NoReturn:
+def show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptions) -> NoReturn:
     """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
     print(f"assay: {folder.path} is finished: nothing was measured again", file=sys.stderr)
     points, answers = current_points(folder.points()), folder.manifest["answers"]
     for name in options.export if points else []:
         _export(name, folder)
     _print_folder(folder, options)
-    sys.exit(int(exit_code_of(parts, points, answers, folder.manifest.get("integrity"))))
+    manifest = folder.manifest
+    sys.exit(int(exit_code_of(parts, points, answers, manifest.get("integrity"), manifest.get("oltp"))))
 
 
-def _run(
+def run_to_end(
     verb: str,
     folder: RunFolder,
-    target: Target,
+    target: Target | DatabaseTarget,
     parts: Sequence[Part],
     options: OutputOptions,
-) -> None:
-    signals = Signals()
+    signals: Signals | None = None,
+) -> NoReturn:
+    """Run, show the outcome, and exit; `signals` are those that a verb looks after already."""
+    signals = signals or Signals()
     with Console(quiet=options.quiet) as console:
         execution = Execution(
             verb=verb,
@@ -195,10 +208,12 @@ def _print_outcome(execution: Execution, options: OutputOptions) -> None:
     _print_folder(folder, options)
     if execution.integrity is not None and (found := findings_line(execution.integrity)):
         print(f"assay: integrity failed: {found}", file=sys.stderr)
+    if violations := violations_total(execution.oltp):
+        print(f"assay: consistency conditions are violated {violations:,} times", file=sys.stderr)
     if execution.error is not None:
         print(f"assay: {execution.error}", file=sys.stderr)
         if execution.error.exit_code is ExitCode.INTERRUPTED and execution.can_go_on:
-            verb = "study run" if execution.study is not None else execution.verb
+            verb = "study run" if execution.study is not None else COMMANDS.get(execution.verb, execution.verb)
             print(f"assay: go on with: assay {verb} --resume {folder.path}", file=sys.stderr)
 
 
@@ -272,10 +287,12 @@ def _plan_document(
 def _part_lines(part: Part, files: Sequence[Placed]) -> list[str]:
     """A part in words."""
     limits = ", ".join(part.plan.limits) or "none"
-    if not isinstance(part.plan, IntegrityPlan):
+    if isinstance(part.plan, Plan):
         on = f"; target: {part.target_text}" if part.target_text is not None else ""
         lines = [f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}{on}"]
         return lines + [f"  {workload.title}" for workload in part.plan.workloads()]
+    if not isinstance(part.plan, IntegrityPlan):
+        return []
     cycles = f"{part.plan.cycles} times" if part.plan.cycles else "until interrupted"
     lines = [
         f"part {part.name}: {part.title}; {cycles}: prepare, stress for {format_duration(part.plan.timing.stress_s)},"

@@ -10,8 +10,9 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
-from assay.study.execute import Part, estimate_s, print_json
+from assay.study.execute import estimate_s, print_json
 from assay.study.factors import Study, choose_target, has_options, load_study, read_study, study_names, target_kind
+from assay.study.part import Part
 from assay.study.request import Request
 from assay.study.study_parts import study_parts
 from assay.units import format_duration

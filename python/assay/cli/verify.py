@@ -13,7 +13,7 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, start
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.study.execute import Part
+from assay.study.part import Part
 from assay.study.request import Request
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.integrity import IntegrityPlan, load_integrity_plan, read_integrity_plan, read_integrity_preset

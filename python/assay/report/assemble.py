@@ -7,6 +7,9 @@ from assay.report.sections.curves import curves_section, percentiles_section
 from assay.report.sections.integrity import integrity_section
 from assay.report.sections.iops import iops_section
 from assay.report.sections.method import method_section
+from assay.report.sections.oltp import oltp_section, search_section
+from assay.report.sections.oltp_storage import oltp_storage_section
+from assay.report.sections.oltp_timeline import oltp_timeline_section
 from assay.report.sections.parts import parts_section
 from assay.report.sections.points import points_section
 from assay.report.sections.reliability import reliability_document
@@ -14,7 +17,8 @@ from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.source import RunFacts
-from assay.report.text import DASH, moment, shorten
+from assay.report.text import DASH, joined, moment, shorten
+from assay.report.transactions import server_text
 from assay.units import format_bytes, format_duration
 
 
@@ -28,6 +32,10 @@ def assemble(facts: RunFacts) -> Document:
         study_section(facts),
         summary_section(facts),
         integrity_section(facts) if facts.verifies else None,
+        oltp_section(facts),
+        search_section(facts),
+        oltp_timeline_section(facts),
+        oltp_storage_section(facts),
         method_section(facts),
         # A study has figures of its own; bars by block and mix would hold a level each without saying which.
         iops_section(facts) if study is None else None,
@@ -57,13 +65,20 @@ def _title(facts: RunFacts) -> str:
     if study is not None:
         on = f", {study['target']}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
-    return f"{'Integrity' if facts.verifies else 'Storage'} report: {shorten(_target_names(facts), 70)}"
+    kind = "Integrity" if facts.verifies else "Transaction" if facts.manifest.get("verb") == "oltp" else "Storage"
+    return f"{kind} report: {shorten(_target_names(facts), 70)}"
 
 
 def _target_names(facts: RunFacts) -> str:
-    volumes = (facts.manifest.get("target") or {}).get("volumes") or []
+    target = facts.manifest.get("target") or {}
+    volumes, databases = target.get("volumes") or [], target.get("databases") or []
     if volumes and volumes[0].get("kind") == "model":
         return str(volumes[0].get("model") or "a modelled array")
+    if databases:
+        labels = [shorten(str(database.get("name") or DASH), 30) for database in databases]
+        others = [f"{len(labels) - 2} more"] if len(labels) > 3 else labels[2:]
+        servers = dict.fromkeys(server_text(database) for database in databases)
+        return f"{joined([*labels[:2], *others])} on {joined(servers)}"
     names = [str(volume.get("path") or volume.get("name") or DASH) for volume in volumes]
     if not names:
         return "a target the run does not name"

@@ -14,6 +14,9 @@ Row = Mapping[str, Any]
 
 WIDTH, HEIGHT = 500, 84
 
+MOST_TICKS = 4
+"""Labels that fit beside a panel; of more, only those of whole decades are shown."""
+
 
 def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin | None:
     """Panels of series over one time axis, with the points shaded behind them.
@@ -42,7 +45,7 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
         title = f"time since the start ({unit})" if last else None
         x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
         layers = _bands(bands, x, divisor, labelled=number == 0)
-        layers.append(_lines(own, panel, x))
+        layers.append(lines(own, panel, x))
         charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
         color="independent", strokeDash="independent"
@@ -50,13 +53,17 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
     return figure
 
 
-def _lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+    """Lines of one panel, one colour and dash a series; `rows` as of `timeline`, with `t` on the axis `x`."""
     labels = ordered(rows, "series")[:MOST_SERIES]
     positive = [row["value"] for row in rows if row["value"]]
     format_, scale = "~s", alt.Scale(zero=True)
     ticks: Any = alt.Undefined
     if rows[0]["log"] and positive and min(positive) > 0:
         scale, ticks = log_scale(positive)
+        decades = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
+        if len(ticks) > MOST_TICKS and len(decades) > 1:
+            ticks = decades
         format_ = "~g"
     elif max(positive, default=0) < 1000:
         format_ = "~r"

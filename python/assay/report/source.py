@@ -50,13 +50,38 @@ class RunFacts:
         return found
 
     @property
-    def io_points(self) -> list[Record]:
+    def measured_points(self) -> list[Record]:
         """Points that were measured; phases of an integrity run are points as well, but no measurement of a load."""
         return [point for point in self.points if not is_phase(point)]
 
     @property
+    def io_points(self) -> list[Record]:
+        """Measured points whose load was I/O."""
+        return [point for point in self.measured_points if not runs_transactions(point)]
+
+    @property
+    def oltp_points(self) -> list[Record]:
+        """Measured points whose load was transactions on databases."""
+        return [point for point in self.measured_points if runs_transactions(point)]
+
+    @property
+    def oltp(self) -> Record | None:
+        """What a run of transactions found, as docs/oltp.md describes it; None when the run had none."""
+        found: Record | None = self.manifest.get("oltp")
+        return found
+
+    @property
     def answers(self) -> list[Record]:
-        """Answers of the searches that have a workload."""
+        """Answers of the searches for I/O that have a workload."""
+        return [answer for answer in self._answers if not runs_transactions(answer)]
+
+    @property
+    def oltp_answers(self) -> list[Record]:
+        """Answers of the searches for transactions."""
+        return [answer for answer in self._answers if runs_transactions(answer)]
+
+    @property
+    def _answers(self) -> list[Record]:
         return [answer for answer in self.manifest.get("answers") or [] if isinstance(answer.get("workload"), Mapping)]
 
     def point(self, point_id: str | None) -> Record | None:
@@ -111,6 +136,11 @@ def is_phase(point: Record) -> bool:
     return bool((point.get("workload") or {}).get("kind") == "integrity")
 
 
+def runs_transactions(point: Record) -> bool:
+    """Whether a point or an answer is of transactions on databases."""
+    return bool((point.get("workload") or {}).get("kind") == "tpcc")
+
+
 def shaped(point: Record) -> Record:
     """Point with what every section counts on; a report outlives a point cut short.
 
@@ -127,6 +157,8 @@ def shaped(point: Record) -> Record:
         for activity in _records(point.get("activities"))
     ]
     made["limits"] = _records(point.get("limits"))
+    if runs_transactions(made):
+        made["oltp"] = _oltp(point.get("oltp"))
     return {**made, "steady": {}, "activities": []} if is_phase(made) else made
 
 
@@ -145,6 +177,28 @@ def shaped_manifest(manifest: Record) -> Record:
     if "integrity" in manifest:
         found = manifest["integrity"]
         made["integrity"] = _integrity(found) if isinstance(found, Mapping) else None
+    if "oltp" in manifest:
+        made["oltp"] = _oltp(manifest["oltp"]) if isinstance(manifest["oltp"], Mapping) else None
+    target = made["target"]
+    made["target"] = {**target, "databases": _records(target.get("databases"))}
+    return made
+
+
+def _oltp(found: Any) -> Record:
+    """Transactions whose lists hold only records, and whose mappings are there."""
+    made: dict[str, Any] = {**found} if isinstance(found, Mapping) else {}
+    for name in ("gaps", "databases", "statements", "tables", "conditions"):
+        made[name] = _records(made.get(name))
+    by_type = made.get("by_transaction")
+    made["by_transaction"] = {
+        name: record
+        for name, record in (by_type.items() if isinstance(by_type, Mapping) else ())
+        if isinstance(record, Mapping)
+    }
+    for name in ("errors", "storage", "load", "schedule"):
+        made[name] = made[name] if isinstance(made.get(name), Mapping) else None
+    if made["storage"] is not None:
+        made["storage"] = {**made["storage"], "devices": _records(made["storage"].get("devices"))}
     return made
 
 
@@ -176,7 +230,8 @@ def _counts(counts: Record | None) -> Record:
 def _answer(answer: Record) -> Record:
     most, interval = answer.get("max"), answer.get("interval_95")
     whole = isinstance(interval, list) and len(interval) == 2 and None not in interval
-    found = most if most and most.get("iops") is not None else None
+    measure = "nopm" if runs_transactions(answer) else "iops"
+    found = most if most and most.get(measure) is not None else None
     return {**answer, "max": found, "interval_95": interval if whole else None}
 
 

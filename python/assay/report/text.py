@@ -109,6 +109,8 @@ def load_label(load: Record) -> str:
     '96 out (8 x 12)'
     >>> load_label({"rate": 5000.0, "arrivals": "poisson"})
     '5,000/s poisson'
+    >>> load_label({"users": 1})
+    '1 user'
     """
     if load.get("rate") is not None:
         return f"{format_iops(load['rate'])}/s {load.get('arrivals', '')}".strip()
@@ -116,12 +118,14 @@ def load_label(load: Record) -> str:
         depth, workers = load.get("queue_depth"), load.get("workers")
         split = f" ({depth} x {workers})" if depth is not None and (workers or 1) > 1 else ""
         return f"{load['outstanding']} out{split}"
+    if load.get("users") is not None:
+        return f"{load['users']:,} user{'s' if load['users'] != 1 else ''}"
     return str(load.get("kind") or DASH)
 
 
 def load_size(load: Record) -> float:
-    """Size of a load for sorting: the rate, or the outstanding I/Os."""
-    return float(load.get("rate") or load.get("outstanding") or load.get("queue_depth") or 0)
+    """Size of a load for sorting: the rate, the outstanding I/Os, or the users."""
+    return float(load.get("rate") or load.get("outstanding") or load.get("queue_depth") or load.get("users") or 0)
 
 
 def value_text(value: Any, unit: str | None) -> str:
@@ -133,6 +137,8 @@ def value_text(value: Any, unit: str | None) -> str:
     match unit:
         case "iops":
             return f"{format_iops(value)} IOPS"
+        case "nopm":
+            return f"{value:,.0f} NOPM"
         case "ns":
             return format_latency(value)
         case "bytes_per_s":

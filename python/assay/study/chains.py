@@ -12,7 +12,7 @@ CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""
 
 if TYPE_CHECKING:
-    from assay.study.execute import Part
+    from assay.study.part import Part
 
 
 def in_order(parts: Sequence[Part], study: Mapping[str, Any] | None) -> list[Part]:

@@ -17,84 +17,27 @@ from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.analysis.cache_span import cache_span
 from assay.analysis.limits import parse_limits
 from assay.analysis.notices import notices_of
-from assay.analysis.verdict import integrity_line, verdict_lines
+from assay.analysis.verdict import consistency_line, integrity_line, verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
 from assay.study.chains import CUT_SHORT, current_points, forget_unfinished, in_order
+from assay.study.display import Display
 from assay.study.integrity import IntegrityRunner
 from assay.study.integrity_result import findings_total
 from assay.study.layout import Target, lay_out
 from assay.study.modelled import ModelRun
-from assay.study.plan import Plan, load_plan
+from assay.study.oltp import OltpRunner
+from assay.study.oltp_check import violations_total
+from assay.study.oltp_target import DatabaseTarget
+from assay.study.part import Part, part_report
+from assay.study.plan import Plan
 from assay.study.runner import Runner
 from assay.study.session import sharing_roles
 from assay.targets.host import host_facts
 from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
-from assay.workloads.integrity import IntegrityPlan, load_integrity_plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One part of a run: a plan with a name and a title for the report."""
-
-    name: str
-    title: str
-    plan: Plan | IntegrityPlan
-    planned_s: float | None = None
-    understood: tuple[str, ...] = ()
-    """What the configuration of another tool was taken for, a line each."""
-    levels: Mapping[str, str] = field(default_factory=dict)
-    """Of a study: the level of each factor, by its key."""
-    target_text: str | None = None
-    """A target of the part's own, as on the command line."""
-    target: Target | None = None
-    """The examined target of `target_text`."""
-    continues: bool = False
-    """Goes on with the state in which the part before left the model."""
-    published: Mapping[str, Any] | None = None
-    """The published figure that the part stands beside."""
-
-
-def load_part_plan(data: Mapping[str, Any], *, source: str) -> Plan | IntegrityPlan:
-    """A plan of either kind from its JSON form.
-
-    Raises
-    ------
-    UsageError
-        It is not a plan; see `load_plan`.
-    """
-    if data.get("kind") == "integrity":
-        return load_integrity_plan(data, source=source)
-    return load_plan(data, source=source)
-
-
-class Shown(Protocol):
-    """Progress of whatever is under way."""
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        ...
-
-
-class Display(Protocol):
-    """Where progress goes."""
-
-    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
-        """Show bytes being laid out."""
-
-    def point(self, progress: Shown) -> None:
-        """Show what is being measured or verified."""
-
-    def tell(self, text: str) -> None:
-        """Show a line that must not be missed."""
-
-    def phase(self, text: str) -> None:
-        """Show what is being done now."""
-
-    def point_done(self, point: dict[str, Any]) -> None:
-        """Show a finished point."""
+from assay.workloads.integrity import IntegrityPlan
+from assay.workloads.tpcc import TpccPlan
 
 
 class Raising(Protocol):
@@ -109,7 +52,7 @@ class Execution:
 
     verb: str
     folder: RunFolder
-    target: Target
+    target: Target | DatabaseTarget
     parts: Sequence[Part]
     display: Display
     interrupt: threading.Event
@@ -125,6 +68,8 @@ class Execution:
     notices: list[str] = field(default_factory=list)
     integrity: dict[str, Any] | None = None
     """What the integrity part found (docs/integrity.md)."""
+    oltp: dict[str, Any] | None = None
+    """What transactions on databases came to (docs/oltp.md)."""
     error: AssayError | None = None
     _model: ModelRun | None = None
 
@@ -137,6 +82,8 @@ class Execution:
             self.error, status = error, "interrupted"
         except AssayError as error:
             self.error, status = error, "failed"
+        if isinstance(self.target, DatabaseTarget):
+            self._leave(self.target)
         self._conclude(status)
         return self.exit_code
 
@@ -147,13 +94,12 @@ class Execution:
         own = [part.target for part in self.parts if part.target is not None]
         self.notices = list(dict.fromkeys(notice for each in (target, *own) for notice in each.notices))
         self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
-        timing = self.parts[0].plan.timing
-        if target.to_lay_out:
-            self.display.phase("laying out")
-            lay_out(target, io_timeout_s=timing.io_timeout_s, interrupt=self.interrupt, progress=self.display.layout)
-            self.folder.update(target=self._target_facts())
-        # A model records itself, on its own clock.
-        collectors = host_collectors(devices) if self._needs_host else []
+        if isinstance(target, DatabaseTarget):
+            collectors = target.collectors()
+        else:
+            self._lay_out(target)
+            # A model records itself, on its own clock.
+            collectors = host_collectors(devices) if self._needs_host else []
         with Recorder(collectors) as recorder:
             try:
                 self._run_parts(recorder, devices)
@@ -161,6 +107,23 @@ class Execution:
                 self.notices += recorder.notices
         self._note_strangers()
         self._refuse_failed_points()
+
+    def _leave(self, target: DatabaseTarget) -> None:
+        """Stop the servers that the run started; that one does not stop is said, and takes nothing from the figures."""
+        self.display.phase("leaving the databases")
+        self.notices += [notice for notice in target.all_notices if notice not in self.notices]
+        try:
+            target.close()
+        except AssayError as error:
+            self.notices.append(str(error))
+
+    def _lay_out(self, target: Target) -> None:
+        plan = self.parts[0].plan
+        if target.to_lay_out and not isinstance(plan, TpccPlan):
+            self.display.phase("laying out")
+            timeout_s = plan.timing.io_timeout_s
+            lay_out(target, io_timeout_s=timeout_s, interrupt=self.interrupt, progress=self.display.layout)
+            self.folder.update(target=self._target_facts())
 
     def _note_strangers(self) -> None:
         """Say of points that nobody asked for this time: the target or the plan is no longer what it was."""
@@ -196,6 +159,8 @@ class Execution:
                 self.notices += runner.notices
                 if isinstance(runner, IntegrityRunner):
                     self.integrity = runner.integrity
+                elif isinstance(runner, OltpRunner):
+                    self.oltp = runner.oltp
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports[part.name] = part_report(part) | {"spent_s": spent}
                 self.folder.update(
@@ -217,8 +182,23 @@ class Execution:
         devices: list[str],
         finished: dict[str, dict[str, Any]],
         numbers: Iterator[int],
-    ) -> Runner | IntegrityRunner:
+    ) -> Runner | IntegrityRunner | OltpRunner:
         """What measures or verifies a part."""
+        if isinstance(self.target, DatabaseTarget):
+            assert isinstance(part.plan, TpccPlan), "databases are the target of transactions alone"
+            return OltpRunner(
+                folder=self.folder,
+                recorder=recorder,
+                target=self.target,
+                plan=part.plan,
+                part=part.name,
+                limits=parse_limits(part.plan.limits),
+                interrupt=self.interrupt,
+                display=self.display,
+                finished=finished,
+                numbers=numbers,
+            )
+        assert not isinstance(part.plan, TpccPlan), "transactions run on databases alone"
         if isinstance(part.plan, IntegrityPlan):
             return IntegrityRunner(
                 folder=self.folder,
@@ -236,14 +216,15 @@ class Execution:
                 finished=finished,
                 numbers=numbers,
             )
-        self._note_sharing(part.plan, part.title or part.name)
-        self._choose_model(part)
+        target = part.target or self.target
+        self._note_sharing(part.plan, part.title or part.name, self.target)
+        self._choose_model(part, target)
         return Runner(
             folder=self.folder,
             model=self._model,
             with_bands=self.study is not None,
             recorder=recorder,
-            volumes=(part.target or self.target).volumes,
+            volumes=target.volumes,
             devices=devices,
             plan=part.plan,
             part=part.name,
@@ -256,9 +237,9 @@ class Execution:
             keeps_interrupted=self.keeps_interrupted,
         )
 
-    def _choose_model(self, part: Part) -> None:
+    def _choose_model(self, part: Part, target: Target) -> None:
         """Make the modelled array of a part, or go on with that of the part before."""
-        target, before = part.target or self.target, self._model
+        before = self._model
         if target.array is None:
             self._model = None
         elif part.continues and before is not None:
@@ -273,9 +254,9 @@ class Execution:
                 elapsed_ns=before.elapsed_ns if before is not None else 0,
             )
 
-    def _note_sharing(self, plan: Plan, title: str) -> None:
+    def _note_sharing(self, plan: Plan, title: str, target: Target) -> None:
         for workload in plan.workloads()[:1]:
-            for name, roles in sharing_roles(workload, self.target.volumes).items():
+            for name, roles in sharing_roles(workload, target.volumes).items():
                 notice = f"{title}: {', '.join(roles)} share the volume {name}, each in a part of its own"
                 if notice not in self.notices:
                     self.notices.append(notice)
@@ -291,6 +272,8 @@ class Execution:
         verdict = verdict_lines(measured, self.answers) if self.study is None else self._verdict_by_part()
         if self.integrity is not None:
             verdict.insert(0, integrity_line(self.integrity))
+        if self.oltp and self.oltp.get("conditions"):
+            verdict.append(consistency_line(self.oltp["conditions"]))
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         if span is not None:
             notices.append(span["note"])
@@ -349,6 +332,9 @@ class Execution:
 
     def _refuse_failed_points(self) -> None:
         for point in self.points:
+            if point["workload"]["kind"] == "tpcc" and point["errors"]["count"] and not point["oltp"]["tpm_client"]:
+                example = point["oltp"]["errors"]["example"] or "see the log of the server"
+                raise IoFailed(f"point {point['id']}: every transaction failed: {example}")
             is_io = point["workload"]["kind"] == "io"
             if is_io and point["errors"]["count"] and not point["total"]:
                 kinds = ", ".join(kind for kind, count in point["errors"]["kinds"].items() if count)
@@ -357,7 +343,7 @@ class Execution:
     @property
     def exit_code(self) -> ExitCode:
         """What the outcome means for the caller's shell; data that came back wrong weigh more than all else."""
-        if findings_total(self.integrity):
+        if findings_total(self.integrity) or violations_total(self.oltp):
             return ExitCode.INTEGRITY_FAILED
         if self.error is not None:
             return self.error.exit_code
@@ -366,7 +352,7 @@ class Execution:
     @property
     def can_go_on(self) -> bool:
         """Whether an interrupted run holds anything that `--resume` would not have to do again."""
-        return any(isinstance(part.plan, Plan) for part in self.parts)
+        return any(not isinstance(part.plan, IntegrityPlan) for part in self.parts)
 
 
 def exit_code_of(
@@ -374,9 +360,10 @@ def exit_code_of(
     points: Sequence[Mapping[str, Any]],
     answers: Sequence[Mapping[str, Any]],
     integrity: Mapping[str, Any] | None = None,
+    oltp: Mapping[str, Any] | None = None,
 ) -> ExitCode:
     """What the figures of a run that ended well mean for the caller's shell."""
-    if findings_total(integrity):
+    if findings_total(integrity) or violations_total(oltp):
         return ExitCode.INTEGRITY_FAILED
     asked = {part.name for part in parts if part.plan.user_limits}
     missed = any(
@@ -389,48 +376,11 @@ def exit_code_of(
     return ExitCode.LIMIT_MISSED if missed or unanswered else ExitCode.DONE
 
 
-def part_report(part: Part) -> dict[str, Any]:
-    """A part as the manifest lists it."""
-    own = {
-        **({"target": part.target_text} if part.target_text is not None else {}),
-        **({"continues": True} if part.continues else {}),
-        **({"published": dict(part.published)} if part.published is not None else {}),
-    }
-    return {
-        "name": part.name,
-        "title": part.title,
-        "planned_s": part.planned_s,
-        "spent_s": None,
-        "plan": part.plan.model_dump(mode="json"),
-        **own,
-    }
-
-
-def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None, *, source: str) -> Part:
-    """A part as a manifest lists it, without its target examined.
-
-    Raises
-    ------
-    UsageError
-        Its plan is none.
-    """
-    return Part(
-        name=report["name"],
-        title=report["title"],
-        plan=load_part_plan(report["plan"], source=source),
-        planned_s=report["planned_s"],
-        levels=study["levels"].get(report["name"], {}) if study is not None else {},
-        target_text=report.get("target"),
-        continues=report.get("continues", False),
-        published=report.get("published"),
-    )
-
-
 def run_document(folder: RunFolder) -> dict[str, Any]:
     """The JSON document of a run, from its folder."""
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
-    special = {key: manifest[key] for key in ("integrity", "study") if manifest.get(key)}
+    special = {key: manifest[key] for key in ("integrity", "study", "oltp") if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,
@@ -446,6 +396,11 @@ def estimate_s(parts: Sequence[Part]) -> tuple[float, float]:
     """Shortest and longest time the parts take, infinite until interrupted; without writing and auditing all files."""
     shortest = longest = 0.0
     for part in parts:
+        if isinstance(part.plan, TpccPlan):
+            fewest, most = part.plan.points_count if "run" in part.plan.actions else (0, 0)
+            shortest += fewest * part.plan.timing.point_s
+            longest += most * part.plan.timing.point_s
+            continue
         if isinstance(part.plan, IntegrityPlan):
             stress_s = part.plan.timing.stress_s * (part.plan.cycles or math.inf)
             shortest, longest = shortest + stress_s, longest + stress_s

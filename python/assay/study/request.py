@@ -11,15 +11,16 @@ from typing import Any
 from assay import _core
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.errors import RefusedTarget, UsageError
-from assay.study.execute import Part
 from assay.study.integrity_files import files_by_path, place_files
 from assay.study.integrity_plan import check_memory, run_plan
 from assay.study.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
+from assay.study.part import Part
 from assay.study.plan import Plan
 from assay.study.session import Volume, check_workload
 from assay.targets.spec import VolumeSpec, named, parse_file, parse_targets
 from assay.units import parse_bytes
 from assay.workloads.integrity import IntegrityPlan
+from assay.workloads.tpcc import TpccPlan
 
 ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
 
@@ -82,7 +83,7 @@ class Request:
         self, parts: Sequence[Part], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
     ) -> Target:
         """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
-        plans = [part.plan for part in parts]
+        plans = [part.plan for part in parts if not isinstance(part.plan, TpccPlan)]
         verifying = next((plan for plan in plans if isinstance(plan, IntegrityPlan)), None)
         specs = self._specs(verifying)
         if any(spec.kind == "model" for spec in specs):
@@ -111,7 +112,7 @@ class Request:
                 if target.after_crash:
                     _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
             # The spans of the cache-span part are chosen by the size of the target, later.
-            elif part.name != CACHE_SPAN:
+            elif isinstance(part.plan, Plan) and part.name != CACHE_SPAN:
                 check_plan(part.plan, target.volumes)
         return target
 

@@ -1,6 +1,6 @@
 """Finding the largest load whose point meets the limits.
 
-One search serves every axis: outstanding I/Os, rate, and later users, streams, members. It goes upward from low load,
+One search serves every axis, outstanding I/Os, rate or users, and every objective. It goes upward from low load,
 so that a slow device is never flooded, keeps every point as the curve, narrows the bracket between the largest load
 that passes and the smallest that fails, and repeats both ends before it answers.
 """
@@ -41,12 +41,39 @@ Reason = Callable[[Point], str | None]
 """Why a point fails, or None when it passes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What is maximised, and what an answer says of the points at one of its ends."""
+
+    value: Callable[[Point], float]
+    """The throughput of a point; 0 where it has none."""
+    batches: Callable[[Point], Sequence[float]]
+    """The same over the parts of its window, from which intervals are computed."""
+    end: Callable[[Sequence[Point]], dict[str, Any]]
+    """Figures of an end from all points at its load."""
+
+
+def _io_value(point: Point) -> float:
+    return float(point["total"]["iops"]) if point["total"] else 0.0
+
+
+def _io_end(points: Sequence[Point]) -> dict[str, Any]:
+    total = [point["total"] for point in points if point["total"]]
+    count = max(len(total), 1)
+    return {key: sum(figures[key] for figures in total) / count for key in ("iops", "bytes_per_s")}
+
+
+IOPS = Objective(value=_io_value, batches=lambda point: point["batches"]["total"]["iops"], end=_io_end)
+"""I/Os per second, whichever their size."""
+
+
 @dataclass
 class Curve:
     """All points of one search, by load."""
 
     axis: Axis
     reason: Reason
+    objective: Objective = IOPS
     points: dict[float, list[Point]] = field(default_factory=dict)
 
     def add(self, load: float, point: Point) -> None:
@@ -67,13 +94,20 @@ class Curve:
         """Loads that fail, ascending."""
         return sorted(load for load in self.points if self.failure(load) is not None)
 
+    def pooled(self, load: float) -> float:
+        """Mean throughput of all points at a load."""
+        points = self.points[load]
+        return sum(self.objective.value(point) for point in points) / len(points)
+
     @property
     def is_non_monotone(self) -> bool:
         """Whether a load fails below one that passes."""
         return any(load < passed for load in self.failing() for passed in self.passing())
 
 
-def search(axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1) -> dict[str, Any]:
+def search(
+    axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1, objective: Objective = IOPS
+) -> dict[str, Any]:
     """Search one axis; returns an answer as in docs/results.md without its workload.
 
     Parameters
@@ -86,8 +120,10 @@ def search(axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1) ->
         Says why a point fails.
     repeats
         How often each end of the bracket is measured again.
+    objective
+        What is maximised.
     """
-    curve = Curve(axis=axis, reason=reason)
+    curve = Curve(axis=axis, reason=reason, objective=objective)
     stopped_by = _climb(curve, measure)
     if stopped_by is None:
         _narrow(curve, measure)
@@ -101,17 +137,17 @@ def _climb(curve: Curve, measure: Measure) -> str | None:
     """Double the load until it fails, throughput stops rising, or the axis ends; the latter two are named."""
     axis = curve.axis
     load = axis.start
-    best_iops = 0.0
+    best = 0.0
     without_gain = 0.0
     while True:
         point = measure(load, "search", 0)
         curve.add(load, point)
         if curve.failure(load) is not None:
             return None
-        iops = _iops(point)
-        gains = iops >= best_iops * (1 + axis.plateau_share)
+        value = curve.objective.value(point)
+        gains = value >= best * (1 + axis.plateau_share)
         without_gain = 0.0 if gains else without_gain + _witness(point)
-        best_iops = max(best_iops, iops)
+        best = max(best, value)
         if axis.stops_at_plateau and without_gain >= 2:
             return "saturation"
         if load >= axis.end:
@@ -155,7 +191,7 @@ def _best(curve: Curve) -> float | None:
         return None
     if any(load > passing[-1] for load in curve.failing()):
         return passing[-1]
-    return max(passing, key=lambda load: _pooled_iops(curve.points[load]))
+    return max(passing, key=curve.pooled)
 
 
 def _answer(curve: Curve, stopped_by: str | None) -> dict[str, Any]:
@@ -177,12 +213,9 @@ def _answer(curve: Curve, stopped_by: str | None) -> dict[str, Any]:
 
 def _end(curve: Curve, load: float) -> dict[str, Any]:
     points = curve.points[load]
-    total = [point["total"] for point in points if point["total"]]
-    count = max(len(total), 1)
     return {
         curve.axis.name: int(load) if curve.axis.whole else load,
-        "iops": sum(figures["iops"] for figures in total) / count,
-        "bytes_per_s": sum(figures["bytes_per_s"] for figures in total) / count,
+        **curve.objective.end(points),
         "point_id": points[0]["id"],
     }
 
@@ -194,24 +227,16 @@ def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float
     the failing end where that is higher.
     """
     points = curve.points[best]
-    mean = _pooled_iops(points)
+    mean = curve.pooled(best)
     # Each point has an interval of its own: strung together, a step between repeats would pass for correlation.
-    half_widths = [half_width_95(point["batches"]["total"]["iops"]) for point in points]
+    half_widths = [half_width_95(curve.objective.batches(point)) for point in points]
     half_width = math.hypot(*half_widths) / len(points)
     if half_width == math.inf:
         return None
-    repeats = [_iops(point) for point in points]
+    repeats = [curve.objective.value(point) for point in points]
     low = min(mean - half_width, *repeats)
     high = max(mean + half_width, *repeats)
     if failing is not None:
-        beyond = _pooled_iops(curve.points[failing])
+        beyond = curve.pooled(failing)
         high = max(high, mean + (beyond - mean) / 2 + half_width if beyond > mean else high)
     return [max(low, 0.0), high]
-
-
-def _iops(point: Point) -> float:
-    return float(point["total"]["iops"]) if point["total"] else 0.0
-
-
-def _pooled_iops(points: Sequence[Point]) -> float:
-    return sum(_iops(point) for point in points) / len(points)

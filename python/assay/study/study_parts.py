@@ -8,7 +8,6 @@ from typing import Any
 
 from assay.arrays.published import Published, read_published
 from assay.errors import UsageError
-from assay.study.execute import Part
 from assay.study.factors import (
     SEED_STEP,
     Combination,
@@ -22,6 +21,7 @@ from assay.study.factors import (
     with_options,
 )
 from assay.study.layout import Target
+from assay.study.part import Part
 from assay.study.plan import load_plan
 from assay.study.request import Request
 

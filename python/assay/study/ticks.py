@@ -15,8 +15,12 @@ BATCHES = 20
 
 
 def tick_length_s(timing: Timing) -> float:
-    """Length of a tick: a second on long points, shorter where that would leave too few to judge by."""
-    shortest = timing.duration_s or timing.min_s
+    """Length of a tick of an I/O workload's points."""
+    return tick_length_of_s(timing.duration_s or timing.min_s)
+
+
+def tick_length_of_s(shortest: float) -> float:
+    """Length of a tick of points that last at least so long: a second, less where that would leave too few to judge."""
     if shortest >= 20:
         return 1.0 if shortest <= 250 else max(1.0, round(shortest / 250))
     return 0.25 if shortest >= 5 else 0.1 if shortest >= 2 else 0.05

@@ -187,14 +187,37 @@ def volume_facts(examined: Examined, kernel: Kernel | None = None) -> dict[str, 
     if examined.path is None or examined.device_id is None:
         return facts
     if examined.free_bytes is None:
-        directory, note = tables.directory(examined.device_id), "the kernel shows no such device in /sys"
-    else:
-        mount = tables.mount_of(examined.device_id, str(examined.path))
-        if mount is not None:
-            facts["file_system"] = mount.file_system
-            facts["mount_options"] = _mount_options(mount)
-        directory, note = _directory_beneath(tables, examined.device_id, mount)
-    return facts | (_device_facts(tables, directory) if directory is not None else {"note": note})
+        directory = tables.directory(examined.device_id)
+        note = {"note": "the kernel shows no such device in /sys"}
+        return facts | (_device_facts(tables, directory) if directory is not None else note)
+    return facts | _file_system_facts(tables, examined.device_id, str(examined.path))
+
+
+def folder_facts(path: str | os.PathLike[str], kernel: Kernel | None = None) -> dict[str, Any]:
+    """Facts of the storage that a folder lies on, with the keys that `volume_facts` has for a volume in a file.
+
+    Raises
+    ------
+    NotAnswering
+        The file system does not answer.
+    OSError
+        The folder cannot be looked at.
+    """
+    tables = kernel or Kernel()
+    status = answer_within(ANSWER_TIMEOUT_S, lambda: os.stat(path), what=str(path))
+    storage: dict[str, Any] = {"file_system": None, "mount_options": None, "device": None, "device_stack": []}
+    storage |= {"model": None, "queue": None}
+    return storage | _file_system_facts(tables, device_number(status.st_dev), os.path.realpath(path))
+
+
+def _file_system_facts(kernel: Kernel, device: DeviceNumber, path: str) -> dict[str, Any]:
+    """The file system a path is on, and the device beneath it."""
+    mount = kernel.mount_of(device, path)
+    facts: dict[str, Any] = {}
+    if mount is not None:
+        facts = {"file_system": mount.file_system, "mount_options": _mount_options(mount)}
+    directory, note = _directory_beneath(kernel, device, mount)
+    return facts | (_device_facts(kernel, directory) if directory is not None else {"note": note})
 
 
 def device_of(path: str | os.PathLike[str], kernel: Kernel | None = None) -> str | None:

@@ -52,7 +52,10 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_LATER = ("embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark")
+_DATABASES = ("embedded", "postgresql", "postgres", "mariadb", "mysql", "mssql")
+"""Kinds of target that are no storage: transactions run on them."""
+
+_LATER = ("duckdb", "spark")
 """Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -165,6 +168,11 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
     if scheme == "faulty":
         return _parse_faulty(rest, role, text)
     # What follows an unknown scheme may hold a password, so no message repeats it.
+    if scheme in _DATABASES:
+        raise UsageError(
+            f"target {scheme}:... is a database, not storage; transactions on it: assay oltp tpcc {scheme}:...; give "
+            "a file, a folder, a device or null:"
+        )
     if scheme in _LATER:
         raise UsageError(
             f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"

@@ -293,7 +293,7 @@ def summarise(
         together); null where no row covers the window or nothing was sent.
     """
     sums: dict[tuple[str, str, str], _Sum] = {}
-    for row, covered_ns in _covered(rows, start_ns, end_ns):
+    for row, covered_ns in covered(rows, start_ns, end_ns):
         key = (row["source"], row["entity"], row["metric"])
         total = sums.setdefault(key, _Sum())
         total.covered_ns += covered_ns
@@ -321,7 +321,7 @@ class _Sum:
         self.covered_ns = 0
 
 
-def _covered(rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int) -> Iterator[tuple[Mapping[str, Any], int]]:
+def covered(rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int) -> Iterator[tuple[Mapping[str, Any], int]]:
     """Rows whose interval meets the window, with the time they share in nanoseconds."""
     for row in rows:
         covered_ns = min(row["t_ns"], end_ns) - max(row["t_ns"] - row["interval_ns"], start_ns)

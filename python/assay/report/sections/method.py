@@ -10,6 +10,7 @@ from assay.report.sections.array import array_blocks
 from assay.report.sections.summary import verdict_word
 from assay.report.source import Record, RunFacts
 from assay.report.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
+from assay.report.transactions import DISCLAIMER
 from assay.units import format_bytes, format_duration
 
 PARTS = {
@@ -34,6 +35,8 @@ def method_section(facts: RunFacts) -> Section:
         blocks.append(Paragraph("The run does not describe its target."))
     blocks += [Heading("Host and engine"), Facts("host", _host_facts(run)), Heading("Timing")]
     blocks.append(Paragraph(_timing(facts)))
+    if facts.oltp is not None:
+        blocks.append(Paragraph(DISCLAIMER))
     if run.get("parts"):
         blocks.append(_parts_table(run["parts"]))
     blocks.append(Heading("Not measured"))
@@ -138,7 +141,7 @@ def _host_facts(run: Record) -> list[tuple[str, str]]:
     ]  # fmt: skip
     features = [str(feature) for feature in engine.get("features") or []]
     degraded = [str(reason) for reason in engine.get("degraded") or []]
-    return [
+    items = [
         ("Host", _word(host.get("hostname"))),
         ("System", ", ".join(str(word) for word in (host.get("distribution"), host.get("kernel")) if word) or DASH),
         ("Processors", processor or DASH),
@@ -149,10 +152,13 @@ def _host_facts(run: Record) -> list[tuple[str, str]]:
         ("Degraded", "; ".join(degraded) or "nothing"),
         ("Assay", ", ".join(str(word) for word in built if word) or DASH),
     ]
+    # Transactions go through a database's own engine.
+    of_engine = () if engine or not run.get("oltp") else ("I/O engine", "Features in force", "Degraded")
+    return [(name, value) for name, value in items if name not in of_engine]
 
 
 def _timing(facts: RunFacts) -> str:
-    points = facts.io_points
+    points = facts.measured_points
     phases = (facts.integrity or {}).get("phases") or []
     checked = _phase_timing(phases) if phases else ""
     if not points:
@@ -234,7 +240,7 @@ def _gaps(facts: RunFacts) -> list[str]:
         texts.append(
             f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."
         )
-    if not run.get("cache_span") and not facts.verifies:
+    if not run.get("cache_span") and not facts.verifies and facts.oltp is None:
         texts.append("Where a cache ends was not searched for, so hits in caches may be part of every figure.")
     if facts.series is None:
         texts.append("No series over time was recorded.")

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
 from assay.report.sections.summary import limit_text
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, iops_text, latency_text, load_label, shorten, throughput_texts, workload_label
+from assay.report.source import Record, RunFacts, runs_transactions
+from assay.report.text import (
+    DASH,
+    iops_text,
+    latency_text,
+    load_label,
+    percent,
+    shorten,
+    throughput_texts,
+    workload_label,
+)
+from assay.units import format_latency
 
 GLOSSARY = [
     ("point", "one workload at one load, held until steady or until its time was up, with its measurements"),
@@ -26,6 +36,17 @@ GLOSSARY = [
 SEARCH_WORDS = {"70/30", "knee", "95 % interval"}
 """Words that only a search needs."""
 
+IO_WORDS = {"out", "latency", "70/30", "knee"}
+"""Words of loads that are I/O."""
+
+OLTP_WORDS = [
+    ("NOPM, TPM", "new orders committed in a minute; transactions in a minute, user rollbacks included"),
+    ("users", "sessions that run one transaction after the other, or the places in which a rate is served"),
+    ("response", "from the first attempt's start to the answer to the commit; with a rate, from when it was due"),
+    ("retried, failed", "attempts repeated after a deadlock or serialisation failure; transactions given up"),
+    ("log flush", "bringing the log of a commit to storage, which the commit waits for"),
+]
+
 INTEGRITY_WORDS = [
     ("page, unit", "a page of a data file has 8 KiB, a block of the log one sector; units of both have 512 bytes"),
     ("generation", "how often a page was written: 1 for the first write, one more with each write after it"),
@@ -37,11 +58,16 @@ INTEGRITY_WORDS = [
 def points_section(facts: RunFacts) -> Section:
     """Build the table of all points and the glossary."""
     blocks: list[Block] = []
-    if facts.points:
-        blocks.append(_point_table(facts.points))
-    else:
+    others = [point for point in facts.points if not runs_transactions(point)]
+    if others:
+        blocks.append(_point_table(others))
+    if facts.oltp_points:
+        blocks.append(_transaction_table(facts.oltp_points))
+    if not blocks:
         blocks.append(Paragraph("No point has been measured."))
-    words = [entry for entry in GLOSSARY if not (facts.verifies and entry[0] in SEARCH_WORDS)]
+    left_out = SEARCH_WORDS if facts.verifies else IO_WORDS if facts.oltp_points and not others else set()
+    words = [*OLTP_WORDS] if facts.oltp_points else []
+    words += [entry for entry in GLOSSARY if entry[0] not in left_out]
     words += INTEGRITY_WORDS if facts.integrity is not None else []
     blocks += [Heading("Words"), Facts("glossary", words)]
     return Section("points", "Every point", blocks, wide=True)
@@ -58,6 +84,38 @@ def _point_table(points: list[Record]) -> Table:
     rows = [row for point in points for row in _rows(point)]
     caption = "Points in the order they ended, reads and writes apart."
     return Table("points-table", caption, columns, rows, dense=True)
+
+
+def _transaction_table(points: list[Record]) -> Table:
+    columns = [
+        Column("Point", weight=0.85), Column("Workload", weight=1.6), Column("Load", weight=1.3),
+        *(Column(name, number=True, weight=0.95) for name in
+          ("NOPM", "TPM", "New order p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
+        Column("Steady", weight=0.85), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.6),
+    ]  # fmt: skip
+    rows = []
+    for point in points:
+        found, point_id = point["oltp"], str(point.get("id") or DASH)
+        new_order, storage = found["by_transaction"].get("new_order"), found["storage"] or {}
+        retried = sum(record.get("retried") or 0 for record in found["by_transaction"].values())
+        flush_ns = storage.get("log_flush_latency_mean_ns")
+        rows.append(
+            [
+                Cell(point_id, anchor=point_id),
+                Cell(shorten(workload_label(point["workload"]), 40)),
+                Cell(load_label(point["load"])),
+                *(Cell(DASH if found.get(key) is None else f"{found[key]:,.0f}") for key in ("nopm", "tpm_client")),
+                *(Cell(latency_text(new_order, name)) for name in ("p50", "p90", "p99", "max")),
+                Cell(f"{retried:,}"),
+                Cell(percent(storage.get("server_cpu_share"))),
+                Cell(DASH if flush_ns is None else format_latency(flush_ns)),
+                _steady(point, 1),
+                _errors(point, 1),
+                _limits(point, 1),
+            ]
+        )
+    caption = "Points of transactions in the order they ended; response times of new orders."
+    return Table("oltp-points", caption, columns, rows, dense=True)
 
 
 def _rows(point: Record) -> list[list[Cell]]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MOST_STEPS = 400
 """Steps along the time axis: a line of 500 pixels cannot show more."""
 
+LOAD_PANEL = "I/Os per second"
+"""What the load of I/O workloads did."""
+
 NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 
 
@@ -43,14 +46,16 @@ def series_section(facts: RunFacts) -> Section | None:
     if chart is None:
         return None
     step = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
+    has_load = any(row["panel"] == LOAD_PANEL for row in rows)
     virtual = bool(facts.manifest.get("target", {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
     text = (
-        f"{begins}, all on one time axis. {step}; every other point is shaded, lines break where "
-        "nothing was recorded. IOPS and latency are those the load saw; of several volumes the p99 is the largest."
+        f"{begins}, all on one time axis. {step}; every other point is shaded, lines break where nothing was recorded."
     )
+    if has_load:
+        text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
     seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
-    caption = f"I/Os, latency, {seen} over time."
+    caption = f"I/Os, latency, {seen} over time." if has_load else f"{seen[:1].upper()}{seen[1:]} over time."
     return Section("series", "The run over time", [Paragraph(text), Figure("timeline", caption, _told(rows), chart)])
 
 
@@ -107,20 +112,20 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     if devices and block["entity"].is_in(list(devices)).any():
         block = block.filter(pl.col("entity").is_in(list(devices)))
     host = frame.filter(pl.col("source") == "host")
-    rows = _panel("I/Os per second", clock, {side: _rate(load, f"{side}_ios_count") for side in ("read", "write")})
-    latencies = {f"{side} mean": _weighted(load, side, 1e6) for side in ("read", "write")}
-    latencies |= {f"{side} p99": _largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
-    rows += _panel("latency (ms, log)", clock, latencies, log=True)
-    rows += _panel(
-        "device (MiB/s)", clock, {side: _rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
+    rows = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
+    latencies = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
+    latencies |= {f"{side} p99": largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
+    rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
+    rows += panel_rows(
+        "device (MiB/s)", clock, {side: rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
     )
-    rows += _panel("device queue (I/Os)", clock, {"mean queue": _gauge(block, "queue_mean_count")})
-    shares = {name: _gauge(host.filter(pl.col("entity") == "cpu"), f"{name}_share", 0.01)
+    rows += panel_rows("device queue (I/Os)", clock, {"mean queue": gauge(block, "queue_mean_count")})
+    shares = {name: gauge(host.filter(pl.col("entity") == "cpu"), f"{name}_share", 0.01)
               for name in ("user", "system", "iowait", "steal")}  # fmt: skip
-    rows += _panel("host CPU (%)", clock, shares)
-    pressure = {f"{name} {kind}": _gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
+    rows += panel_rows("host CPU (%)", clock, shares)
+    pressure = {f"{name} {kind}": gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
-    return rows + _panel("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
+    return rows + panel_rows("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
 
 
 def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
@@ -129,7 +134,7 @@ def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
 
     model = frame.filter(pl.col("source") == "model")
     disks, ports = (model.filter(pl.col("entity").str.contains(f"/{kind}")) for kind in ("disk", "port"))
-    rows = _panel(
+    rows = panel_rows(
         "disks busy (%)",
         clock,
         {
@@ -137,7 +142,7 @@ def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
             "fullest": _over_entities(disks, "busy_share", 0.01),
         },
     )
-    rows += _panel(
+    rows += panel_rows(
         "disk queue (I/Os)",
         clock,
         {
@@ -145,9 +150,9 @@ def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
             "longest": _over_entities(disks, "queue_mean_count", 1.0),
         },
     )
-    rows += _panel("dirty cache (MiB)", clock, {"all members": _gauge(model, "dirty_bytes", 2.0**20)})
-    rows += _panel("read hits (%)", clock, {"mean": _over_entities(model, "read_hit_share", 0.01, "mean")})
-    return rows + _panel("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
+    rows += panel_rows("dirty cache (MiB)", clock, {"all members": gauge(model, "dirty_bytes", 2.0**20)})
+    rows += panel_rows("read hits (%)", clock, {"mean": _over_entities(model, "read_hit_share", 0.01, "mean")})
+    return rows + panel_rows("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
 
 
 def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "max") -> pl.DataFrame:
@@ -158,7 +163,7 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
     return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
 
 
-def _rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+def rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
     """Sum over entities of a delta, per second of the time it covers."""
     import polars as pl
 
@@ -168,7 +173,7 @@ def _rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
     return total.select("step", value=pl.col("value") / (pl.col("interval_ns") / 1e9) / unit)
 
 
-def _gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
+def gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
     """Mean over time of a gauge, added over entities."""
     import polars as pl
 
@@ -177,14 +182,14 @@ def _gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
     return per_entity.agg(value=weighted / unit).group_by("step").agg(pl.col("value").sum())
 
 
-def _largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
+def largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
     """Largest value of a percentile: percentiles cannot be averaged."""
     import polars as pl
 
     return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=pl.col("value").max() / unit)
 
 
-def _weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
+def weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
     """Mean latency over volumes and time, weighted by the I/Os each mean stands for."""
     import polars as pl
 
@@ -196,7 +201,9 @@ def _weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
     return both.group_by("step").agg(value=weighted / unit)
 
 
-def _panel(panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False) -> list[dict[str, Any]]:
+def panel_rows(
+    panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False
+) -> list[dict[str, Any]]:
     """Rows of one panel; a missing step breaks the line with a row without value."""
     rows: list[dict[str, Any]] = []
     for name, frame in columns.items():
@@ -245,7 +252,7 @@ def _told(rows: Sequence[dict[str, Any]]) -> str:
     """Ranges of what the load saw, for readers who cannot see the figure."""
     texts = []
     for side in ("read", "write"):
-        rates = _values(rows, "I/Os per second", side)
+        rates = _values(rows, LOAD_PANEL, side)
         means = _values(rows, "latency (ms, log)", f"{side} mean")
         if rates:
             texts.append(f"{format_iops(min(rates))} to {format_iops(max(rates))} {side} I/Os per second")

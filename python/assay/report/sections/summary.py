@@ -17,6 +17,7 @@ from assay.report.text import (
     value_text,
     workload_label,
 )
+from assay.report.transactions import answer_sentence, consistency_sentence, throughput_sentence
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
 
 
@@ -53,6 +54,10 @@ def summary_section(facts: RunFacts) -> Section:
     if facts.integrity is not None:
         text, tone = headline(facts.integrity)
         # Speed is worth nothing if data come back wrong; that they come back right is one fact among others.
+        blocks.insert(0 if tone == "bad" else len(blocks), Paragraph(text, strong=True, tone=tone))
+    conditions = (facts.oltp or {}).get("conditions")
+    if conditions:
+        text, tone = consistency_sentence(conditions)
         blocks.insert(0 if tone == "bad" else len(blocks), Paragraph(text, strong=True, tone=tone))
     if verdict:
         blocks.append(_verdict_table(verdict))
@@ -115,6 +120,10 @@ def _headlines(facts: RunFacts) -> list[str]:
         counted += [f"{words[NOT_MEASURED]} not measured"] if words[NOT_MEASURED] else []
         sentences.append(", ".join(counted) + ".")
     found = [_largest_answer(facts), _log_write(facts), _best_scan(facts)]
+    transactions = [answer_sentence(answer, stopped_text(answer)) for answer in facts.oltp_answers]
+    held = throughput_sentence(facts) if facts.oltp_points else None
+    # What a database did is asked first, and whether it kept to limits second.
+    sentences = [*transactions, *([held] if held else []), *sentences]
     return sentences + [sentence for sentence in found if sentence]
 
 
@@ -157,6 +166,12 @@ def limited_text(limited_by: object, *, by: str = "stopped by ") -> str:
         "errors": "stopped by I/O errors",
     }
     return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")
+
+
+def stopped_text(answer: Record) -> str:
+    """Words for what ended a search for transactions."""
+    limited_by = answer.get("limited_by")
+    return "stopped because transactions failed" if limited_by == "errors" else limited_text(limited_by)
 
 
 def _log_write(facts: RunFacts) -> str | None:
@@ -204,7 +219,7 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
         notices.append(Notice(text, "bad" if status == "failed" else "warn"))
     if run.get("error"):
         notices.append(Notice(f"Error of the run: {run['error']}", "bad"))
-    if not facts.points and facts.integrity is None:
+    if not facts.points and facts.integrity is None and not facts.oltp:
         notices.append(Notice("No point has been measured: there are no figures to show.", "warn"))
     notices += [Notice(f"Left out: {text}.", "bad") for text in facts.unreadable]
     return notices

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from assay.errors import UsageError
+from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
 from assay.telemetry.collectors.cpu import CpuCollector
+from assay.telemetry.collectors.mariadb import MariadbCollector
 from assay.telemetry.collectors.memory import MemoryCollector
+from assay.telemetry.collectors.mssql import MssqlCollector
 from assay.telemetry.collectors.net import NetCollector
+from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
 
 if TYPE_CHECKING:
+    from assay.targets.databases import Connection, Database
+    from assay.telemetry.collectors.database import DatabaseCollector, Session
     from assay.telemetry.recorder import Collector
 
-__all__ = ["BlockCollector", "CpuCollector", "MemoryCollector", "NetCollector", "PsiCollector", "host_collectors"]
+__all__ = [
+    "Activity",
+    "BlockCollector",
+    "CpuCollector",
+    "MariadbCollector",
+    "MemoryCollector",
+    "MssqlCollector",
+    "NetCollector",
+    "PostgresqlCollector",
+    "PsiCollector",
+    "activity",
+    "database_collectors",
+    "devices_by_role",
+    "host_collectors",
+    "hottest",
+    "roles_by_device",
+]
 
 
 def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | None = None) -> list[Collector[Any]]:
@@ -29,3 +53,82 @@ def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | N
     """
     host: list[Collector[Any]] = [CpuCollector(), MemoryCollector(), PsiCollector(), NetCollector()]
     return [*host, BlockCollector(devices, roles=roles)] if devices else host
+
+
+def database_collectors(databases: Sequence[Database]) -> list[Collector[Any]]:
+    """Collectors of the servers of databases that are open: one for each server, on a connection of its own.
+
+    Parameters
+    ----------
+    databases
+        The databases under load; those on one server share its collector.
+    """
+    kinds: dict[str, type[DatabaseCollector]] = {"postgresql": PostgresqlCollector, "mssql": MssqlCollector}
+    servers: dict[tuple[object, ...], list[Database]] = {}
+    for database in databases:
+        servers.setdefault(_server_of(database.connection()), []).append(database)
+    return [
+        kinds.get(group[0].dialect, MariadbCollector)(
+            partial(_session_beside, group[0]), {database.connection().database: database.name for database in group}
+        )
+        for group in servers.values()
+    ]
+
+
+def _session_beside(database: Database) -> Session:
+    """Connect for observing; on PostgreSQL to another database, since one in use cannot be saved or restored."""
+    if database.dialect == "postgresql":
+        from assay.targets.databases.postgresql import Postgresql
+
+        assert isinstance(database, Postgresql)
+        try:
+            return database.new_session("postgres")
+        except UsageError:
+            # That database is missing or closed to this user.
+            return database.new_session()
+    return database.new_session()
+
+
+def _server_of(connection: Connection) -> tuple[object, ...]:
+    return connection.kind, connection.socket or connection.host, connection.port
+
+
+def devices_by_role(paths: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Block devices that count the I/O of each role; folders no single device counts are left out.
+
+    Parameters
+    ----------
+    paths
+        `storage_paths()` of each database: folders by role, where `data:NAME` is data and `temp` is tempdb.
+
+    Raises
+    ------
+    NotAnswering
+        A file system does not answer.
+    """
+    from assay.targets.host import device_of
+
+    found: dict[str, list[str]] = {}
+    for folders in paths:
+        for name, folder in folders.items():
+            role = name.partition(":")[0]
+            device = device_of(folder)
+            devices = found.setdefault("tempdb" if role == "temp" else role, [])
+            if device is not None and device not in devices:
+                devices.append(device)
+    return {role: devices for role, devices in found.items() if devices}
+
+
+def roles_by_device(devices: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Role of each device for `host_collectors`, joined by `+` where it has several.
+
+    Examples
+    --------
+    >>> roles_by_device({"data": ["vda", "vdb"], "log": ["vda"]})
+    {'vda': 'data+log', 'vdb': 'data'}
+    """
+    roles: dict[str, list[str]] = {}
+    for role, names in devices.items():
+        for name in names:
+            roles.setdefault(name, []).append(role)
+    return {name: "+".join(found) for name, found in roles.items()}

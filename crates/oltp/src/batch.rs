@@ -1,0 +1,308 @@
+//! Statements that go to the database together, and the rows that come back. Both are reused: a user allocates nothing per transaction.
+
+use std::io::Write;
+
+use crate::rows::DISTRICTS;
+
+macro_rules! statements {
+    ($($variant:ident = $name:literal,)*) => {
+        /// A prepared statement; its text is in `sql/`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Statement {
+            $($variant,)*
+        }
+
+        impl Statement {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+statements! {
+    Begin = "begin",
+    Commit = "commit",
+    Rollback = "rollback",
+    NewOrderWarehouse = "new_order.warehouse",
+    NewOrderCustomer = "new_order.customer",
+    NewOrderDistrict = "new_order.district",
+    NewOrderDistrictNext = "new_order.district_next",
+    NewOrderItem = "new_order.item",
+    NewOrderOrder = "new_order.order",
+    NewOrderNewOrder = "new_order.new_order",
+    NewOrderStock = "new_order.stock",
+    NewOrderStockRead = "new_order.stock_read",
+    NewOrderStockUpdate = "new_order.stock_update",
+    NewOrderLine = "new_order.order_line",
+    PaymentWarehouse = "payment.warehouse",
+    PaymentDistrict = "payment.district",
+    PaymentByName = "payment.by_name",
+    PaymentCustomer = "payment.customer",
+    PaymentCustomerData = "payment.customer_data",
+    PaymentCustomerUpdate = "payment.customer_update",
+    PaymentCustomerUpdateBad = "payment.customer_update_bad",
+    PaymentDistrictUpdate = "payment.district_update",
+    PaymentWarehouseUpdate = "payment.warehouse_update",
+    PaymentHistory = "payment.history",
+    OrderStatusByName = "order_status.by_name",
+    OrderStatusCustomer = "order_status.customer",
+    OrderStatusLastOrder = "order_status.last_order",
+    OrderStatusLines = "order_status.lines",
+    DeliveryOldest = "delivery.oldest",
+    DeliveryDelete = "delivery.delete",
+    DeliveryCustomerOf = "delivery.customer_of",
+    DeliveryOrderUpdate = "delivery.order_update",
+    DeliveryLinesUpdate = "delivery.lines_update",
+    DeliveryAmount = "delivery.amount",
+    DeliveryCustomerUpdate = "delivery.customer_update",
+    StockLevelDistrict = "stock_level.district",
+    StockLevelCount = "stock_level.count",
+    CallNewOrder = "call.new_order",
+    CallPayment = "call.payment",
+    CallOrderStatus = "call.order_status",
+    CallDelivery = "call.delivery",
+    CallStockLevel = "call.stock_level",
+}
+
+/// Most statements in one batch: those of a delivery, six for each district and the end of the transaction.
+const STATEMENTS_MOST: usize = 6 * DISTRICTS as usize + 4;
+
+/// Statements with their parameters as text.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    statements: Vec<(Statement, usize)>,
+    ends: Vec<usize>,
+    text: Vec<u8>,
+}
+
+impl Batch {
+    pub(crate) fn clear(&mut self) {
+        self.statements.clear();
+        self.ends.clear();
+        self.text.clear();
+    }
+
+    /// Adds a statement; its parameters follow.
+    pub(crate) fn add(&mut self, statement: Statement) -> Parameters<'_> {
+        debug_assert!(self.statements.len() < STATEMENTS_MOST);
+        self.statements.push((statement, self.ends.len()));
+        Parameters(self)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.statements.len()
+    }
+
+    pub(crate) fn statement(&self, index: usize) -> Statement {
+        self.statements[index].0
+    }
+
+    /// Parameters of the statement at a place, in order.
+    pub(crate) fn parameters(&self, index: usize) -> impl Iterator<Item = &[u8]> + Clone {
+        let end = self.statements.get(index + 1).map_or(self.ends.len(), |(_, first)| *first);
+        (self.statements[index].1..end).map(|place| {
+            let start = if place == 0 { 0 } else { self.ends[place - 1] };
+            &self.text[start..self.ends[place]]
+        })
+    }
+}
+
+/// Parameters of a statement as they are added.
+pub(crate) struct Parameters<'a>(&'a mut Batch);
+
+impl Parameters<'_> {
+    pub(crate) fn int(self, value: impl Into<i64>) -> Self {
+        write_int(value.into(), &mut self.0.text);
+        self.end()
+    }
+
+    pub(crate) fn text(self, text: &[u8]) -> Self {
+        self.0.text.extend_from_slice(text);
+        self.end()
+    }
+
+    /// Money in cents.
+    pub(crate) fn cents(self, cents: i64) -> Self {
+        write_decimal(cents, 2, &mut self.0.text);
+        self.end()
+    }
+
+    /// Text that is written in place.
+    pub(crate) fn written(self, write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        write(&mut self.0.text);
+        self.end()
+    }
+
+    fn end(self) -> Self {
+        self.0.ends.push(self.0.text.len());
+        self
+    }
+}
+
+pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
+    write!(out, "{value}").expect("writing to memory cannot fail");
+}
+
+/// A decimal number from all its digits.
+pub(crate) fn write_decimal(digits: i64, scale: u8, out: &mut Vec<u8>) {
+    let one = 10_u64.pow(scale.into());
+    let magnitude = digits.unsigned_abs();
+    let sign = if digits < 0 { "-" } else { "" };
+    let width = usize::from(scale);
+    write!(out, "{sign}{}.{:0width$}", magnitude / one, magnitude % one).expect("writing to memory cannot fail");
+}
+
+/// Rows of a batch, statement by statement.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    text: Vec<u8>,
+    /// Where each cell is in `text`; the start of a null is beyond its end.
+    cells: Vec<(u32, u32)>,
+    /// Of each row its first cell.
+    rows: Vec<u32>,
+    /// Of each statement its first row.
+    statements: Vec<u32>,
+}
+
+impl Results {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.cells.clear();
+        self.rows.clear();
+        self.statements.clear();
+    }
+
+    /// Rows from here on belong to the next statement.
+    pub(crate) fn begin_statement(&mut self) {
+        self.statements.push(self.rows.len() as u32);
+    }
+
+    pub(crate) fn begin_row(&mut self) {
+        self.rows.push(self.cells.len() as u32);
+    }
+
+    pub(crate) fn push(&mut self, cell: Option<&[u8]>) {
+        let start = self.text.len() as u32;
+        match cell {
+            Some(bytes) => {
+                self.text.extend_from_slice(bytes);
+                self.cells.push((start, self.text.len() as u32));
+            }
+            None => self.cells.push((1, 0)),
+        }
+    }
+
+    /// A cell that is written in place.
+    pub(crate) fn push_written(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len() as u32;
+        write(&mut self.text);
+        self.cells.push((start, self.text.len() as u32));
+    }
+
+    /// How many rows the statement at a place gave.
+    pub(crate) fn count(&self, statement: usize) -> usize {
+        let (first, end) = self.span(statement);
+        end - first
+    }
+
+    /// A row of the statement at a place.
+    pub(crate) fn row(&self, statement: usize, row: usize) -> Option<Row<'_>> {
+        let (first, end) = self.span(statement);
+        let place = first + row;
+        (place < end).then(|| Row { results: self, first: self.rows[place] as usize })
+    }
+
+    fn span(&self, statement: usize) -> (usize, usize) {
+        let first = self.statements.get(statement).map_or(self.rows.len(), |row| *row as usize);
+        (first, self.statements.get(statement + 1).map_or(self.rows.len(), |row| *row as usize))
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    results: &'a Results,
+    first: usize,
+}
+
+impl<'a> Row<'a> {
+    /// A column's text; `None` for null or a column that is not there.
+    pub(crate) fn text(self, column: usize) -> Option<&'a [u8]> {
+        let (start, end) = *self.results.cells.get(self.first + column)?;
+        self.results.text.get(start as usize..end as usize)
+    }
+
+    pub(crate) fn int(self, column: usize) -> Option<i64> {
+        std::str::from_utf8(self.text(column)?).ok()?.trim().parse().ok()
+    }
+
+    /// Money as cents: at most two digits after the point are looked at, as columns of money have no more.
+    pub(crate) fn cents(self, column: usize) -> Option<i64> {
+        parse_cents(self.text(column)?)
+    }
+}
+
+fn parse_cents(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (whole, after) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut cents = if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()?.checked_mul(100)? };
+    for (digit, worth) in after.bytes().zip([10, 1]) {
+        cents += i64::from(digit.is_ascii_digit().then(|| digit - b'0')?) * worth;
+    }
+    Some(sign * cents)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn money_survives_its_text(cents in -100_000_000_000_i64..100_000_000_000) {
+            let mut text = Vec::new();
+            write_decimal(cents, 2, &mut text);
+            prop_assert_eq!(parse_cents(&text), Some(cents));
+        }
+
+        #[test]
+        fn no_text_makes_parsing_panic(text in prop::collection::vec(any::<u8>(), 0..20)) {
+            let _ = parse_cents(&text);
+        }
+    }
+
+    #[test]
+    fn parameters_come_back_by_statement() {
+        let mut batch = Batch::default();
+        batch.add(Statement::Begin);
+        batch.add(Statement::PaymentHistory).int(1_u32).text(b"").cents(-5);
+        batch.add(Statement::Commit);
+        let of = |index| batch.parameters(index).map(<[u8]>::to_vec).collect::<Vec<_>>();
+        assert!(of(0).is_empty() && of(2).is_empty());
+        assert_eq!(of(1), [b"1".to_vec(), b"".to_vec(), b"-0.05".to_vec()]);
+    }
+
+    #[test]
+    fn rows_come_back_by_statement() {
+        let mut results = Results::default();
+        results.begin_statement();
+        results.begin_statement();
+        for value in ["7", "8"] {
+            results.begin_row();
+            results.push(Some(value.as_bytes()));
+            results.push(None);
+        }
+        results.begin_statement();
+        assert_eq!((results.count(0), results.count(1), results.count(2), results.count(3)), (0, 2, 0, 0));
+        let row = results.row(1, 1).unwrap();
+        assert_eq!((row.int(0), row.text(1), row.text(2)), (Some(8), None, None));
+        assert!(results.row(1, 2).is_none() && results.row(0, 0).is_none());
+    }
+}

@@ -1,0 +1,306 @@
+//! PostgreSQL: prepared statements, all of a batch on their way before the first answer, parameters and rows as text; rows in bulk
+//! as binary COPY. The client is our own because nothing on the way of a transaction may allocate or pass through another task.
+
+mod binary;
+mod wire;
+
+use bytes::{Buf, BufMut, BytesMut};
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::{
+    IsNull,
+    authentication::{
+        md5_hash,
+        sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
+    },
+    message::{
+        backend::{self as tags, Message},
+        frontend,
+    },
+};
+
+use self::{
+    binary::BinarySink,
+    wire::{Answer, Wire},
+};
+use crate::{
+    batch::{Batch, Results, Statement},
+    databases::{Driver, Use},
+    error::DbError,
+    plan::{Connection, Isolation, Kind},
+    rows::{Rows, Table},
+    sql,
+};
+
+/// Rows go to the server in pieces of about this size.
+const COPY_BYTES: usize = 64 << 10;
+
+pub(crate) struct Postgresql {
+    wire: Wire,
+    pipeline: bool,
+    known: Vec<bool>,
+}
+
+impl Postgresql {
+    async fn authenticate(&mut self, connection: &Connection) -> Result<(), DbError> {
+        let parameters = [
+            ("user", connection.user.as_str()),
+            ("database", &connection.database),
+            ("client_encoding", "UTF8"),
+            ("application_name", "assay"),
+        ];
+        frontend::startup_message(parameters, &mut self.wire.out)?;
+        self.wire.send().await?;
+        let password = connection.password.as_ref().map_or("", |password| password.reveal());
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            let answer = self.wire.receive().await?;
+            match self.wire.message(answer)? {
+                Message::AuthenticationOk | Message::AuthenticationSaslFinal(_) => (),
+                Message::AuthenticationCleartextPassword => {
+                    frontend::password_message(password.as_bytes(), &mut self.wire.out)?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let hash = md5_hash(connection.user.as_bytes(), password.as_bytes(), body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.wire.out)?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    if !body.mechanisms().any(|mechanism| Ok(mechanism == SCRAM_SHA_256))? {
+                        return Err(DbError::other("the server wants an authentication that is not SCRAM-SHA-256"));
+                    }
+                    let exchange = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+                    frontend::sasl_initial_response(SCRAM_SHA_256, exchange.message(), &mut self.wire.out)?;
+                    scram = Some(exchange);
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let exchange = scram.as_mut().ok_or_else(|| DbError::other("the server mixes up authentication"))?;
+                    exchange.update(body.data()).map_err(|error| DbError::other(error.to_string()))?;
+                    frontend::sasl_response(exchange.message(), &mut self.wire.out)?;
+                }
+                Message::ErrorResponse(_) => return Err(self.wire.error(answer)),
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::BackendKeyData(_) | Message::ParameterStatus(_) | Message::NoticeResponse(_) => (),
+                _ => return Err(DbError::other("the server wants an authentication that is not known here")),
+            }
+            if !self.wire.out.is_empty() {
+                self.wire.send().await?;
+            }
+        }
+    }
+
+    async fn prepare(&mut self, purpose: Use) -> Result<(), DbError> {
+        let sections = sql::sections(Kind::Postgresql, "statements").unwrap_or_default();
+        self.known = vec![false; Statement::ALL.len()];
+        for statement in Statement::ALL {
+            let Some(section) = sections.iter().find(|section| section.name == statement.name()) else { continue };
+            if purpose.prepares(*statement) {
+                self.known[*statement as usize] = true;
+                frontend::parse(statement.name(), &section.text, [], &mut self.wire.out)?;
+            }
+        }
+        frontend::sync(&mut self.wire.out);
+        self.wire.send().await?;
+        self.finish(None).await
+    }
+
+    fn put(&mut self, batch: &Batch, index: usize) -> Result<(), DbError> {
+        let name = batch.statement(index).name();
+        let write = |value: &[u8], out: &mut BytesMut| {
+            out.put_slice(value);
+            Ok(IsNull::No)
+        };
+        let bound = frontend::bind("", name, [], batch.parameters(index), write, [], &mut self.wire.out);
+        bound.map_err(|_| DbError::other("a parameter is longer than the protocol allows"))?;
+        frontend::execute("", 0, &mut self.wire.out)?;
+        Ok(())
+    }
+
+    /// Reads until the server is ready again. After an error the transaction is ended.
+    async fn finish(&mut self, mut results: Option<&mut Results>) -> Result<(), DbError> {
+        let mut failed: Option<DbError> = None;
+        let status = loop {
+            let answer = self.wire.receive().await?;
+            match answer.tag {
+                tags::DATA_ROW_TAG => {
+                    if let Some(results) = results.as_deref_mut() {
+                        read_row(self.wire.body(answer), results)?;
+                    }
+                }
+                tags::BIND_COMPLETE_TAG => {
+                    if let Some(results) = results.as_deref_mut() {
+                        results.begin_statement();
+                    }
+                }
+                tags::ERROR_RESPONSE_TAG => {
+                    let error = self.wire.error(answer);
+                    failed.get_or_insert(error);
+                }
+                tags::READY_FOR_QUERY_TAG => break self.wire.body(answer)[0],
+                _ => (),
+            }
+        };
+        let Some(error) = failed else { return Ok(()) };
+        if status != b'I' {
+            frontend::query("ROLLBACK", &mut self.wire.out)?;
+            self.wire.send().await?;
+            while self.wire.receive().await?.tag != tags::READY_FOR_QUERY_TAG {}
+        }
+        Err(error)
+    }
+
+    /// Types of a table's columns.
+    async fn types_of(&mut self, table: Table) -> Result<Vec<u32>, DbError> {
+        let query = format!("SELECT {} FROM {}", table.columns(), table.name());
+        frontend::parse("", &query, [], &mut self.wire.out)?;
+        frontend::describe(b'S', "", &mut self.wire.out)?;
+        frontend::sync(&mut self.wire.out);
+        self.wire.send().await?;
+        let description = self.wait_for(tags::ROW_DESCRIPTION_TAG).await?;
+        let Message::RowDescription(body) = self.wire.message(description)? else {
+            return Err(DbError::other("the server does not describe a table"));
+        };
+        let types = body.fields().map(|field| Ok(field.type_oid())).collect()?;
+        self.finish(None).await?;
+        Ok(types)
+    }
+
+    /// Reads up to an answer of this kind; an error is read to its end.
+    async fn wait_for(&mut self, tag: u8) -> Result<Answer, DbError> {
+        loop {
+            let answer = self.wire.receive().await?;
+            if answer.tag == tag {
+                return Ok(answer);
+            }
+            if answer.tag == tags::ERROR_RESPONSE_TAG {
+                let error = self.wire.error(answer);
+                // The status tells whether a transaction is left open; that the rest is in order does not matter then.
+                while self.wire.receive().await?.tag != tags::READY_FOR_QUERY_TAG {}
+                self.execute("ROLLBACK").await?;
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Appends a row's cells.
+fn read_row(mut body: &[u8], results: &mut Results) -> Result<(), DbError> {
+    let cut_off = || DbError::connection("a row of the server is cut off");
+    results.begin_row();
+    let columns = body.try_get_u16().map_err(|_| cut_off())?;
+    for _ in 0..columns {
+        let length = body.try_get_i32().map_err(|_| cut_off())?;
+        if length < 0 {
+            results.push(None);
+            continue;
+        }
+        let (cell, rest) = body.split_at_checked(length as usize).ok_or_else(cut_off)?;
+        results.push(Some(cell));
+        body = rest;
+    }
+    Ok(())
+}
+
+impl Driver for Postgresql {
+    async fn connect(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
+        let pipeline = !matches!(purpose, Use::Statements { pipeline: false });
+        let mut driver = Self { wire: Wire::open(connection).await?, pipeline, known: Vec::new() };
+        driver.authenticate(connection).await?;
+        if let Some(statement) = super::isolation_statement(Kind::Postgresql, isolation) {
+            driver.execute(&statement).await?;
+        }
+        driver.prepare(purpose).await?;
+        Ok(driver)
+    }
+
+    fn has(&self, statement: Statement) -> bool {
+        self.known[statement as usize]
+    }
+
+    fn lines_as_json(&self) -> bool {
+        false
+    }
+
+    async fn run(&mut self, batch: &Batch, results: &mut Results) -> Result<(), DbError> {
+        if !self.pipeline {
+            for index in 0..batch.len() {
+                self.put(batch, index)?;
+                frontend::sync(&mut self.wire.out);
+                self.wire.send().await?;
+                self.finish(Some(results)).await?;
+            }
+            return Ok(());
+        }
+        for index in 0..batch.len() {
+            self.put(batch, index)?;
+        }
+        frontend::sync(&mut self.wire.out);
+        self.wire.send().await?;
+        self.finish(Some(results)).await
+    }
+
+    async fn copy(&mut self, table: Table, mut rows: Rows) -> Result<(u64, u64), DbError> {
+        let types = self.types_of(table).await?;
+        let copy = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name(), table.columns());
+        frontend::query(&copy, &mut self.wire.out)?;
+        self.wire.send().await?;
+        self.wait_for(tags::COPY_IN_RESPONSE_TAG).await?;
+        let mut sink = BinarySink::new(&types, BytesMut::with_capacity(COPY_BYTES + (16 << 10)));
+        let (mut rows_count, mut bytes_count) = (0, 0);
+        begin_copy_data(&mut sink.out);
+        sink.out.put_slice(binary::HEADER);
+        let mut more = true;
+        while more {
+            match rows.write_next(&mut sink) {
+                Some(count) => rows_count += count,
+                None => {
+                    sink.out.put_i16(binary::TRAILER);
+                    more = false;
+                }
+            }
+            if sink.out.len() >= COPY_BYTES || !more {
+                let length = sink.out.len() as u32 - 1;
+                sink.out[1..5].copy_from_slice(&length.to_be_bytes());
+                self.wire.send_bytes(&sink.out).await?;
+                bytes_count += u64::from(length);
+                begin_copy_data(&mut sink.out);
+            }
+        }
+        frontend::copy_done(&mut self.wire.out);
+        self.wire.send().await?;
+        self.finish(None).await?;
+        Ok((rows_count, bytes_count))
+    }
+
+    async fn execute(&mut self, sql: &str) -> Result<(), DbError> {
+        frontend::query(sql, &mut self.wire.out)?;
+        self.wire.send().await?;
+        self.finish(None).await
+    }
+
+    async fn close(mut self) {
+        frontend::terminate(&mut self.wire.out);
+        // The server may be gone already.
+        let _ = self.wire.send().await;
+    }
+}
+
+/// An empty message of data; its length comes when it is full.
+fn begin_copy_data(out: &mut BytesMut) {
+    out.clear();
+    out.put_slice(b"d\0\0\0\0");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_row_makes_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let mut results = Results::default();
+            results.begin_statement();
+            let _ = read_row(&bytes, &mut results);
+        }
+    }
+}

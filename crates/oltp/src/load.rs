@@ -1,0 +1,320 @@
+//! Loading: chunks of rows, each in one transaction with its entry in `assay_chunk`, on several connections at once.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::{task::LocalSet, time::sleep};
+
+use crate::{
+    OltpError,
+    counts::thread_cpu_ns,
+    databases::{AnyDriver, Driver, Use},
+    error::{Cause, DbError},
+    plan::{Isolation, LoadPlan},
+    rows::{Chunk, Rows, Table},
+};
+
+const RECONNECT_PAUSE: Duration = Duration::from_millis(300);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadState {
+    Running,
+    Done,
+    Stopped,
+    Failed,
+}
+
+/// How a load stands.
+#[derive(Debug, Clone)]
+pub struct LoadStatus {
+    pub state: LoadState,
+    pub error: Option<OltpError>,
+    pub rows: u64,
+    pub bytes: u64,
+    /// Rows that there will be, lines of orders as many as are to be expected.
+    pub rows_total: u64,
+    pub chunks_done: u64,
+    pub chunks_total: u64,
+    /// Chunks that were there already.
+    pub chunks_skipped: u64,
+    pub elapsed_ns: u64,
+    pub cpu_ns: u64,
+    pub reconnects: u64,
+}
+
+struct Shared {
+    plan: LoadPlan,
+    /// Chunks to be loaded, each with its database.
+    waiting: Mutex<VecDeque<(usize, Chunk)>>,
+    stop: AtomicBool,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    chunks_done: AtomicU64,
+    reconnects: AtomicU64,
+    cpu_ns: AtomicU64,
+    failure: Mutex<Option<OltpError>>,
+}
+
+/// A load in progress. Dropping it stops it after the chunks that are under way.
+pub struct OltpLoad {
+    shared: Arc<Shared>,
+    began: Instant,
+    ended: Option<Instant>,
+    alive: Arc<AtomicU32>,
+    _threads: Vec<JoinHandle<()>>,
+    rows_total: u64,
+    chunks_total: u64,
+    chunks_skipped: u64,
+}
+
+impl OltpLoad {
+    /// Starts loading into tables that are there.
+    ///
+    /// # Errors
+    /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
+    pub fn start(plan: LoadPlan) -> Result<Self, OltpError> {
+        plan.validate()?;
+        let mut waiting = Vec::new();
+        let (mut rows_total, mut chunks_total) = (0, 0);
+        for (database, loaded) in plan.databases.iter().enumerate() {
+            let named = |(kind, warehouse, part): &(String, u32, u32)| Chunk::named(kind, *warehouse, *part);
+            let done: BTreeSet<Chunk> = loaded.done.iter().filter_map(named).collect();
+            let missing = Chunk::all(loaded.warehouses).enumerate().filter(|(_, chunk)| !done.contains(chunk));
+            waiting.extend(missing.map(|(place, chunk)| (place, database, chunk)));
+            rows_total += Table::ALL.iter().map(|table| table.row_count(loaded.warehouses)).sum::<u64>();
+            chunks_total += Chunk::count(loaded.warehouses);
+        }
+        // Databases take turns, so that all are loaded at the same pace.
+        waiting.sort_unstable();
+        let chunks_skipped = chunks_total - waiting.len() as u64;
+        let waiting = waiting.into_iter().map(|(_, database, chunk)| (database, chunk)).collect();
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let threads = plan.threads.unwrap_or(cores).min(plan.connections).max(1);
+        let connections = plan.connections;
+        let shared = Arc::new(Shared {
+            plan,
+            waiting: Mutex::new(waiting),
+            stop: AtomicBool::new(false),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            chunks_done: AtomicU64::new(0),
+            reconnects: AtomicU64::new(0),
+            cpu_ns: AtomicU64::new(0),
+            failure: Mutex::new(None),
+        });
+        let alive = Arc::new(AtomicU32::new(threads));
+        let mut handles = Vec::new();
+        for number in 0..threads {
+            let (shared, alive) = (shared.clone(), alive.clone());
+            let own = connections / threads + u32::from(number < connections % threads);
+            let work = move || {
+                load_thread(&shared, own);
+                shared.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
+                alive.fetch_sub(1, Ordering::Release);
+            };
+            let spawned = thread::Builder::new().name(format!("assay-load-{number}")).spawn(work);
+            handles.push(spawned.map_err(|error| OltpError::Database(format!("no thread: {error}")))?);
+        }
+        let began = Instant::now();
+        Ok(Self { shared, began, ended: None, alive, _threads: handles, rows_total, chunks_total, chunks_skipped })
+    }
+
+    pub fn poll(&mut self) -> LoadStatus {
+        let is_over = self.alive.load(Ordering::Acquire) == 0;
+        if is_over {
+            self.ended.get_or_insert_with(Instant::now);
+        }
+        let shared = &self.shared;
+        let error = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let chunks_done = shared.chunks_done.load(Ordering::Relaxed);
+        let state = match (&error, is_over) {
+            (Some(_), _) => LoadState::Failed,
+            (None, false) => LoadState::Running,
+            (None, true) if chunks_done + self.chunks_skipped == self.chunks_total => LoadState::Done,
+            (None, true) => LoadState::Stopped,
+        };
+        LoadStatus {
+            state,
+            error,
+            rows: shared.rows.load(Ordering::Relaxed),
+            bytes: shared.bytes.load(Ordering::Relaxed),
+            rows_total: self.rows_total,
+            chunks_done,
+            chunks_total: self.chunks_total,
+            chunks_skipped: self.chunks_skipped,
+            elapsed_ns: (self.ended.unwrap_or_else(Instant::now) - self.began).as_nanos() as u64,
+            cpu_ns: shared.cpu_ns.load(Ordering::Relaxed),
+            reconnects: shared.reconnects.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Begins no more chunks.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops and waits for the chunks that are under way, so long at most.
+    pub fn finish(&mut self, within: Duration) -> LoadStatus {
+        self.stop();
+        let deadline = Instant::now() + within;
+        while self.alive.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.poll()
+    }
+}
+
+impl Drop for OltpLoad {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn load_thread(shared: &Arc<Shared>, connections: u32) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
+    };
+    let tasks = LocalSet::new();
+    let loaders: Vec<_> =
+        (0..connections).map(|_| tasks.spawn_local(Loader { shared: shared.clone(), lost_at: None }.run())).collect();
+    tasks.block_on(&runtime, async {
+        for loader in loaders {
+            let _ = loader.await;
+        }
+    });
+}
+
+impl Shared {
+    fn fail(&self, error: OltpError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn next(&self) -> Option<(usize, Chunk)> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn give_back(&self, database: usize, chunk: Chunk) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_front((database, chunk));
+    }
+}
+
+/// One loading connection at a time, to whichever database the next chunk is of.
+struct Loader {
+    shared: Arc<Shared>,
+    /// Since when no connection is to be had.
+    lost_at: Option<Instant>,
+}
+
+impl Loader {
+    async fn run(mut self) {
+        let mut connected: Option<(usize, AnyDriver)> = None;
+        while let Some((database, chunk)) = self.shared.next() {
+            let mut driver = match connected.take() {
+                Some((at, driver)) if at == database => driver,
+                other => {
+                    if let Some((_, driver)) = other {
+                        driver.close().await;
+                    }
+                    match self.connect(database).await {
+                        Some(driver) => driver,
+                        None => {
+                            self.shared.give_back(database, chunk);
+                            continue;
+                        }
+                    }
+                }
+            };
+            match self.load(&mut driver, chunk).await {
+                Ok((rows, bytes)) => {
+                    self.lost_at = None;
+                    self.shared.rows.fetch_add(rows, Ordering::Relaxed);
+                    self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    self.shared.chunks_done.fetch_add(1, Ordering::Relaxed);
+                    connected = Some((database, driver));
+                }
+                // The answer to a commit was lost, and the commit was not.
+                Err(error) if error.cause == Cause::Duplicate && self.shared.reconnects.load(Ordering::Relaxed) > 0 => {
+                    self.shared.chunks_done.fetch_add(1, Ordering::Relaxed);
+                    connected = Some((database, driver));
+                }
+                Err(error) => {
+                    self.shared.give_back(database, chunk);
+                    self.failed(database, &error).await;
+                }
+            }
+        }
+        if let Some((_, driver)) = connected {
+            driver.close().await;
+        }
+    }
+
+    /// The entry goes first: if the chunk is there already, its rows are not sent.
+    async fn load(&self, driver: &mut AnyDriver, chunk: Chunk) -> Result<(u64, u64), DbError> {
+        driver.execute("BEGIN").await?;
+        let (kind, warehouse, part) = (chunk.kind.name(), chunk.warehouse, chunk.part);
+        let entry = format!("INSERT INTO assay_chunk (kind, w_id, part, row_count) VALUES ('{kind}', {warehouse}, {part}, 0)");
+        driver.execute(&entry).await?;
+        let (mut rows, mut bytes) = (0, 0);
+        for table in chunk.kind.tables() {
+            let (more_rows, more_bytes) = driver.copy(*table, Rows::of(self.shared.plan.seed, *table, chunk)).await?;
+            rows += more_rows;
+            bytes += more_bytes;
+        }
+        let count = format!(
+            "UPDATE assay_chunk SET row_count = {rows} WHERE kind = '{kind}' AND w_id = {warehouse} AND part = {part}"
+        );
+        driver.execute(&count).await?;
+        driver.execute("COMMIT").await?;
+        Ok((rows, bytes))
+    }
+
+    async fn connect(&mut self, database: usize) -> Option<AnyDriver> {
+        let connection = &self.shared.plan.databases[database].connection;
+        match AnyDriver::connect(connection, Use::Load, Isolation::Default).await {
+            Ok(driver) => Some(driver),
+            Err(error) => {
+                let error = if self.shared.reconnects.load(Ordering::Relaxed) == 0 && self.lost_at.is_none() {
+                    // What cannot be reached at the beginning is not waited for.
+                    self.shared.fail(OltpError::Connect(format!("{}: {}", connection.place(), error.text)));
+                    return None;
+                } else {
+                    error
+                };
+                self.failed(database, &error).await;
+                None
+            }
+        }
+    }
+
+    async fn failed(&mut self, database: usize, error: &DbError) {
+        let place = self.shared.plan.databases[database].connection.place();
+        let within_s = self.shared.plan.reconnect_s;
+        match error.cause {
+            Cause::Connection | Cause::Deadlock | Cause::Serialization => {
+                self.shared.reconnects.fetch_add(1, Ordering::Relaxed);
+                let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
+                if lost_at.elapsed().as_secs_f64() > within_s {
+                    let text = format!("{place}: went away and did not come back within {within_s:.0} s: {}", error.text);
+                    self.shared.fail(OltpError::Lost(text));
+                }
+                sleep(RECONNECT_PAUSE).await;
+            }
+            Cause::NoSpace => self.shared.fail(OltpError::NoSpace(format!("{place}: {}", error.text))),
+            Cause::UnknownItem | Cause::Duplicate | Cause::Other => {
+                self.shared.fail(OltpError::Database(format!("{place}: {}", error.text)));
+            }
+        }
+    }
+}

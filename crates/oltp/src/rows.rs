@@ -1,0 +1,561 @@
+//! The rows of the initial database (clause 4.3.3), any of them from the seed, its table and its key alone.
+
+use crate::random::{C_LAST_LOAD, Random, write_last_name};
+
+pub(crate) const ITEMS: u32 = 100_000;
+pub(crate) const DISTRICTS: u32 = 10;
+pub(crate) const CUSTOMERS: u32 = 3000;
+/// Orders from here on are not delivered yet.
+pub(crate) const FIRST_NEW_ORDER: u32 = 2101;
+const PARTS: u32 = 10;
+/// Mean number of lines of an order, 5 to 15.
+const LINES_MEAN: u64 = 10;
+
+/// 2025-01-01T00:00:00 in microseconds since 2000-01-01, PostgreSQL's epoch: the date of everything that is there at first, so that
+/// the same seed gives the same bytes.
+pub(crate) const LOADED_AT_US: i64 = 9132 * 86_400_000_000;
+pub(crate) const LOADED_AT_TEXT: &str = "2025-01-01 00:00:00";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Table {
+    Item,
+    Warehouse,
+    District,
+    Stock,
+    Customer,
+    History,
+    Orders,
+    NewOrder,
+    OrderLine,
+}
+
+impl Table {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Item,
+        Self::Warehouse,
+        Self::District,
+        Self::Stock,
+        Self::Customer,
+        Self::History,
+        Self::Orders,
+        Self::NewOrder,
+        Self::OrderLine,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Item => "item",
+            Self::Warehouse => "warehouse",
+            Self::District => "district",
+            Self::Stock => "stock",
+            Self::Customer => "customer",
+            Self::History => "history",
+            Self::Orders => "orders",
+            Self::NewOrder => "new_order",
+            Self::OrderLine => "order_line",
+        }
+    }
+
+    /// Columns in the order in which rows have them.
+    pub(crate) fn columns(self) -> &'static str {
+        match self {
+            Self::Item => "i_id, i_im_id, i_name, i_price, i_data",
+            Self::Warehouse => "w_id, w_name, w_street_1, w_street_2, w_city, w_state, w_zip, w_tax, w_ytd",
+            Self::District => {
+                "d_id, d_w_id, d_name, d_street_1, d_street_2, d_city, d_state, d_zip, d_tax, d_ytd, d_next_o_id"
+            }
+            Self::Stock => {
+                "s_i_id, s_w_id, s_quantity, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, \
+                 s_dist_08, s_dist_09, s_dist_10, s_ytd, s_order_cnt, s_remote_cnt, s_data"
+            }
+            Self::Customer => {
+                "c_id, c_d_id, c_w_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
+                 c_since, c_credit, c_credit_lim, c_discount, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data"
+            }
+            Self::History => "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data",
+            Self::Orders => "o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local",
+            Self::NewOrder => "no_o_id, no_d_id, no_w_id",
+            Self::OrderLine => {
+                "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info"
+            }
+        }
+    }
+
+    /// Rows of a database of so many warehouses; of order lines the number to be expected.
+    pub(crate) fn row_count(self, warehouses: u32) -> u64 {
+        let warehouses = u64::from(warehouses);
+        let districts = warehouses * u64::from(DISTRICTS);
+        let customers = districts * u64::from(CUSTOMERS);
+        match self {
+            Self::Item => u64::from(ITEMS),
+            Self::Warehouse => warehouses,
+            Self::District => districts,
+            Self::Stock => warehouses * u64::from(ITEMS),
+            Self::Customer | Self::History | Self::Orders => customers,
+            Self::NewOrder => districts * u64::from(CUSTOMERS + 1 - FIRST_NEW_ORDER),
+            Self::OrderLine => customers * LINES_MEAN,
+        }
+    }
+}
+
+/// What is loaded in one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ChunkKind {
+    Items,
+    Warehouse,
+    Stock,
+    Customers,
+    Orders,
+}
+
+impl ChunkKind {
+    const ALL: [Self; 5] = [Self::Items, Self::Warehouse, Self::Stock, Self::Customers, Self::Orders];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Items => "items",
+            Self::Warehouse => "warehouse",
+            Self::Stock => "stock",
+            Self::Customers => "customers",
+            Self::Orders => "orders",
+        }
+    }
+
+    pub(crate) fn tables(self) -> &'static [Table] {
+        match self {
+            Self::Items => &[Table::Item],
+            Self::Warehouse => &[Table::Warehouse, Table::District],
+            Self::Stock => &[Table::Stock],
+            Self::Customers => &[Table::Customer, Table::History],
+            Self::Orders => &[Table::Orders, Table::NewOrder, Table::OrderLine],
+        }
+    }
+}
+
+/// A chunk of the load: `warehouse` is 0 for items, `part` counts from 1 and is the district where there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Chunk {
+    pub(crate) kind: ChunkKind,
+    pub(crate) warehouse: u32,
+    pub(crate) part: u32,
+}
+
+impl Chunk {
+    /// All chunks of a database in the order of their keys, one after the other.
+    pub(crate) fn all(warehouses: u32) -> impl Iterator<Item = Self> {
+        let of = |kind, warehouse, parts| (1..=parts).map(move |part| Self { kind, warehouse, part });
+        of(ChunkKind::Items, 0, PARTS).chain((1..=warehouses).flat_map(move |warehouse| {
+            of(ChunkKind::Warehouse, warehouse, 1)
+                .chain(of(ChunkKind::Stock, warehouse, PARTS))
+                .chain(of(ChunkKind::Customers, warehouse, DISTRICTS))
+                .chain(of(ChunkKind::Orders, warehouse, DISTRICTS))
+        }))
+    }
+
+    pub(crate) fn count(warehouses: u32) -> u64 {
+        u64::from(PARTS) + u64::from(warehouses) * u64::from(1 + PARTS + 2 * DISTRICTS)
+    }
+
+    /// A chunk by what `assay_chunk` says of it.
+    pub(crate) fn named(kind: &str, warehouse: u32, part: u32) -> Option<Self> {
+        let kind = ChunkKind::ALL.into_iter().find(|known| known.name() == kind)?;
+        Some(Self { kind, warehouse, part })
+    }
+}
+
+/// Takes rows column by column. Money and shares are whole numbers of the last digit they have.
+pub(crate) trait RowSink {
+    fn begin_row(&mut self);
+    fn int(&mut self, value: i64);
+    fn decimal(&mut self, digits: i64, scale: u8);
+    fn text(&mut self, text: &[u8]);
+    /// The time of loading, or null.
+    fn time(&mut self, loaded: bool);
+    fn null(&mut self);
+    fn end_row(&mut self);
+}
+
+/// Rows of one table of a chunk, one after the other.
+pub(crate) struct Rows {
+    seed: u64,
+    table: Table,
+    chunk: Chunk,
+    next: u32,
+    last: u32,
+    /// Of orders: whose each is.
+    customers: Vec<u32>,
+    scratch: Vec<u8>,
+}
+
+impl Rows {
+    pub(crate) fn of(seed: u64, table: Table, chunk: Chunk) -> Self {
+        let each = ITEMS / PARTS;
+        let part = chunk.part;
+        let (first, last) = match table {
+            Table::Item | Table::Stock => (each * (part - 1) + 1, each * part),
+            Table::Warehouse => (1, 1),
+            Table::District => (1, DISTRICTS),
+            Table::Customer | Table::History | Table::Orders | Table::OrderLine => (1, CUSTOMERS),
+            Table::NewOrder => (FIRST_NEW_ORDER, CUSTOMERS),
+        };
+        let customers = if table == Table::Orders { permutation(seed, chunk) } else { Vec::new() };
+        Self { seed, table, chunk, next: first, last, customers, scratch: Vec::with_capacity(512) }
+    }
+
+    /// Writes the rows of the next key: one, or all lines of an order; how many they are, `None` at the end.
+    pub(crate) fn write_next(&mut self, sink: &mut impl RowSink) -> Option<u64> {
+        if self.next > self.last {
+            return None;
+        }
+        let key = self.next;
+        self.next += 1;
+        let place = u64::from(self.chunk.warehouse) << 32 | u64::from(self.chunk.part) << 24 | u64::from(key);
+        // Orders and their lines draw from one stream, so that both know how many lines there are.
+        let kind = if self.table == Table::OrderLine { Table::Orders } else { self.table };
+        let mut random = Random::of(self.seed, kind as u64, place);
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        let mut row = Row { sink, random: &mut random, text: &mut text };
+        let (warehouse, district) = (self.chunk.warehouse, self.chunk.part);
+        let count = match self.table {
+            Table::Item => row.item(key),
+            Table::Warehouse => row.warehouse(warehouse),
+            Table::District => row.district(warehouse, key),
+            Table::Stock => row.stock(warehouse, key),
+            Table::Customer => row.customer(warehouse, district, key),
+            Table::History => row.history(warehouse, district, key),
+            Table::Orders => row.order(warehouse, district, key, self.customers[key as usize - 1]),
+            Table::NewOrder => row.new_order(warehouse, district, key),
+            Table::OrderLine => row.order_lines(warehouse, district, key),
+        };
+        self.scratch = text;
+        Some(count)
+    }
+}
+
+/// Customers of a district in random order: each has one order.
+fn permutation(seed: u64, chunk: Chunk) -> Vec<u32> {
+    let mut random = Random::of(seed, 100, u64::from(chunk.warehouse) << 8 | u64::from(chunk.part));
+    let mut customers: Vec<u32> = (1..=CUSTOMERS).collect();
+    for place in (1..CUSTOMERS).rev() {
+        customers.swap(place as usize, random.between(0, place) as usize);
+    }
+    customers
+}
+
+struct Row<'a, S> {
+    sink: &'a mut S,
+    random: &'a mut Random,
+    text: &'a mut Vec<u8>,
+}
+
+impl<S: RowSink> Row<'_, S> {
+    fn text(&mut self, low: u32, high: u32) {
+        self.text.clear();
+        self.random.text(low, high, self.text);
+        self.sink.text(self.text);
+    }
+
+    fn zip(&mut self) {
+        self.text.clear();
+        self.random.digits(4, self.text);
+        self.text.extend_from_slice(b"11111");
+        self.sink.text(self.text);
+    }
+
+    /// Streets, city, state, zip.
+    fn address(&mut self) {
+        self.text(10, 20);
+        self.text(10, 20);
+        self.text(10, 20);
+        self.text(2, 2);
+        self.zip();
+    }
+
+    /// Text of which one in ten has ORIGINAL in it.
+    fn data(&mut self) {
+        self.text.clear();
+        self.random.text(26, 50, self.text);
+        if self.random.percent(10) {
+            let at = self.random.between(0, self.text.len() as u32 - 8) as usize;
+            self.text[at..at + 8].copy_from_slice(b"ORIGINAL");
+        }
+        self.sink.text(self.text);
+    }
+
+    fn item(&mut self, id: u32) -> u64 {
+        self.sink.begin_row();
+        self.sink.int(id.into());
+        let image = self.random.between(1, 10_000);
+        self.sink.int(image.into());
+        self.text(14, 24);
+        let price = self.random.between(100, 10_000);
+        self.sink.decimal(price.into(), 2);
+        self.data();
+        self.sink.end_row();
+        1
+    }
+
+    fn warehouse(&mut self, id: u32) -> u64 {
+        self.sink.begin_row();
+        self.sink.int(id.into());
+        self.text(6, 10);
+        self.address();
+        let tax = self.random.between(0, 2000);
+        self.sink.decimal(tax.into(), 4);
+        self.sink.decimal(30_000_000, 2);
+        self.sink.end_row();
+        1
+    }
+
+    fn district(&mut self, warehouse: u32, id: u32) -> u64 {
+        self.sink.begin_row();
+        self.sink.int(id.into());
+        self.sink.int(warehouse.into());
+        self.text(6, 10);
+        self.address();
+        let tax = self.random.between(0, 2000);
+        self.sink.decimal(tax.into(), 4);
+        self.sink.decimal(3_000_000, 2);
+        self.sink.int(i64::from(CUSTOMERS) + 1);
+        self.sink.end_row();
+        1
+    }
+
+    fn stock(&mut self, warehouse: u32, item: u32) -> u64 {
+        self.sink.begin_row();
+        self.sink.int(item.into());
+        self.sink.int(warehouse.into());
+        let quantity = self.random.between(10, 100);
+        self.sink.int(quantity.into());
+        for _ in 0..DISTRICTS {
+            self.text(24, 24);
+        }
+        for _ in 0..3 {
+            self.sink.int(0);
+        }
+        self.data();
+        self.sink.end_row();
+        1
+    }
+
+    fn customer(&mut self, warehouse: u32, district: u32, id: u32) -> u64 {
+        self.sink.begin_row();
+        self.sink.int(id.into());
+        self.sink.int(district.into());
+        self.sink.int(warehouse.into());
+        self.text(8, 16);
+        self.sink.text(b"OE");
+        // Every name is there once before names repeat.
+        let name = if id <= 1000 { id - 1 } else { self.random.last_name(C_LAST_LOAD) };
+        self.text.clear();
+        write_last_name(name, self.text);
+        self.sink.text(self.text);
+        self.address();
+        self.text.clear();
+        self.random.digits(16, self.text);
+        self.sink.text(self.text);
+        self.sink.time(true);
+        let credit: &[u8] = if self.random.percent(10) { b"BC" } else { b"GC" };
+        self.sink.text(credit);
+        self.sink.decimal(5_000_000, 2);
+        let discount = self.random.between(0, 5000);
+        self.sink.decimal(discount.into(), 4);
+        self.sink.decimal(-1000, 2);
+        self.sink.decimal(1000, 2);
+        self.sink.int(1);
+        self.sink.int(0);
+        self.text(300, 500);
+        self.sink.end_row();
+        1
+    }
+
+    fn history(&mut self, warehouse: u32, district: u32, customer: u32) -> u64 {
+        self.sink.begin_row();
+        for value in [customer, district, warehouse, district, warehouse] {
+            self.sink.int(value.into());
+        }
+        self.sink.time(true);
+        self.sink.decimal(1000, 2);
+        self.text(12, 24);
+        self.sink.end_row();
+        1
+    }
+
+    fn order(&mut self, warehouse: u32, district: u32, id: u32, customer: u32) -> u64 {
+        let lines = self.random.between(5, 15);
+        self.sink.begin_row();
+        for value in [id, district, warehouse, customer] {
+            self.sink.int(value.into());
+        }
+        self.sink.time(true);
+        if id < FIRST_NEW_ORDER {
+            let carrier = self.random.between(1, 10);
+            self.sink.int(carrier.into());
+        } else {
+            self.sink.null();
+        }
+        self.sink.int(lines.into());
+        self.sink.int(1);
+        self.sink.end_row();
+        1
+    }
+
+    fn new_order(&mut self, warehouse: u32, district: u32, order: u32) -> u64 {
+        self.sink.begin_row();
+        for value in [order, district, warehouse] {
+            self.sink.int(value.into());
+        }
+        self.sink.end_row();
+        1
+    }
+
+    fn order_lines(&mut self, warehouse: u32, district: u32, order: u32) -> u64 {
+        let lines = self.random.between(5, 15);
+        let delivered = order < FIRST_NEW_ORDER;
+        for number in 1..=lines {
+            self.sink.begin_row();
+            let item = self.random.between(1, ITEMS);
+            for value in [order, district, warehouse, number, item, warehouse] {
+                self.sink.int(value.into());
+            }
+            self.sink.time(delivered);
+            self.sink.int(5);
+            let amount = self.random.between(1, 999_999);
+            self.sink.decimal(if delivered { 0 } else { amount.into() }, 2);
+            self.text(24, 24);
+            self.sink.end_row();
+        }
+        lines.into()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    /// Rows as lists of text, `None` for null.
+    #[derive(Default)]
+    pub(crate) struct TextSink {
+        pub(crate) rows: Vec<Vec<Option<String>>>,
+    }
+
+    impl TextSink {
+        fn put(&mut self, value: Option<String>) {
+            self.rows.last_mut().unwrap().push(value);
+        }
+    }
+
+    impl RowSink for TextSink {
+        fn begin_row(&mut self) {
+            self.rows.push(Vec::new());
+        }
+        fn int(&mut self, value: i64) {
+            self.put(Some(value.to_string()));
+        }
+        fn decimal(&mut self, digits: i64, scale: u8) {
+            self.put(Some(format!("{digits}e-{scale}")));
+        }
+        fn text(&mut self, text: &[u8]) {
+            self.put(Some(String::from_utf8(text.to_vec()).unwrap()));
+        }
+        fn time(&mut self, loaded: bool) {
+            self.put(loaded.then(|| LOADED_AT_TEXT.into()));
+        }
+        fn null(&mut self) {
+            self.put(None);
+        }
+        fn end_row(&mut self) {}
+    }
+
+    pub(crate) fn rows_of(seed: u64, table: Table, chunk: Chunk) -> Vec<Vec<Option<String>>> {
+        let mut sink = TextSink::default();
+        let mut rows = Rows::of(seed, table, chunk);
+        while rows.write_next(&mut sink).is_some() {}
+        sink.rows
+    }
+
+    fn chunk(kind: ChunkKind, warehouse: u32, part: u32) -> Chunk {
+        Chunk { kind, warehouse, part }
+    }
+
+    #[test]
+    fn every_table_has_the_rows_of_the_specification() {
+        let mut counts: BTreeMap<Table, u64> = BTreeMap::new();
+        let mut keys: BTreeMap<Table, BTreeSet<Vec<Option<String>>>> = BTreeMap::new();
+        for chunk in Chunk::all(1) {
+            for table in chunk.kind.tables() {
+                let rows = rows_of(3, *table, chunk);
+                assert!(rows.iter().all(|row| row.len() == table.columns().split(',').count()), "{table:?}");
+                *counts.entry(*table).or_default() += rows.len() as u64;
+                let width = match table {
+                    Table::Item | Table::Warehouse => 1,
+                    Table::District | Table::Stock => 2,
+                    Table::OrderLine => 4,
+                    _ => 3,
+                };
+                keys.entry(*table).or_default().extend(rows.into_iter().map(|row| row[..width].to_vec()));
+            }
+        }
+        for table in Table::ALL {
+            let expected = table.row_count(1);
+            if table == Table::OrderLine {
+                let near = counts[&table].abs_diff(expected) < 3000; // Standard deviation of the sum: 548.
+                assert!(near, "{}", counts[&table]);
+            } else {
+                assert_eq!(counts[&table], expected, "{table:?}");
+            }
+            assert_eq!(keys[&table].len() as u64, counts[&table], "{table:?}: a key is there twice");
+        }
+        assert_eq!(Chunk::all(7).count() as u64, Chunk::count(7));
+    }
+
+    #[test]
+    fn orders_and_their_lines_agree() {
+        let chunk = chunk(ChunkKind::Orders, 2, 4);
+        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows_of(9, Table::OrderLine, chunk) {
+            *lines.entry(row[0].clone().unwrap()).or_default() += 1;
+            let delivered = row[0].as_ref().unwrap().parse::<u32>().unwrap() < FIRST_NEW_ORDER;
+            assert_eq!(row[6].is_some(), delivered);
+            assert_eq!(row[8].as_deref() == Some("0e-2"), delivered);
+        }
+        let mut customers = BTreeSet::new();
+        for row in rows_of(9, Table::Orders, chunk) {
+            assert_eq!(row[6].as_ref().unwrap().parse::<u64>().unwrap(), lines[row[0].as_ref().unwrap()]);
+            customers.insert(row[3].clone());
+        }
+        assert_eq!(customers.len(), 3000, "every customer has one order");
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_the_rows_before_it() {
+        let whole = rows_of(5, Table::Stock, chunk(ChunkKind::Stock, 3, 7));
+        let mut tail = Rows::of(5, Table::Stock, chunk(ChunkKind::Stock, 3, 7));
+        tail.next = 69_990;
+        let mut sink = TextSink::default();
+        while tail.write_next(&mut sink).is_some() {}
+        assert_eq!(sink.rows, whole[whole.len() - sink.rows.len()..]);
+        assert_ne!(rows_of(6, Table::Stock, chunk(ChunkKind::Stock, 3, 7)), whole, "another seed, other rows");
+        assert_ne!(rows_of(5, Table::Stock, chunk(ChunkKind::Stock, 4, 7))[0][2..], whole[0][2..]);
+    }
+
+    #[test]
+    fn one_in_ten_customers_has_bad_credit_and_the_first_thousand_have_every_name() {
+        let rows = rows_of(1, Table::Customer, chunk(ChunkKind::Customers, 1, 1));
+        let bad = rows.iter().filter(|row| row[13].as_deref() == Some("BC")).count();
+        assert!((200..400).contains(&bad), "{bad}");
+        let names: BTreeSet<_> = rows[..1000].iter().map(|row| row[5].clone()).collect();
+        assert_eq!(names.len(), 1000);
+    }
+
+    #[test]
+    fn chunks_are_known_by_their_names() {
+        for chunk in Chunk::all(2) {
+            assert_eq!(Chunk::named(chunk.kind.name(), chunk.warehouse, chunk.part), Some(chunk));
+        }
+        assert_eq!(Chunk::named("other", 1, 1), None);
+    }
+}

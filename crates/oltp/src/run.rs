@@ -1,0 +1,256 @@
+//! A run: its threads, and what is known of it while it goes on.
+
+use std::{
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use assay_load::LatencyHistogram;
+
+use crate::{
+    OltpError,
+    counts::{Collector, Counted, Counter, Exchange, Interval},
+    input::{TRANSACTIONS, Transaction},
+    plan::RunPlan,
+    users::{Gap, Shared, run_thread},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Connecting,
+    Running,
+    Ended,
+    Failed,
+}
+
+/// One kind of transaction on one database in one tick.
+#[derive(Debug, Clone)]
+pub struct TransactionTick {
+    pub tick: u64,
+    pub database: usize,
+    pub transaction: Transaction,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub latency: LatencyHistogram,
+}
+
+/// How a run stands, and what became known since it was asked last.
+#[derive(Debug, Clone)]
+pub struct RunStatus {
+    pub state: State,
+    pub error: Option<OltpError>,
+    pub connected: u32,
+    pub reconnecting: u32,
+    pub complete_ticks: u64,
+    /// Since the first tick began.
+    pub now_ns: u64,
+    pub started_utc_ns: u64,
+    pub ticks: Vec<TransactionTick>,
+    /// CPU time of all threads by tick.
+    pub cpu_ns: Vec<(u64, u64)>,
+    pub gaps: Vec<Gap>,
+}
+
+/// Sums of one kind of transaction over a window.
+#[derive(Debug, Clone, Default)]
+pub struct TransactionSum {
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub latency: LatencyHistogram,
+}
+
+/// What was counted in a window.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Of all databases together, in the order of [`TRANSACTIONS`].
+    pub by_transaction: [TransactionSum; TRANSACTIONS.len()],
+    /// Of each database its committed new orders and all its transactions.
+    pub databases: Vec<(u64, u64)>,
+    /// Deadlocks, serialisation failures, lost connections, others.
+    pub failures: [u64; 4],
+    pub example: Option<String>,
+    pub service: LatencyHistogram,
+    pub lag: LatencyHistogram,
+    pub waits: u64,
+    pub late: u64,
+    pub cpu_ns: u64,
+    /// CPU time of whichever thread was fullest, tick by tick.
+    pub fullest_cpu_ns: u64,
+    pub threads: usize,
+    /// Arrivals that nobody had taken at the end, and how long the oldest was due.
+    pub backlog: Option<(u64, u64)>,
+}
+
+/// Users at work. Dropping it stops them.
+pub struct OltpRun {
+    shared: Arc<Shared>,
+    collector: Collector,
+    threads: Vec<JoinHandle<()>>,
+    alive: Arc<AtomicU32>,
+    names: usize,
+}
+
+impl OltpRun {
+    /// Starts threads that connect all users and then let them begin together.
+    ///
+    /// # Errors
+    /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
+    pub fn start(plan: RunPlan) -> Result<Self, OltpError> {
+        plan.validate()?;
+        let databases = plan.databases.len();
+        let connections = plan.connections.unwrap_or(plan.users);
+        if (plan.users as usize) < databases || (connections as usize) < databases {
+            return Err(OltpError::InvalidPlan(format!(
+                "{} users on {connections} connections are less than one for each of {databases} databases",
+                plan.users
+            )));
+        }
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        // Every thread has a connection to every database.
+        let threads = plan.threads.unwrap_or(cores).min(connections / databases as u32).max(1);
+        let interval_ns = plan.interval_ns;
+        let shared = Arc::new(Shared::new(plan, connections));
+        let exchanges: Vec<Arc<Exchange>> = (0..threads).map(|_| Arc::default()).collect();
+        let alive = Arc::new(AtomicU32::new(threads));
+        let mut handles = Vec::new();
+        for (number, exchange) in (0..threads).zip(&exchanges) {
+            let (shared, exchange, alive) = (shared.clone(), exchange.clone(), alive.clone());
+            let work = move || {
+                let counter = Counter::new(exchange, databases, interval_ns);
+                run_thread(shared, counter, number, threads);
+                alive.fetch_sub(1, Ordering::Release);
+            };
+            let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
+            handles.push(spawned.map_err(|error| OltpError::Database(format!("no thread: {error}")))?);
+        }
+        let collector = Collector::new(databases, &exchanges);
+        Ok(Self { shared, collector, threads: handles, alive, names: databases })
+    }
+
+    /// How the run stands.
+    pub fn poll(&mut self) -> RunStatus {
+        let ended = self.alive.load(Ordering::Acquire) == 0;
+        self.collector.collect();
+        let (mut ticks, mut cpu_ns) = (Vec::new(), Vec::new());
+        for interval in self.collector.fresh() {
+            cpu_ns.push((interval.tick, interval.cpu_ns));
+            ticks.extend(tick_lines(interval));
+        }
+        let error = self.shared.failure();
+        let epoch = *self.shared.epoch.borrow();
+        let state = match (&error, ended, epoch) {
+            (Some(_), _, _) => State::Failed,
+            (None, true, _) => State::Ended,
+            (None, false, None) => State::Connecting,
+            (None, false, Some(_)) => State::Running,
+        };
+        let now_ns = epoch.map_or(0, |epoch| epoch.elapsed().as_nanos() as u64);
+        RunStatus {
+            state,
+            error,
+            connected: self.shared.connected.load(Ordering::Relaxed),
+            reconnecting: self.shared.reconnecting.load(Ordering::Relaxed),
+            complete_ticks: self.collector.complete_ticks(),
+            now_ns,
+            started_utc_ns: utc_ns().saturating_sub(now_ns),
+            ticks,
+            cpu_ns,
+            gaps: self.shared.gaps(),
+        }
+    }
+
+    /// Forgets the ticks before this one.
+    pub fn measure_from(&mut self, tick: u64) {
+        self.collector.measure_from(tick);
+    }
+
+    /// What was counted in the complete ticks of a window.
+    pub fn window(&self, from_tick: u64, to_tick: u64) -> Window {
+        let sum = self.collector.totals(from_tick, to_tick);
+        let mut by_transaction: [TransactionSum; TRANSACTIONS.len()] = Default::default();
+        let mut databases = vec![(0, 0); self.names];
+        for (database, counted) in sum.counted.iter().enumerate() {
+            for (total, counted) in by_transaction.iter_mut().zip(counted) {
+                total.add(counted);
+                databases[database].1 += counted.committed + counted.rolled_back;
+            }
+            databases[database].0 = counted[Transaction::NewOrder as usize].committed;
+        }
+        let backlog = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = sum.failures;
+        Window {
+            by_transaction,
+            databases,
+            failures: [failures.deadlock, failures.serialization, failures.connection, failures.other],
+            example: self.shared.example(),
+            service: sum.service,
+            lag: sum.lag,
+            waits: sum.waits,
+            late: sum.late,
+            cpu_ns: sum.cpu_ns,
+            fullest_cpu_ns: sum.fullest_cpu_ns,
+            threads: self.threads.len(),
+            backlog: backlog.iter().copied().reduce(|one, other| (one.0 + other.0, one.1.max(other.1))),
+        }
+    }
+
+    /// Lets no more transactions begin.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops and waits until all threads ended, so long at most.
+    pub fn finish(&mut self, within: Duration) -> RunStatus {
+        self.stop();
+        let deadline = Instant::now() + within;
+        while self.alive.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.poll()
+    }
+}
+
+impl Drop for OltpRun {
+    fn drop(&mut self) {
+        // A thread that waits for a server is left behind; it ends with its connection or with the process.
+        self.stop();
+    }
+}
+
+impl TransactionSum {
+    fn add(&mut self, counted: &Counted) {
+        self.committed += counted.committed;
+        self.rolled_back += counted.rolled_back;
+        self.retried += counted.retried;
+        self.failed += counted.failed;
+        self.latency.merge(&counted.latency);
+    }
+}
+
+fn tick_lines(interval: Interval) -> impl Iterator<Item = TransactionTick> {
+    let tick = interval.tick;
+    interval.counted.into_iter().enumerate().flat_map(move |(database, counted)| {
+        TRANSACTIONS.into_iter().zip(counted).map(move |(transaction, counted)| TransactionTick {
+            tick,
+            database,
+            transaction,
+            committed: counted.committed,
+            rolled_back: counted.rolled_back,
+            retried: counted.retried,
+            failed: counted.failed,
+            latency: counted.latency,
+        })
+    })
+}
+
+fn utc_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,545 @@
+//! Users at work: one task each, all those of a thread on its core. A user chooses a transaction, waits for its time, takes a connection,
+//! runs it until it is committed or has failed, and counts it.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use assay_load::{Arrivals, Load};
+use tokio::{
+    sync::{Mutex as TurnMutex, Semaphore, watch},
+    task::LocalSet,
+    time::{sleep, sleep_until},
+};
+
+use crate::{
+    OltpError,
+    batch::{Batch, Results},
+    counts::Counter,
+    databases::{AnyDriver, Driver, Use},
+    error::{Cause, DbError},
+    input::{Input, Inputs, Mix},
+    pacer::Pacer,
+    plan::{RunLoad, RunPlan},
+    transactions::{Outcome, Talk, run_procedure, run_statements},
+};
+
+/// Connections of a thread that are made at the same time.
+const CONNECTING_MOST: usize = 16;
+/// How often a thread looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long transactions that are under way may take to end.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
+/// A user whose every transaction fails for no reason that passes gives up.
+const FAILURES_MOST: u32 = 50;
+/// A wait that ends later than this after its time was not kept.
+const LATE_NS: u64 = 10_000_000;
+
+/// What a database was away from and until when, in nanoseconds since the start.
+#[derive(Debug, Clone)]
+pub struct Gap {
+    pub from_ns: u64,
+    pub to_ns: Option<u64>,
+    pub database: usize,
+    pub reason: String,
+}
+
+/// What all threads of a run share; users touch it when something is out of the ordinary.
+pub(crate) struct Shared {
+    pub(crate) plan: RunPlan,
+    pub(crate) stop: AtomicBool,
+    pub(crate) connected: AtomicU32,
+    pub(crate) reconnecting: AtomicU32,
+    /// When all were connected.
+    pub(crate) epoch: watch::Sender<Option<Instant>>,
+    pub(crate) connections: u32,
+    failure: Mutex<Option<OltpError>>,
+    example: Mutex<Option<String>>,
+    away: Vec<AtomicBool>,
+    gaps: Mutex<Vec<Gap>>,
+    /// Open loop: when the oldest arrival that waits for a user was due.
+    pub(crate) backlog: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Shared {
+    pub(crate) fn new(plan: RunPlan, connections: u32) -> Self {
+        let away = plan.databases.iter().map(|_| AtomicBool::new(false)).collect();
+        Self {
+            plan,
+            stop: AtomicBool::new(false),
+            connected: AtomicU32::new(0),
+            reconnecting: AtomicU32::new(0),
+            epoch: watch::Sender::new(None),
+            connections,
+            failure: Mutex::new(None),
+            example: Mutex::new(None),
+            away,
+            gaps: Mutex::new(Vec::new()),
+            backlog: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Ends the run for a reason, the first that is given.
+    pub(crate) fn fail(&self, error: OltpError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failure(&self) -> Option<OltpError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep_example(&self, text: &str) {
+        self.example.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text.to_owned());
+    }
+
+    pub(crate) fn example(&self) -> Option<String> {
+        self.example.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lost(&self, database: usize, at_ns: u64, reason: &str) {
+        if !self.away[database].swap(true, Ordering::Relaxed) {
+            let gap = Gap { from_ns: at_ns, to_ns: None, database, reason: reason.to_owned() };
+            self.gaps.lock().unwrap_or_else(PoisonError::into_inner).push(gap);
+        }
+    }
+
+    fn answered(&self, database: usize, at_ns: u64) {
+        if self.away[database].load(Ordering::Relaxed) && self.away[database].swap(false, Ordering::Relaxed) {
+            let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(gap) = gaps.iter_mut().rev().find(|gap| gap.database == database && gap.to_ns.is_none()) {
+                gap.to_ns = Some(at_ns);
+            }
+        }
+    }
+
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A connection, or its place while it is lost, with the memory that transactions on it reuse.
+#[derive(Default)]
+struct Slot {
+    driver: Option<AnyDriver>,
+    batch: Batch,
+    results: Results,
+}
+
+/// Connections of one database on one thread, which users take in turn.
+struct Pool {
+    idle: RefCell<Vec<Slot>>,
+    free: Semaphore,
+}
+
+struct Taken<'a> {
+    pool: &'a Pool,
+    slot: Option<Slot>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.pool.put(slot);
+        }
+    }
+}
+
+impl Pool {
+    fn new() -> Self {
+        Self { idle: RefCell::default(), free: Semaphore::new(0) }
+    }
+
+    fn put(&self, slot: Slot) {
+        self.idle.borrow_mut().push(slot);
+        self.free.add_permits(1);
+    }
+
+    async fn take(&self) -> Taken<'_> {
+        self.free.acquire().await.expect("the semaphore is never closed").forget();
+        let slot = self.idle.borrow_mut().pop();
+        Taken { pool: self, slot }
+    }
+}
+
+/// Arrivals of a thread's share of an open loop: whoever is free waits for the next.
+struct Turns {
+    arrivals: TurnMutex<Arrivals>,
+    pacer: Pacer,
+}
+
+/// What the users of one thread share.
+struct Local {
+    shared: Arc<Shared>,
+    counter: RefCell<Counter>,
+    pools: Vec<Pool>,
+    turns: Option<Turns>,
+    epoch: Cell<Instant>,
+    busy: Cell<u32>,
+    connecting: Semaphore,
+}
+
+/// One thread of a run: `number` of `threads`.
+pub(crate) fn run_thread(shared: Arc<Shared>, counter: Counter, number: u32, threads: u32) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
+    };
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, async {
+        let local = match Local::new(shared.clone(), counter, number, threads) {
+            Ok(local) => Rc::new(local),
+            Err(error) => return shared.fail(error),
+        };
+        for (user, database) in members(shared.plan.users, &shared.plan, number, threads) {
+            tasks.spawn_local(work(local.clone(), user, database));
+        }
+        for (_, database) in members(shared.connections, &shared.plan, number, threads) {
+            tasks.spawn_local(connect_one(local.clone(), database));
+        }
+        local.watch().await;
+        local.end().await;
+    });
+    // Users that wait for their time are dropped with their tasks.
+    drop(tasks);
+}
+
+/// Users, or connections, of a thread, each with its number on its database and the database.
+fn members(total: u32, plan: &RunPlan, thread: u32, threads: u32) -> impl Iterator<Item = (u32, usize)> + use<> {
+    let databases = plan.databases.len() as u32;
+    (0..total)
+        .filter(move |member| member / databases % threads == thread)
+        .map(move |member| (member / databases, (member % databases) as usize))
+}
+
+/// Makes one connection of a database at the beginning.
+async fn connect_one(local: Rc<Local>, database: usize) {
+    let _turn = local.connecting.acquire().await.expect("the semaphore is never closed");
+    if local.shared.stop.load(Ordering::Relaxed) {
+        return;
+    }
+    match local.connect(database).await {
+        Ok(driver) => {
+            local.pools[database].put(Slot { driver: Some(driver), ..Slot::default() });
+            let connected = local.shared.connected.fetch_add(1, Ordering::Relaxed) + 1;
+            if connected == local.shared.connections {
+                local.shared.epoch.send_replace(Some(Instant::now()));
+            }
+        }
+        Err(error) => {
+            let used = &local.shared.plan.databases[database];
+            local.shared.fail(OltpError::Connect(format!("{}: {}", used.connection.place(), error.text)));
+        }
+    }
+}
+
+impl Local {
+    fn new(shared: Arc<Shared>, counter: Counter, number: u32, threads: u32) -> Result<Self, OltpError> {
+        let plan = &shared.plan;
+        let pools = plan.databases.iter().map(|_| Pool::new()).collect();
+        let turns = match plan.load {
+            RunLoad::Closed => None,
+            RunLoad::Open { rate, poisson } => {
+                let load = Load::Open { rate, poisson, queue_depth: 1 };
+                let seed = plan.seed.wrapping_add(u64::from(number) << 32);
+                let arrivals = Arrivals::new(&load, 1.0, seed, number, threads).expect("an open loop has arrivals");
+                let pacer = Pacer::new().map_err(|error| OltpError::Database(format!("no timer: {error}")))?;
+                Some(Turns { arrivals: TurnMutex::new(arrivals), pacer })
+            }
+        };
+        Ok(Self {
+            counter: RefCell::new(counter),
+            pools,
+            turns,
+            epoch: Cell::new(Instant::now()),
+            busy: Cell::new(0),
+            connecting: Semaphore::new(CONNECTING_MOST),
+            shared,
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.get().elapsed().as_nanos() as u64
+    }
+
+    fn stopping(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    async fn connect(&self, database: usize) -> Result<AnyDriver, DbError> {
+        let plan = &self.shared.plan;
+        let purpose = if plan.procedures { Use::Procedures } else { Use::Statements { pipeline: plan.pipeline } };
+        AnyDriver::connect(&plan.databases[database].connection, purpose, plan.isolation).await
+    }
+
+    /// Hands intervals over in time, also while nobody commits, until the run shall end.
+    async fn watch(&self) {
+        let mut began = self.shared.epoch.subscribe();
+        while !self.stopping() {
+            let epoch = *began.borrow_and_update();
+            if let Some(epoch) = epoch {
+                self.epoch.set(epoch);
+                self.counter.borrow_mut().at(self.now_ns());
+                let interval_ns = self.shared.plan.interval_ns;
+                let left_ns = interval_ns - self.now_ns() % interval_ns;
+                sleep(LOOK.min(Duration::from_nanos(left_ns))).await;
+            } else {
+                sleep(LOOK).await;
+            }
+        }
+    }
+
+    /// Lets transactions end that are under way, and closes the connections.
+    async fn end(&self) {
+        let deadline = Instant::now() + STOP_WITHIN;
+        while self.busy.get() > 0 && Instant::now() < deadline {
+            sleep(Duration::from_millis(2)).await;
+        }
+        self.note_backlog();
+        self.counter.borrow_mut().end();
+        for pool in &self.pools {
+            let slots = std::mem::take(&mut *pool.idle.borrow_mut());
+            for driver in slots.into_iter().filter_map(|slot| slot.driver) {
+                let _ = tokio::time::timeout(Duration::from_millis(500), driver.close()).await;
+            }
+        }
+    }
+
+    /// Counts arrivals that were due and that nobody took.
+    fn note_backlog(&self) {
+        let Some(turns) = &self.turns else { return };
+        // A user that waits for its time holds the turn, and then nothing is due.
+        let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
+        let now_ns = self.now_ns();
+        let oldest_ns = now_ns.saturating_sub(arrivals.next_ns());
+        let count = arrivals.count_due(now_ns);
+        self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push((count, oldest_ns));
+    }
+
+    /// The intended start of the next transaction of an open loop, when it has come.
+    async fn arrival(&self, turns: &Turns) -> u64 {
+        let mut arrivals = turns.arrivals.lock().await;
+        let due_ns = arrivals.next_ns();
+        let now_ns = self.now_ns();
+        if now_ns < due_ns {
+            if turns.pacer.wait(Duration::from_nanos(due_ns - now_ns)).await.is_err() {
+                sleep(Duration::from_nanos(due_ns - now_ns)).await;
+            }
+            self.waited(due_ns);
+        }
+        arrivals.advance()
+    }
+
+    /// Counts how late a wait ended.
+    fn waited(&self, due_ns: u64) {
+        let now_ns = self.now_ns();
+        let lag_ns = now_ns.saturating_sub(due_ns);
+        let mut counter = self.counter.borrow_mut();
+        let interval = counter.at(now_ns);
+        interval.lag.record(lag_ns);
+        interval.waits += 1;
+        interval.late += u64::from(lag_ns > LATE_NS);
+    }
+
+    /// Waits for a time that is far away by the runtime's timers.
+    async fn wait_until(&self, due_ns: u64) {
+        sleep_until((self.epoch.get() + Duration::from_nanos(due_ns)).into()).await;
+        self.waited(due_ns);
+    }
+
+    /// Connects a slot anew, as long as that may take; false when the run ends over it.
+    async fn reconnect(&self, slot: &mut Slot, database: usize, inputs: &mut Inputs) -> bool {
+        self.shared.reconnecting.fetch_add(1, Ordering::Relaxed);
+        let deadline = Instant::now() + Duration::from_secs_f64(self.shared.plan.reconnect_s);
+        loop {
+            let error = match self.connect(database).await {
+                Ok(driver) => {
+                    slot.driver = Some(driver);
+                    self.shared.reconnecting.fetch_sub(1, Ordering::Relaxed);
+                    return true;
+                }
+                Err(error) => error,
+            };
+            if self.stopping() {
+                return false;
+            }
+            let place = self.shared.plan.databases[database].connection.place();
+            if error.cause != Cause::Connection {
+                self.shared.fail(OltpError::Connect(format!("{place}: {}", error.text)));
+                return false;
+            }
+            if Instant::now() >= deadline {
+                let within = self.shared.plan.reconnect_s;
+                let text = format!("{place}: went away and did not come back within {within:.0} s: {}", error.text);
+                self.shared.fail(OltpError::Lost(text));
+                return false;
+            }
+            sleep(RECONNECT_PAUSE.mul_f64(0.5 + inputs.share())).await;
+        }
+    }
+}
+
+/// A user's life.
+async fn work(local: Rc<Local>, number: u32, database: usize) {
+    let shared = local.shared.clone();
+    let plan = &shared.plan;
+    let mix = Mix::of(plan, plan.databases[database].warehouses);
+    let mut inputs = Inputs::new(mix, plan.seed.wrapping_add((database as u64) << 40), number);
+    let mut began = shared.epoch.subscribe();
+    let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else { return };
+    local.epoch.set(epoch);
+    let mut user = User { local: &local, database, failures: 0 };
+    let mut input = inputs.next();
+    // Users that think do not begin all at once.
+    let mut next_ns = 0;
+    if inputs.thinks() {
+        let transaction = input.transaction();
+        next_ns = ((inputs.keying_ns(transaction) + inputs.thinking_ns(transaction)) as f64 * inputs.share()) as u64;
+    }
+    while !local.stopping() {
+        let intended_ns = if let Some(turns) = &local.turns {
+            local.arrival(turns).await
+        } else if inputs.thinks() {
+            local.wait_until(next_ns).await;
+            next_ns
+        } else {
+            local.now_ns()
+        };
+        if local.stopping() {
+            return;
+        }
+        if !user.transact(&input, intended_ns, &mut inputs).await {
+            return;
+        }
+        if inputs.thinks() {
+            let thinking_ns = inputs.thinking_ns(input.transaction());
+            input = inputs.next();
+            next_ns = local.now_ns() + thinking_ns + inputs.keying_ns(input.transaction());
+        } else {
+            input = inputs.next();
+        }
+    }
+}
+
+struct User<'a> {
+    local: &'a Local,
+    database: usize,
+    /// Failures without reason one after the other.
+    failures: u32,
+}
+
+impl User<'_> {
+    /// Runs one transaction to its end and counts it; false when the run is over for this user.
+    async fn transact(&mut self, input: &Input, intended_ns: u64, inputs: &mut Inputs) -> bool {
+        let local = self.local;
+        let mut taken = local.pools[self.database].take().await;
+        let Some(slot) = taken.slot.as_mut() else { return false };
+        if slot.driver.is_none() && !local.reconnect(slot, self.database, inputs).await {
+            return false;
+        }
+        if local.stopping() {
+            return false;
+        }
+        local.busy.set(local.busy.get() + 1);
+        let started_ns = local.now_ns();
+        let (ended, retried) = self.attempts(slot, input, inputs).await;
+        local.busy.set(local.busy.get() - 1);
+        self.count(input, intended_ns, started_ns, &ended, retried);
+        match ended {
+            Ok(_) => {
+                self.failures = 0;
+                local.shared.answered(self.database, local.now_ns());
+                true
+            }
+            Err(error) => {
+                drop(taken);
+                self.failed(&error).await
+            }
+        }
+    }
+
+    /// Tries until it is committed or may not be tried again; with how many attempts more than one were made.
+    async fn attempts(&self, slot: &mut Slot, input: &Input, inputs: &mut Inputs) -> (Result<Outcome, DbError>, u32) {
+        let plan = &self.local.shared.plan;
+        let mut retried = 0;
+        loop {
+            let Some(driver) = &mut slot.driver else {
+                return (Err(DbError::connection("the connection is lost")), retried);
+            };
+            let mut talk = Talk::new(driver, &mut slot.batch, &mut slot.results);
+            let done = if plan.procedures {
+                run_procedure(&mut talk, input).await
+            } else {
+                run_statements(&mut talk, input).await
+            };
+            match &done {
+                Err(error) if matches!(error.cause, Cause::Deadlock | Cause::Serialization) => {
+                    if retried == plan.retries || self.local.stopping() {
+                        return (done, retried);
+                    }
+                    retried += 1;
+                    sleep(Duration::from_micros(inputs.pause_us(retried))).await;
+                }
+                Err(error) if error.cause == Cause::Connection => {
+                    slot.driver = None;
+                    return (done, retried);
+                }
+                _ => return (done, retried),
+            }
+        }
+    }
+
+    fn count(&self, input: &Input, intended_ns: u64, started_ns: u64, ended: &Result<Outcome, DbError>, retried: u32) {
+        let local = self.local;
+        let now_ns = local.now_ns();
+        let mut counter = local.counter.borrow_mut();
+        let interval = counter.at(now_ns);
+        let counted = interval.of(self.database, input.transaction());
+        counted.retried += u64::from(retried);
+        match ended {
+            Ok(outcome) => {
+                counted.latency.record(now_ns.saturating_sub(intended_ns));
+                *(if *outcome == Outcome::Committed { &mut counted.committed } else { &mut counted.rolled_back }) += 1;
+                if local.turns.is_some() {
+                    interval.service.record(now_ns - started_ns);
+                }
+            }
+            Err(error) => {
+                counted.failed += 1;
+                interval.failures.count(error.cause);
+            }
+        }
+    }
+
+    /// What follows from a failure; false when the run cannot go on.
+    async fn failed(&mut self, error: &DbError) -> bool {
+        let shared = &self.local.shared;
+        let place = || shared.plan.databases[self.database].connection.place();
+        match error.cause {
+            Cause::Connection => shared.lost(self.database, self.local.now_ns(), &error.text),
+            Cause::NoSpace => {
+                shared.fail(OltpError::NoSpace(format!("{}: {}", place(), error.text)));
+                return false;
+            }
+            Cause::Deadlock | Cause::Serialization => (),
+            Cause::UnknownItem | Cause::Duplicate | Cause::Other => {
+                shared.keep_example(&error.text);
+                self.failures += 1;
+                if self.failures >= FAILURES_MOST {
+                    let text = format!("{}: every transaction fails: {}", place(), error.text);
+                    shared.fail(OltpError::Database(text));
+                    return false;
+                }
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,293 @@
+"""What storage did for the transactions of a window: STORAGE of docs/oltp.md, and a point's roles, from recorder rows.
+
+Devices say what reached them; the databases say what they asked for, which the kernel's page cache may have answered.
+Where both are known, bytes per transaction are those of the devices.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from assay.telemetry.recorder import covered
+
+Record = Mapping[str, Any]
+
+DATABASES = ("postgresql", "mariadb", "mssql")
+"""Sources of rows that database servers count."""
+
+_SECOND_NS = 10**9
+
+
+def storage(
+    rows: Iterable[Record],
+    start_ns: int,
+    end_ns: int,
+    devices_by_role: Mapping[str, Sequence[str]],
+    transactions_count: float,
+    client_cpu_ns: float | None,
+    is_local: bool,
+    *,
+    cpu_count: int | None = None,
+) -> dict[str, Any]:
+    """Figures of a window beside its transactions; None where they are not known.
+
+    A row counts with the share of its interval that lies in the window. Rates are per time that rows cover, so that a
+    server that was away for a while does not lower them; bytes per transaction are of the whole window at that rate.
+
+    Parameters
+    ----------
+    rows
+        Rows of the series schema; those of other sources are ignored.
+    start_ns, end_ns
+        The window, in the clock of the rows.
+    devices_by_role
+        Block devices under the databases: `assay.telemetry.collectors.devices_by_role`; empty for remote servers.
+    transactions_count
+        Commits and user rollbacks of the window.
+    client_cpu_ns
+        CPU time of the load threads in the window; None if not known.
+    is_local
+        Whether the servers run on this host, so that what the client did not use of its CPU is theirs.
+    cpu_count
+        Processors of this host; counted if None.
+
+    Returns
+    -------
+    dict
+        STORAGE, and besides it `seconds` (the window), `bytes_from` (`devices`, `databases` or None: whose bytes are
+        per transaction) and `database`: `read_iops`, `write_iops`, `read_bytes_per_s`, `write_bytes_per_s`,
+        `read_latency_mean_ns`, `write_latency_mean_ns`, `log_writes_per_s`, `log_bytes_per_s` as the servers count.
+    """
+    chosen = [(row, covered_ns) for row, covered_ns in covered(rows, start_ns, end_ns) if row["interval_ns"] > 0]
+    names = {name for devices in devices_by_role.values() for name in devices}
+    devices = _devices(chosen, devices_by_role, names)
+    sums = _Sums(chosen, DATABASES)
+    database = _database(sums)
+    log_latency = _log_flush_latency(sums)
+    seconds = (end_ns - start_ns) / _SECOND_NS
+    moved = {
+        side: sum(device[f"{side}_bytes_per_s"] for device in devices) if devices else database[f"{side}_bytes_per_s"]
+        for side in ("read", "write")
+    }
+
+    def each(bytes_per_s: float | None) -> float | None:
+        return None if bytes_per_s is None or not transactions_count else bytes_per_s * seconds / transactions_count
+
+    requests, misses = sums.total("page_requests_count"), sums.total("page_reads_count")
+    return {
+        "seconds": seconds,
+        "devices": devices,
+        "read_bytes_per_transaction": each(moved["read"]),
+        "written_bytes_per_transaction": each(moved["write"]),
+        "log_bytes_per_transaction": each(database["log_bytes_per_s"]),
+        "log_flush_latency_mean_ns": log_latency,
+        "log_flushes_per_s": sums.per_second("log_flushes_count"),
+        "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
+        "checkpoints_count": _checkpoints(chosen, start_ns, end_ns),
+        "server_cpu_share": _server_cpu_share(chosen, end_ns - start_ns, client_cpu_ns, cpu_count)
+        if is_local
+        else None,
+        "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
+        "database": database,
+    }
+
+
+class _Sums:
+    """Deltas of some sources in the window: their sums, and the time covered, by entity and metric."""
+
+    def __init__(self, chosen: Sequence[tuple[Record, int]], sources: Collection[str]) -> None:
+        self._sums: dict[str, dict[str, list[float]]] = {}
+        for row, covered_ns in chosen:
+            if row["source"] in sources and row["kind"] == "delta":
+                entities = self._sums.setdefault(row["metric"], {})
+                entry = entities.setdefault(row["entity"], [0.0, 0.0])
+                entry[0] += row["value"] * covered_ns / row["interval_ns"]
+                entry[1] += covered_ns
+
+    def total(self, metric: str, entity: str | None = None) -> float | None:
+        """Sum over entities, or of one; None without rows."""
+        entities = self._sums.get(metric, {})
+        chosen = [entry for name, entry in entities.items() if entity in (None, name)]
+        return sum(value for value, _ in chosen) if chosen else None
+
+    def per_second(self, metric: str, entity: str | None = None) -> float | None:
+        """Rates per second of time covered, added over entities, or of one; None without rows."""
+        entities = self._sums.get(metric, {})
+        chosen = [entry for name, entry in entities.items() if entity in (None, name)]
+        return sum(value / covered_ns * _SECOND_NS for value, covered_ns in chosen) if chosen else None
+
+    def mean(self, time_metric: str, count_metric: str) -> float | None:
+        """Time over count; None where nothing was counted or the server does not time it."""
+        spent_ns, count = self.total(time_metric), self.total(count_metric)
+        return spent_ns / count if spent_ns and count else None
+
+
+def _database(sums: _Sums) -> dict[str, float | None]:
+    """What the servers asked of storage."""
+    return {
+        "read_iops": sums.per_second("reads_count"),
+        "write_iops": sums.per_second("writes_count"),
+        "read_bytes_per_s": sums.per_second("read_bytes"),
+        "write_bytes_per_s": sums.per_second("written_bytes"),
+        "read_latency_mean_ns": sums.mean("read_time_ns", "timed_reads_count"),
+        "write_latency_mean_ns": sums.mean("write_time_ns", "timed_writes_count"),
+        "log_writes_per_s": sums.per_second("log_writes_count"),
+        "log_bytes_per_s": sums.per_second("log_bytes"),
+    }
+
+
+def _log_flush_latency(sums: _Sums) -> float | None:
+    """Mean time of a flush; where writes of the log reach storage by themselves, of a write."""
+    flush = sums.mean("log_flush_time_ns", "log_flushes_count")
+    return sums.mean("log_write_time_ns", "log_writes_count") if flush is None else flush
+
+
+def _devices(
+    chosen: Sequence[tuple[Record, int]], devices_by_role: Mapping[str, Sequence[str]], names: Collection[str]
+) -> list[dict[str, Any]]:
+    """One entry for each device that rows cover, in the order of the roles."""
+    block = [(row, covered_ns) for row, covered_ns in chosen if row["source"] == "block" and row["entity"] in names]
+    sums = _Sums(block, ("block",))
+    spent = _latency_times(block)
+    ordered = dict.fromkeys(name for devices in devices_by_role.values() for name in devices)
+    return [
+        _device(name, [role for role, devices in devices_by_role.items() if name in devices], sums, spent)
+        for name in ordered
+        if sums.total("read_ios_count", name) is not None
+    ]
+
+
+def _device(name: str, roles: list[str], sums: _Sums, spent: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"device": name, "roles": roles}
+    counts = {side: sums.total(f"{side}_ios_count", name) or 0.0 for side in ("read", "write")}
+    for side in ("read", "write"):
+        entry[f"{side}_iops"] = sums.per_second(f"{side}_ios_count", name) or 0.0
+    for side in ("read", "write"):
+        entry[f"{side}_bytes_per_s"] = sums.per_second(f"{side}_bytes", name) or 0.0
+    for side in ("read", "write"):
+        entry[f"{side}_latency_mean_ns"] = spent.get((name, side), 0.0) / counts[side] if counts[side] else None
+    for side in ("read", "write"):
+        moved = sums.total(f"{side}_bytes", name) or 0.0
+        entry[f"{side}_size_mean_bytes"] = moved / counts[side] if counts[side] else None
+    total = sum(counts.values())
+    return entry | {"read_share": counts["read"] / total if total else None}
+
+
+def _latency_times(block: Sequence[tuple[Record, int]]) -> dict[tuple[str, str], float]:
+    """Time of all I/Os by device and direction: each interval's mean latency times its count."""
+    means = {
+        (row["t_ns"], row["entity"], row["metric"].partition("_")[0]): row["value"]
+        for row, _ in block
+        if row["metric"] in ("read_latency_mean_ns", "write_latency_mean_ns")
+    }
+    spent: dict[tuple[str, str], float] = {}
+    for row, covered_ns in block:
+        if row["metric"] in ("read_ios_count", "write_ios_count"):
+            side = row["metric"].partition("_")[0]
+            mean_ns = means.get((row["t_ns"], row["entity"], side), 0.0)
+            count = row["value"] * covered_ns / row["interval_ns"]
+            spent[row["entity"], side] = spent.get((row["entity"], side), 0.0) + mean_ns * count
+    return spent
+
+
+def _checkpoints(chosen: Sequence[tuple[Record, int]], start_ns: int, end_ns: int) -> int | None:
+    """Checkpoints that began in the window, each in the interval that ends in it; None where they are not counted."""
+    counted = [row for row, _ in chosen if row["metric"] == "checkpoints_count" and row["source"] in DATABASES]
+    if not counted:
+        return None
+    return sum(round(float(row["value"])) for row in counted if start_ns < row["t_ns"] <= end_ns)
+
+
+def _server_cpu_share(
+    chosen: Sequence[tuple[Record, int]], window_ns: int, client_cpu_ns: float | None, cpu_count: int | None
+) -> float | None:
+    """Share of the host's CPU that neither the load threads nor the recorder used."""
+    shares: dict[str, list[float]] = {}
+    for row, covered_ns in chosen:
+        if (row["source"], row["entity"]) in (("host", "cpu"), ("assay", "recorder")):
+            entry = shares.setdefault(row["metric"], [0.0, 0.0])
+            entry[0] += row["value"] * covered_ns
+            entry[1] += covered_ns
+    means = {metric: value / covered_ns for metric, (value, covered_ns) in shares.items()}
+    if client_cpu_ns is None or "user_share" not in means or "system_share" not in means:
+        return None
+    own = (client_cpu_ns / window_ns + means.get("cpu_share", 0.0)) / (cpu_count or os.cpu_count() or 1)
+    return min(1.0, max(0.0, means["user_share"] + means["system_share"] - own))
+
+
+def roles_of(storage: Record) -> dict[str, Any]:
+    """What the devices of each role did: `roles` of a point, on which limits are judged; means only.
+
+    The log's writes are those of its device where it has one of its own. Otherwise the database's own count and time
+    of them stand for it, since a device that carries data as well says nothing about the log alone; nothing stands for
+    temporary files there. Without devices (a remote server) data are what the databases saw.
+
+    Parameters
+    ----------
+    storage
+        What `storage` returned.
+    """
+    seconds = storage["seconds"]
+    roles: dict[str, Any] = {}
+    for role in dict.fromkeys(role for device in storage["devices"] for role in device["roles"]):
+        own = [device for device in storage["devices"] if role in device["roles"]]
+        if role == "data" or not any("data" in device["roles"] for device in own):
+            roles[role] = _directions(own, seconds)
+    database = storage.get("database") or {}
+    if not storage["devices"] and database.get("read_bytes_per_s") is not None:
+        sides = [_seen_by_database(database, side, seconds) for side in ("read", "write")]
+        roles["data"] = {"read": sides[0], "write": sides[1], "total": _merged(sides, seconds)}
+    if "log" not in roles and database.get("log_bytes_per_s") is not None:
+        count = database.get("log_writes_per_s") or storage.get("log_flushes_per_s") or 0.0
+        write = _direction(count, database["log_bytes_per_s"], storage["log_flush_latency_mean_ns"], seconds)
+        roles["log"] = {"read": None, "write": write, "total": write}
+    return roles
+
+
+def volumes_of(storage: Record) -> list[dict[str, Any]]:
+    """Each device by itself, so that a mean does not hide the slow one: `volumes` of a point.
+
+    A device that carries the log beside data is listed as data: its latency is not that of the log.
+    """
+    return [
+        {"name": device["device"], "role": "data" if "data" in device["roles"] else device["roles"][0]}
+        | _directions([device], storage["seconds"])
+        for device in storage["devices"]
+    ]
+
+
+def _directions(devices: Sequence[Record], seconds: float) -> dict[str, Any]:
+    sides = [_merged([_of_device(device, side, seconds) for device in devices], seconds) for side in ("read", "write")]
+    return {"read": sides[0], "write": sides[1], "total": _merged(sides, seconds)}
+
+
+def _of_device(device: Record, side: str, seconds: float) -> dict[str, Any] | None:
+    return _direction(device[f"{side}_iops"], device[f"{side}_bytes_per_s"], device[f"{side}_latency_mean_ns"], seconds)
+
+
+def _seen_by_database(database: Record, side: str, seconds: float) -> dict[str, Any] | None:
+    return _direction(
+        database.get(f"{side}_iops") or 0.0,
+        database.get(f"{side}_bytes_per_s") or 0.0,
+        database.get(f"{side}_latency_mean_ns"),
+        seconds,
+    )
+
+
+def _direction(iops: float, bytes_per_s: float, mean_ns: float | None, seconds: float) -> dict[str, Any] | None:
+    if not iops:
+        return None
+    return {"count": round(iops * seconds), "iops": iops, "bytes_per_s": bytes_per_s, "latency_ns": {"mean": mean_ns},
+            "histogram": None}  # fmt: skip
+
+
+def _merged(sides: Sequence[dict[str, Any] | None], seconds: float) -> dict[str, Any] | None:
+    """Several directions as one; its mean latency is weighted by I/Os, and None if one of them is not known."""
+    active = [side for side in sides if side is not None]
+    iops = sum(side["iops"] for side in active)
+    means = [side["latency_ns"]["mean"] for side in active]
+    weighted = sum(side["iops"] * mean for side, mean in zip(active, means, strict=True) if mean is not None)
+    mean_ns = None if None in means or not iops else weighted / iops
+    return _direction(iops, sum(side["bytes_per_s"] for side in active), mean_ns, seconds)

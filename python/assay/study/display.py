@@ -1,0 +1,41 @@
+"""Where progress goes: what a run tells whoever shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Shown(Protocol):
+    """Progress of whatever is under way."""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of many steps, of which not every one need be seen."""
+
+    line: str
+
+
+class Display(Protocol):
+    """Where progress goes."""
+
+    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
+        """Show bytes being laid out."""
+
+    def point(self, progress: Shown) -> None:
+        """Show what is being measured or verified."""
+
+    def tell(self, text: str) -> None:
+        """Show a line that must not be missed."""
+
+    def phase(self, text: str) -> None:
+        """Show what is being done now."""
+
+    def point_done(self, point: dict[str, Any]) -> None:
+        """Show a finished point."""

@@ -1,0 +1,40 @@
+"""Databases as targets: what the user named, how to connect, administration, and the loaded state kept for later.
+
+`spec` reads what the user named, `database` is the interface; there is one file per kind of server. The embedded
+PostgreSQL is `embedded` (its life and saved state), `cluster` (its folder), `server` (its processes), `launcher` (a
+program of its own that starts it under another user), `tuning` (its settings) and `tree_copy` (copies of its files).
+Drivers are loaded when a database is opened.
+"""
+
+from __future__ import annotations
+
+from assay.targets.databases.database import (
+    OWN_TABLES,
+    TABLES,
+    Connection,
+    ConnectionLost,
+    Database,
+    Dialect,
+    Progress,
+    SchemaState,
+    Session,
+    open_database,
+)
+from assay.targets.databases.spec import DatabaseSpec, is_database, parse_database, parse_databases
+
+__all__ = [
+    "OWN_TABLES",
+    "TABLES",
+    "Connection",
+    "ConnectionLost",
+    "Database",
+    "DatabaseSpec",
+    "Dialect",
+    "Progress",
+    "SchemaState",
+    "Session",
+    "is_database",
+    "open_database",
+    "parse_database",
+    "parse_databases",
+]

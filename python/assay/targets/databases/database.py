@@ -1,0 +1,453 @@
+"""What Assay asks of a database, whatever its kind: the interface, and what all kinds do alike."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from assay.errors import OpenFailed, OutOfSpace, UsageError
+from assay.targets.databases.spec import DatabaseSpec, TlsMode
+from assay.targets.secrets import Secret
+
+Dialect = Literal["postgresql", "mariadb", "mysql", "mssql"]
+Row = tuple[Any, ...]
+Progress = Callable[[int, int], None]
+"""Told how many steps are done, and of how many."""
+
+TABLES = ("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock")
+"""Tables of the workload."""
+
+OWN_TABLES = ("assay_schema", "assay_chunk")
+"""Tables that say what was loaded: docs/oltp.md."""
+
+APPLICATION_NAME = "assay"
+"""What sessions of Assay call themselves, where a server shows it; those of the load begin with it too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """What a driver needs to connect; the password shows only in `core_plan`.
+
+    Attributes
+    ----------
+    socket
+        Full path of the server's socket; then `host` is None.
+    tls
+        In the words of libpq's `sslmode`.
+    tls_ca
+        File with the certificates that are trusted.
+    """
+
+    kind: Literal["postgresql", "mariadb", "mssql"]
+    host: str | None
+    port: int
+    socket: str | None
+    user: str
+    password: Secret | None
+    database: str
+    tls: TlsMode
+    tls_ca: str | None
+
+    def core_plan(self) -> dict[str, Any]:
+        """Return the connection as the core takes it, the password in the clear: never print or keep it."""
+        return {
+            "kind": self.kind,
+            "host": self.host,
+            "port": self.port,
+            "socket": self.socket,
+            "user": self.user,
+            "password": self.password.reveal() if self.password is not None else None,
+            "database": self.database,
+            "tls": self.tls,
+            "tls_ca": self.tls_ca,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaState:
+    """What of the workload's tables a database holds.
+
+    Attributes
+    ----------
+    kind
+        `absent`: none of the tables. `partial`: a load was cut short. `complete`: loaded, whether or not it ran since.
+        `foreign`: tables of these names that Assay did not make. `broken`: restoring the saved state was cut short.
+    state
+        As written in `assay_schema`: `loading`, `loaded`, `ran` or `restoring`.
+    chunks
+        Of a partial load, what was loaded: kind, warehouse, part.
+    tables
+        Tables of the workload that are there.
+    """
+
+    kind: Literal["absent", "partial", "complete", "foreign", "broken"]
+    warehouses: int | None = None
+    seed: int | None = None
+    format: str | None = None
+    state: str | None = None
+    chunks: frozenset[tuple[str, int, int]] = frozenset()
+    tables: tuple[str, ...] = ()
+
+
+class Session(Protocol):
+    """One connection for statements of administration, each committed at once. Values are marked by `%s`."""
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        ...
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement that gives no rows."""
+        ...
+
+    def cancel(self) -> None:
+        """End the statement that runs in this session, from another thread."""
+        ...
+
+    def close(self) -> None:
+        """End the session."""
+        ...
+
+
+class ConnectionLost(OpenFailed):
+    """A session ended, because the server did or closed it; a new one may be opened."""
+
+
+class Database(ABC):
+    """One database and the server it is on.
+
+    Methods raise errors of `assay.errors` only, each with one line that names the database as the user wrote it,
+    without the password. `query`, `execute` and what is built on them may be called from any thread.
+
+    Attributes
+    ----------
+    spec
+        As asked by the user.
+    notices
+        What the user should know, one sentence each, such as a figure that could not be had.
+    """
+
+    dialect: Dialect
+
+    def __init__(self, spec: DatabaseSpec) -> None:
+        self.spec = spec
+        self.notices: list[str] = []
+        self._session: Session | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def name(self) -> str:
+        """Unique within the system."""
+        return self.spec.name
+
+    # Life
+
+    @abstractmethod
+    def open(self, *, connections: int = 0) -> None:
+        """Connect, and start the server where it is Assay's own.
+
+        Parameters
+        ----------
+        connections
+            How many the workload will open; more than the server allows are refused.
+
+        Raises
+        ------
+        UsageError
+            Wrong password, no such user, no such database, more connections than the server allows.
+        OpenFailed
+            The server cannot be reached or does not start.
+        NotSupported
+            The server is too old, or TLS is demanded and not offered.
+        RefusedTarget
+            The folder of an embedded server holds something that Assay did not make.
+        """
+
+    def close(self) -> None:
+        """End the session, and stop the server where it is Assay's own; no data is lost."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def revive(self) -> bool:
+        """Start the server again if it is Assay's own and was killed or ended by itself; whether it had."""
+        return False
+
+    def server_pid(self) -> int | None:
+        """First process of the server, where it is on this host and shows it."""
+        return None
+
+    @abstractmethod
+    def new_session(self) -> Session:
+        """Connect once more, for a caller that wants its own: the recorder, or work in parallel."""
+
+    @abstractmethod
+    def connection(self) -> Connection:
+        """What the load's connections need; after `open`."""
+
+    @abstractmethod
+    def check_rights(self) -> None:
+        """Find out, by doing it, whether tables may be made here; nothing is left behind.
+
+        Raises
+        ------
+        RefusedTarget
+            The user may not create tables, or the server is read-only.
+        """
+
+    # Statements
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement that changes nothing; a lost connection is made again once."""
+        with self._lock:
+            try:
+                return self._current().query(sql, params)
+            except ConnectionLost:
+                self._drop_session()
+                return self._current().query(sql, params)
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement and commit it."""
+        with self._lock:
+            try:
+                self._current().execute(sql, params)
+            except ConnectionLost:
+                self._drop_session()
+                raise
+
+    def execute_many_parallel(
+        self, statements: Sequence[str], connections: int, progress: Progress | None = None
+    ) -> None:
+        """Run statements that do not depend on each other, several at once; the first that fails ends the others.
+
+        Parameters
+        ----------
+        connections
+            How many run at once.
+        """
+        sessions: list[Session] = []
+        own = threading.local()
+        guard = threading.Lock()
+        done = 0
+
+        def run(statement: str) -> None:
+            nonlocal done
+            if not hasattr(own, "session"):
+                own.session = self.new_session()
+                with guard:
+                    sessions.append(own.session)
+            own.session.execute(statement)
+            with guard:
+                done += 1
+                if progress is not None:
+                    progress(done, len(statements))
+
+        workers = ThreadPoolExecutor(max(min(connections, len(statements)), 1), thread_name_prefix="assay-statement")
+        try:
+            running = [workers.submit(run, statement) for statement in statements]
+            for future in wait(running, return_when=FIRST_EXCEPTION).done:
+                future.result()
+        except BaseException:
+            workers.shutdown(wait=False, cancel_futures=True)
+            for session in list(sessions):
+                session.cancel()
+            raise
+        finally:
+            workers.shutdown()
+            for session in sessions:
+                session.close()
+
+    def _current(self) -> Session:
+        if self._session is None:
+            self._session = self.new_session()
+        return self._session
+
+    def _drop_session(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    # What is in it
+
+    def schema(self) -> SchemaState:
+        """Look at what the database holds of the workload."""
+        there = set(self.tables())
+        tables = tuple(table for table in TABLES if table in there)
+        if "assay_schema" not in there:
+            return SchemaState(kind="foreign" if tables or "assay_chunk" in there else "absent", tables=tables)
+        if not {"k", "v"} <= set(self._columns("assay_schema")):
+            return SchemaState(kind="foreign", tables=tables)
+        values = {str(key): str(value) for key, value in self.query("SELECT k, v FROM assay_schema")}
+        state = values.get("state")
+        kind: Literal["partial", "complete", "broken"] = "partial"
+        if state in ("loaded", "ran"):
+            kind = "complete"
+        elif state == "restoring":
+            kind = "broken"
+        return SchemaState(
+            kind=kind,
+            warehouses=_whole(values.get("warehouses")),
+            seed=_whole(values.get("seed")),
+            format=values.get("format"),
+            state=state,
+            chunks=self._chunks() if kind == "partial" and "assay_chunk" in there else frozenset(),
+            tables=tables,
+        )
+
+    def _chunks(self) -> frozenset[tuple[str, int, int]]:
+        rows = self.query("SELECT kind, w_id, part FROM assay_chunk")
+        return frozenset((str(kind), int(warehouse), int(part)) for kind, warehouse, part in rows)
+
+    @abstractmethod
+    def tables(self) -> list[str]:
+        """Names of all tables in the schema that unqualified names lead to, in small letters."""
+
+    @abstractmethod
+    def _columns(self, table: str) -> list[str]:
+        """Names of a table's columns, in small letters."""
+
+    @abstractmethod
+    def bytes_used(self) -> int:
+        """Bytes the database occupies, indexes included."""
+
+    # What is known of it
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Name, kind, version, limits and the settings that matter to storage, for the manifest."""
+
+    def counters(self) -> dict[str, float]:
+        """Counters of the server that only grow.
+
+        Returns
+        -------
+        dict of str to float
+            `transactions_count`: what the server counts, other sessions included; absent where the user may not read
+            it. `new_order_count`: sum of `d_next_o_id`; absent without tables.
+        """
+        counters: dict[str, float] = {}
+        transactions = self._transactions_count()
+        if transactions is not None:
+            counters["transactions_count"] = transactions
+        if "district" in self.tables():
+            counters["new_order_count"] = float(self.query("SELECT sum(d_next_o_id) FROM district")[0][0] or 0)
+        return counters
+
+    @abstractmethod
+    def _transactions_count(self) -> float | None: ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is reached through a socket or the loopback; a container may lie between all the same."""
+        host = self.spec.host or ""
+        return self.spec.host is None or host in ("localhost", "::1") or host.startswith("127.")
+
+    @abstractmethod
+    def storage_paths(self) -> dict[str, str]:
+        """Folders on this host by role: `data`, `log`, `temp`, and `data:NAME` for further places of data.
+
+        Empty where the server is not on this host or does not tell; a notice says why.
+        """
+
+    # Work
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Write all dirty pages, as far as the user may ask for it; otherwise a notice says so."""
+
+    @abstractmethod
+    def vacuum_analyze(self, progress: Progress | None = None) -> None:
+        """Tidy up after loading, and tell the planner what the tables hold."""
+
+    # The saved state
+
+    @abstractmethod
+    def save(self) -> None:
+        """Keep the database as it is now, in place of what was kept before.
+
+        Raises
+        ------
+        NotSupported
+            It cannot be done here; the line says what to do instead.
+        RefusedTarget
+            Others use the database.
+        OutOfSpace
+            There is no room for a copy.
+        """
+
+    @abstractmethod
+    def restore(self) -> None:
+        """Bring the saved state back; what was there is gone, the saved state stays.
+
+        Raises
+        ------
+        UsageError
+            Nothing is saved.
+        """
+
+    @abstractmethod
+    def saved(self) -> dict[str, Any] | None:
+        """What is saved: `warehouses`, `seed`, `saved_utc`; None if nothing is."""
+
+    @abstractmethod
+    def drop_saved(self) -> None:
+        """Delete the saved state, if there is one."""
+
+    def _saved_facts(self) -> dict[str, Any]:
+        """What is written beside a saved state."""
+        from datetime import UTC, datetime
+
+        state = self.schema()
+        if state.kind == "broken":
+            raise UsageError(f"{self.spec.display}: a restore was cut short; restore again, or drop what is there")
+        return {
+            "warehouses": state.warehouses,
+            "seed": state.seed,
+            "state": state.state,
+            "saved_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+@contextmanager
+def file_errors(display: str) -> Iterator[None]:
+    """Turn what the file system says into errors that name the database and the file."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename2 or error.filename or "a file"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutOfSpace(f"{display}: no room is left for {where}; free some space") from error
+        raise OpenFailed(f"{display}: {where}: {error.strerror or error}; check it and its permissions") from error
+
+
+def open_database(spec: DatabaseSpec) -> Database:
+    """Return the database of a target, not opened yet; its driver is loaded only now."""
+    if spec.kind == "embedded":
+        from assay.targets.databases.embedded import EmbeddedPostgresql
+
+        return EmbeddedPostgresql(spec)
+    if spec.kind == "postgresql":
+        from assay.targets.databases.postgresql import Postgresql
+
+        return Postgresql(spec)
+    if spec.kind == "mariadb":
+        from assay.targets.databases.mariadb import Mariadb
+
+        return Mariadb(spec)
+    from assay.targets.databases.mssql import SqlServer
+
+    return SqlServer(spec)

@@ -1,0 +1,447 @@
+"""MariaDB, 10.6 or newer, and MySQL, 8.0 or newer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+
+from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.database import (
+    APPLICATION_NAME,
+    TABLES,
+    Connection,
+    ConnectionLost,
+    Database,
+    Dialect,
+    Progress,
+    Row,
+)
+from assay.targets.databases.spec import DatabaseSpec
+
+if TYPE_CHECKING:
+    from assay.targets.databases.tablespace_copy import TablespaceCopy
+
+VERSION_LEAST = {"mariadb": (10, 6), "mysql": (8, 0)}
+CONNECT_TIMEOUT_S = 10
+CHECKPOINT_TIMEOUT_S = 300.0
+"""How long dirty pages may take to be written before a run goes on without it."""
+
+SETTINGS_SHOWN = (
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_redo_log_capacity",
+    "innodb_log_buffer_size",
+    "innodb_log_write_ahead_size",
+    "innodb_doublewrite",
+    "innodb_io_capacity",
+    "innodb_io_capacity_max",
+    "innodb_page_size",
+    "innodb_file_per_table",
+    "innodb_flush_neighbors",
+    "innodb_max_dirty_pages_pct",
+    "innodb_read_io_threads",
+    "innodb_write_io_threads",
+    "innodb_use_native_aio",
+    "innodb_checksum_algorithm",
+    "sync_binlog",
+    "log_bin",
+    "binlog_format",
+    "local_infile",
+    "performance_schema",
+    "transaction_isolation",
+    "tx_isolation",
+    "max_connections",
+)
+"""Settings that matter to storage; those that a version does not have are left out."""
+
+_DENIED = frozenset({1044, 1142, 1143, 1227, 1290, 1370, 1419, 1792, 1836})
+_LOST = frozenset({0, 1053, 1077, 1927, 2006, 2013, 2014, 2055})
+_FULL = frozenset({1021, 1114})
+
+
+class MariadbSession:
+    """One connection; errors come as those of `assay.errors`."""
+
+    def __init__(self, database: Mariadb, connection: pymysql.connections.Connection[Any]) -> None:
+        self._database = database
+        self._connection = connection
+        self._thread: int = connection.thread_id()  # type: ignore[no-untyped-call] # the stubs leave it out
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                return list(cursor.fetchall())
+        except pymysql.Error as error:
+            raise statement_error(self._database.spec, error) from error
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement that gives no rows."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+        except pymysql.Error as error:
+            raise statement_error(self._database.spec, error) from error
+
+    def execute_together(self, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
+        """Run statements in one transaction."""
+        try:
+            self._connection.begin()
+            with self._connection.cursor() as cursor:
+                for sql, params in statements:
+                    cursor.execute(sql, tuple(params) or None)
+            self._connection.commit()
+        except pymysql.Error as error:
+            raise statement_error(self._database.spec, error) from error
+
+    def cancel(self) -> None:
+        """End the statement that runs in this session."""
+        with contextlib.suppress(AssayError), contextlib.closing(self._database.new_session()) as other:
+            other.execute(f"KILL QUERY {self._thread}")
+
+    def close(self) -> None:
+        """End the session."""
+        # The server may be gone, or have ended it.
+        with contextlib.suppress(pymysql.Error):
+            self._connection.close()
+
+
+class Mariadb(Database):
+    """A server that is already there; which of the two it is, it says itself."""
+
+    dialect: Dialect = "mariadb"
+
+    def open(self, *, connections: int = 0) -> None:
+        """Connect, and check the version and that there are connections enough."""
+        session = self.new_session()
+        self._session = session
+        text = str(session.query("SELECT version()")[0][0])
+        self.dialect = "mariadb" if "mariadb" in text.lower() else "mysql"
+        least = VERSION_LEAST[self.dialect]
+        if version_of(text)[:2] < least:
+            self.close()
+            shown = "MariaDB" if self.dialect == "mariadb" else "MySQL"
+            raise NotSupported(
+                f"{self.spec.display}: is {shown} {text.partition('-')[0]}; {least[0]}.{least[1]} is the oldest that "
+                "is supported"
+            )
+        most, free = self._connections()
+        if connections > free:
+            self.close()
+            raise UsageError(
+                f"{self.spec.display}: {connections} connections are needed, the server allows {most}, of which {free} "
+                "are free; give fewer users or connections, or raise max_connections"
+            )
+
+    def new_session(self) -> MariadbSession:
+        """Connect once more."""
+        spec = self.spec
+        try:
+            if spec.socket is not None:
+                # The driver leaves a socket open that nobody answers.
+                with socket.socket(socket.AF_UNIX) as probe:
+                    probe.settimeout(CONNECT_TIMEOUT_S)
+                    probe.connect(spec.socket)
+            connection = pymysql.connect(
+                host=spec.host,
+                port=spec.port,
+                unix_socket=spec.socket,
+                user=spec.user,
+                password=spec.password.reveal() if spec.password is not None else "",
+                database=spec.database,
+                connect_timeout=CONNECT_TIMEOUT_S,
+                charset="utf8mb4",
+                autocommit=True,
+                program_name=APPLICATION_NAME,
+                ssl=self._tls(),
+                ssl_disabled=spec.tls == "disable",
+            )
+        except (pymysql.Error, OSError) as error:
+            raise connect_error(spec, error) from error
+        return MariadbSession(self, connection)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        spec = self.spec
+        if spec.tls in ("disable", "prefer"):
+            return None
+        context = ssl.create_default_context(cafile=spec.tls_ca)
+        context.check_hostname = spec.tls == "verify-full"
+        if spec.tls == "require":
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def connection(self) -> Connection:
+        """What the load's connections need."""
+        spec = self.spec
+        return Connection(
+            kind="mariadb",
+            host=spec.host,
+            port=spec.port,
+            socket=spec.socket,
+            user=spec.user,
+            password=spec.password,
+            database=spec.database,
+            tls=spec.tls,
+            tls_ca=spec.tls_ca,
+        )
+
+    def check_rights(self) -> None:
+        """Make a table and drop it again."""
+        try:
+            self.execute("CREATE TABLE IF NOT EXISTS assay_rights (k integer)")
+            self.execute("DROP TABLE assay_rights")
+        except RefusedTarget as error:
+            raise RefusedTarget(
+                f"{self.spec.display}: user {self.spec.user!r} may not create and drop tables here; "
+                f"GRANT ALL ON {self.spec.database}.* TO {self.spec.user}, and name the primary, not a replica"
+            ) from error
+
+    # What is in it
+
+    def tables(self) -> list[str]:
+        """Names of all tables, in small letters."""
+        rows = self.query("SELECT table_name FROM information_schema.tables WHERE table_schema = database()")
+        return [str(row[0]).lower() for row in rows]
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self.query(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = database() AND table_name = %s",
+            (table,),
+        )
+        return [str(row[0]).lower() for row in rows]
+
+    def bytes_used(self) -> int:
+        """Bytes of the tables' files, or of their pages where the user may not see the files."""
+        view = "INNODB_SYS_TABLESPACES" if self.dialect == "mariadb" else "INNODB_TABLESPACES"
+        try:
+            rows = self.query(
+                f"SELECT coalesce(sum(file_size), 0) FROM information_schema.{view}"
+                " WHERE substring_index(name, '/', 1) = %s",
+                (folder_name(self.spec.database),),
+            )
+        except RefusedTarget:
+            rows = self.query(
+                "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
+                " WHERE table_schema = database()"
+            )
+        return int(rows[0][0])
+
+    # What is known of it
+
+    def facts(self) -> dict[str, Any]:
+        """Name, kind, version, limits and the settings that matter to storage."""
+        most, free = self._connections()
+        text = str(self.query("SELECT version()")[0][0])
+        marks = ", ".join(["%s"] * len(SETTINGS_SHOWN))
+        rows = self.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({marks})", SETTINGS_SHOWN)
+        return {
+            "name": self.name,
+            "kind": self.dialect,
+            "version": ".".join(map(str, version_of(text))),
+            "version_text": f"{text} {self.query('SELECT @@version_comment')[0][0]}",
+            "max_connections": most,
+            "connections_free": free,
+            "is_local": self.is_local,
+            "settings": {str(name): str(value) for name, value in sorted(rows)},
+        }
+
+    def _connections(self) -> tuple[int, int]:
+        """Most connections at once, and how many of them could be opened now."""
+        most = int(self.query("SELECT @@max_connections")[0][0])
+        return most, max(most - int(self._status("Threads_connected")["threads_connected"]), 0)
+
+    def _status(self, *names: str) -> dict[str, float]:
+        marks = ", ".join(["%s"] * len(names))
+        rows = self.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({marks})", names)
+        return {str(name).lower(): float(value) for name, value in rows}
+
+    def _transactions_count(self) -> float | None:
+        return sum(self._status("Com_commit", "Com_rollback").values())
+
+    def _variable(self, name: str) -> str:
+        rows = self.query("SHOW GLOBAL VARIABLES WHERE Variable_name = %s", (name,))
+        return str(rows[0][1]) if rows else ""
+
+    def server_pid(self) -> int | None:
+        """Process of the server, by its file."""
+        try:
+            number = int((Path(self._variable("datadir")) / self._variable("pid_file")).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+        return number if self.is_local and Path(f"/proc/{number}").exists() else None
+
+    def storage_paths(self) -> dict[str, str]:
+        """Folders of data, log and temporary files."""
+        if not self.is_local:
+            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            return {}
+        data = Path(self._variable("datadir"))
+        # A folder of the same name on this host may be another server's, if this one is in a container.
+        if self.server_pid() is None or not data.is_dir():
+            self._notice(
+                f"{self.spec.display}: its folder {data} or its process cannot be seen from here (a container, or no "
+                "permission), so what its disks do is not recorded"
+            )
+            return {}
+        log = self._variable("innodb_log_group_home_dir") or "."
+        temporary = self._variable("tmpdir").split(":")[0] or "/tmp"
+        return {
+            "data": str(Path(os.path.normpath(data / (self._variable("innodb_data_home_dir") or ".")))),
+            "log": os.path.normpath(data / log),
+            "temp": temporary,
+        }
+
+    def _notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    # Work
+
+    def checkpoint(self) -> None:
+        """Have all dirty pages written: there is no statement for it, but no dirty page is allowed for a while."""
+        before = {
+            name: self._variable(name) for name in ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
+        }
+        deadline = time.monotonic() + CHECKPOINT_TIMEOUT_S
+        try:
+            for name in reversed(before):
+                self.execute(f"SET GLOBAL {name} = 0")
+            while self._status("Innodb_buffer_pool_pages_dirty")["innodb_buffer_pool_pages_dirty"] > 0:
+                if time.monotonic() > deadline:
+                    self._notice(f"{self.spec.display}: still writes dirty pages after {CHECKPOINT_TIMEOUT_S:g} s")
+                    break
+                time.sleep(0.05)
+        except RefusedTarget:
+            self._notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not have dirty pages written; GRANT SUPER (MySQL: "
+                "SYSTEM_VARIABLES_ADMIN) lets runs begin with clean buffers"
+            )
+        finally:
+            with contextlib.suppress(RefusedTarget):
+                for name, value in before.items():
+                    self.execute(f"SET GLOBAL {name} = %s", (float(value),))
+
+    def vacuum_analyze(self, progress: Progress | None = None) -> None:
+        """`ANALYZE TABLE` of each table of the workload."""
+        there = set(self.tables())
+        tables = [table for table in TABLES if table in there]
+        for number, table in enumerate(tables):
+            self.query(f"ANALYZE TABLE {table}")
+            if progress is not None:
+                progress(number + 1, len(tables))
+
+    # The saved state
+
+    @property
+    def _copy(self) -> TablespaceCopy:
+        from assay.targets.databases.tablespace_copy import TablespaceCopy
+
+        return TablespaceCopy(self, Path(self._variable("datadir")))
+
+    def save(self) -> None:
+        """Copy the tables' files, while the server holds them still."""
+        self._copy.save(self._saved_facts())
+
+    def restore(self) -> None:
+        """Make the tables anew and give them the saved files."""
+        self._copy.restore()
+
+    def saved(self) -> dict[str, Any] | None:
+        """What is saved."""
+        return self._copy.saved() if self.is_local else None
+
+    def drop_saved(self) -> None:
+        """Delete the saved files."""
+        if self.is_local:
+            self._copy.drop()
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """Version as numbers.
+
+    Examples
+    --------
+    >>> version_of("10.11.19-MariaDB-0+deb12u1"), version_of("5.5.5-10.6.3-MariaDB"), version_of("8.4.2")
+    ((10, 11, 19), (10, 6, 3), (8, 4, 2))
+    """
+    # Older MariaDB puts a version before its own, for clients that know MySQL only.
+    match = re.match(r"(?:5\.5\.5-)?([0-9]+)\.([0-9]+)\.([0-9]+)", text)
+    return tuple(int(part) for part in match.groups()) if match else (0,)
+
+
+def folder_name(database: str) -> str:
+    """Name of a database's folder: letters, digits and `_` as they are, others by their code.
+
+    Examples
+    --------
+    >>> folder_name("tpcc_1"), folder_name("my-db")
+    ('tpcc_1', 'my@002ddb')
+    """
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"@{ord(match[0]):04x}", database)
+
+
+def _said(spec: DatabaseSpec, error: Exception) -> str:
+    text = str(error.args[1] if len(error.args) > 1 else error).strip().partition("\n")[0]
+    return spec.password.removed_from(text) if spec.password is not None else text
+
+
+def _code(error: Exception) -> int:
+    return error.args[0] if error.args and isinstance(error.args[0], int) else -1
+
+
+def connect_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a connection that did not come about."""
+    code, said = _code(error), _said(spec, error)
+    where = spec.socket or f"{spec.host}:{spec.port}"
+    if code in (1045, 1698):
+        return UsageError(
+            f"{spec.display}: the password of user {spec.user!r} is wrong or missing, or there is no such user here; "
+            "check URL and MYSQL_PWD"
+        )
+    if code == 1049:
+        return UsageError(f"{spec.display}: there is no database {spec.database!r} on the server; create it first")
+    if code == 1044:
+        return UsageError(
+            f"{spec.display}: user {spec.user!r} may not use database {spec.database!r}, if there is one; create it, "
+            f"then GRANT ALL ON {spec.database}.* TO {spec.user}"
+        )
+    if code in (1040, 1203):
+        return OpenFailed(
+            f"{spec.display}: the server has no connection left; end some sessions, or raise max_connections"
+        )
+    if code == 2026 or isinstance(getattr(error, "original_exception", None), ssl.SSLError):
+        return NotSupported(f"{spec.display}: TLS as asked (sslmode={spec.tls}) is not to be had: {said}")
+    cause = getattr(error, "original_exception", error)
+    if isinstance(cause, socket.gaierror):
+        return OpenFailed(f"{spec.display}: there is no host {spec.host!r}; check its name")
+    if isinstance(cause, OSError):
+        why = cause.strerror or ("timed out" if isinstance(cause, TimeoutError) else str(cause))
+        return OpenFailed(
+            f"{spec.display}: no server answers at {where} ({why}); check address and port, and that it runs"
+        )
+    return OpenFailed(f"{spec.display}: cannot be connected to: {said}; check the server and its log")
+
+
+def statement_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a statement that failed."""
+    code, said = _code(error), _said(spec, error)
+    if code in _LOST or isinstance(error, pymysql.InterfaceError):
+        return ConnectionLost(f"{spec.display}: the connection was lost ({said}); check the server and its log")
+    if code in _FULL:
+        return OutOfSpace(f"{spec.display}: no space is left under the server ({said}); free some, or load less")
+    if code in _DENIED:
+        return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {said}")
+    return IoFailed(f"{spec.display}: the server refused a statement: {said}")

@@ -1,0 +1,400 @@
+"""SQL Server, 2019 or newer. Not verified on SQL Server: the contract test runs where ASSAY_TEST_MSSQL names one."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from types import ModuleType
+from typing import Any
+
+from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.database import (
+    APPLICATION_NAME,
+    TABLES,
+    Connection,
+    ConnectionLost,
+    Database,
+    Dialect,
+    Progress,
+    Row,
+)
+from assay.targets.databases.spec import DatabaseSpec
+
+VERSION_LEAST = 15
+"""Major version of SQL Server 2019."""
+
+CONNECT_TIMEOUT_S = 10
+_DESCRIPTION = "saved by Assay: "
+
+_ENCRYPTION = {"disable": "off", "prefer": "request", "require": "require"}
+"""What FreeTDS calls the ways to encrypt."""
+
+_SETTINGS_SHOWN = (
+    "max server memory (MB)",
+    "min server memory (MB)",
+    "max degree of parallelism",
+    "cost threshold for parallelism",
+    "recovery interval (min)",
+    "user connections",
+    "backup compression default",
+    "tempdb metadata memory-optimized",
+)
+
+_DENIED = frozenset({229, 230, 262, 297, 300, 916, 1088, 2760, 3906, 3908, 15247})
+_FULL = frozenset({1101, 1105, 9002, 3257})
+_LOST = frozenset({20003, 20004, 20006, 20047, 10054, 6005, 596})
+
+
+class SqlServerSession:
+    """One connection; errors come as those of `assay.errors`."""
+
+    def __init__(self, spec: DatabaseSpec, driver: ModuleType, connection: Any) -> None:
+        self._spec = spec
+        self._driver = driver
+        self._connection = connection
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                return [tuple(row) for row in cursor.fetchall()]
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement; rows and messages it gives are read to their end, for BACKUP works while they come."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                while cursor.nextset():
+                    pass
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def cancel(self) -> None:
+        """End the session: the driver cannot end a statement alone."""
+        self.close()
+
+    def close(self) -> None:
+        """End the session."""
+        with contextlib.suppress(self._driver.Error):
+            self._connection.close()
+
+
+class SqlServer(Database):
+    """A server that is already there."""
+
+    dialect: Dialect = "mssql"
+
+    def open(self, *, connections: int = 0) -> None:
+        """Connect, and check the version and that there are connections enough."""
+        session = self.new_session()
+        self._session = session
+        version = self._version()
+        if int(version.partition(".")[0]) < VERSION_LEAST:
+            self.close()
+            raise NotSupported(
+                f"{self.spec.display}: is SQL Server {version}; {VERSION_LEAST} (2019) is the oldest that is supported"
+            )
+        most, free = self._connections()
+        if connections > free:
+            self.close()
+            raise UsageError(
+                f"{self.spec.display}: {connections} connections are needed, the server allows {most}, of which {free} "
+                "are free; give fewer users or connections, or raise 'user connections'"
+            )
+
+    def new_session(self, database: str | None = None) -> SqlServerSession:
+        """Connect once more, to another database of the server if one is named."""
+        driver = _driver()
+        spec = self.spec
+        if spec.tls not in _ENCRYPTION:
+            raise NotSupported(
+                f"{spec.display}: sslmode={spec.tls} is not to be had for SQL Server; give sslmode=require"
+            )
+        try:
+            connection = driver.connect(
+                server=spec.host,
+                port=str(spec.port),
+                user=spec.user,
+                password=spec.password.reveal() if spec.password is not None else "",
+                database=database or spec.database,
+                login_timeout=CONNECT_TIMEOUT_S,
+                appname=APPLICATION_NAME,
+                encryption=_ENCRYPTION[spec.tls],
+                autocommit=True,
+                tds_version="7.4",
+            )
+        except driver.Error as error:
+            raise connect_error(spec, error) from error
+        return SqlServerSession(spec, driver, connection)
+
+    def connection(self) -> Connection:
+        """What the load's connections need."""
+        spec = self.spec
+        return Connection(
+            kind="mssql",
+            host=spec.host,
+            port=spec.port,
+            socket=None,
+            user=spec.user,
+            password=spec.password,
+            database=spec.database,
+            tls=spec.tls,
+            tls_ca=spec.tls_ca,
+        )
+
+    def check_rights(self) -> None:
+        """Make a table in a transaction that is rolled back."""
+        with contextlib.closing(self.new_session()) as session:
+            try:
+                session.execute("BEGIN TRANSACTION; CREATE TABLE assay_rights (k int); ROLLBACK TRANSACTION")
+            except RefusedTarget as error:
+                raise RefusedTarget(
+                    f"{self.spec.display}: user {self.spec.user!r} may not create tables here; "
+                    f"ALTER ROLE db_owner ADD MEMBER {self.spec.user}, and name the primary, not a replica"
+                ) from error
+
+    # What is in it
+
+    def tables(self) -> list[str]:
+        """Names of all tables, in small letters."""
+        rows = self.query(
+            "SELECT name FROM sys.objects WHERE type IN ('U', 'V') AND schema_id = schema_id(schema_name())"
+        )
+        return [str(row[0]).lower() for row in rows]
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self.query("SELECT name FROM sys.columns WHERE object_id = object_id(%s)", (table,))
+        return [str(row[0]).lower() for row in rows]
+
+    def bytes_used(self) -> int:
+        """Bytes of the pages in use."""
+        rows = self.query("SELECT sum(cast(used_pages AS bigint)) * 8192 FROM sys.allocation_units")
+        return int(rows[0][0] or 0)
+
+    # What is known of it
+
+    def _version(self) -> str:
+        return str(self.query("SELECT cast(serverproperty('ProductVersion') AS nvarchar(128))")[0][0])
+
+    def facts(self) -> dict[str, Any]:
+        """Name, kind, version, limits and the settings that matter to storage."""
+        most, free = self._connections()
+        marks = ", ".join(["%s"] * len(_SETTINGS_SHOWN))
+        rows = self.query(
+            f"SELECT name, cast(value_in_use AS nvarchar(64)) FROM sys.configurations WHERE name IN ({marks})",
+            _SETTINGS_SHOWN,
+        )
+        own = self.query(
+            "SELECT recovery_model_desc, delayed_durability_desc, target_recovery_time_in_seconds,"
+            " is_read_committed_snapshot_on, page_verify_option_desc FROM sys.databases WHERE name = db_name()"
+        )[0]
+        names = (
+            "recovery_model",
+            "delayed_durability",
+            "target_recovery_time_s",
+            "read_committed_snapshot",
+            "page_verify",
+        )
+        return {
+            "name": self.name,
+            "kind": "mssql",
+            "version": self._version(),
+            "version_text": str(self.query("SELECT @@version")[0][0]).partition("\n")[0].strip(),
+            "max_connections": most,
+            "connections_free": free,
+            "is_local": self.is_local,
+            "settings": {str(name): str(value) for name, value in [*sorted(rows), *zip(names, own, strict=True)]},
+        }
+
+    def _connections(self) -> tuple[int, int]:
+        most = int(self.query("SELECT @@max_connections")[0][0])
+        rows = self.query("SELECT count(*) FROM sys.dm_exec_sessions WHERE is_user_process = 1")
+        return most, max(most - int(rows[0][0]), 0)
+
+    def _transactions_count(self) -> float | None:
+        try:
+            rows = self.query(
+                "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Batch Requests/sec'"
+            )
+        except RefusedTarget:
+            self._notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not read the server's counters; GRANT VIEW SERVER "
+                f"STATE TO {self.spec.user}"
+            )
+            return None
+        return float(rows[0][0]) if rows else None
+
+    def storage_paths(self) -> dict[str, str]:
+        """Folders of data, log and temporary files."""
+        if not self.is_local:
+            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            return {}
+        rows = self.query(
+            "SELECT type, name, physical_name, database_id FROM sys.master_files WHERE database_id IN (db_id(), 2)"
+        )
+        paths: dict[str, str] = {}
+        for kind, name, path, number in rows:
+            folder = PurePosixPath(str(path)).parent
+            if not _is_here(str(path)):
+                self._notice(
+                    f"{self.spec.display}: its file {path} cannot be seen from here (a container, or no permission), "
+                    "so what its disks do is not recorded"
+                )
+                return {}
+            role = "temp" if number == 2 else "log" if kind == 1 else "data"
+            if paths.setdefault(role, str(folder)) != str(folder):
+                paths[f"{role}:{name}"] = str(folder)
+        return paths
+
+    def _notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    # Work
+
+    def checkpoint(self) -> None:
+        """Write all dirty pages."""
+        try:
+            self.execute("CHECKPOINT")
+        except RefusedTarget:
+            self._notice(f"{self.spec.display}: user {self.spec.user!r} may not ask for a checkpoint (db_owner may)")
+
+    def vacuum_analyze(self, progress: Progress | None = None) -> None:
+        """`UPDATE STATISTICS` of each table of the workload."""
+        there = set(self.tables())
+        tables = [table for table in TABLES if table in there]
+        for number, table in enumerate(tables):
+            self.execute(f"UPDATE STATISTICS {table}")
+            if progress is not None:
+                progress(number + 1, len(tables))
+
+    # The saved state: a backup set is listed in msdb only once it is whole.
+
+    def save(self) -> None:
+        """Back the database up to a file in the server's folder for backups."""
+        # The file is named by time, so that a backup that is cut short leaves the one before alone.
+        facts = self._saved_facts()
+        stamp = re.sub(r"[^0-9]", "", facts["saved_utc"])[:14]
+        self.execute(
+            f"BACKUP DATABASE {_name(self.spec.database)} TO DISK = %s"
+            " WITH COPY_ONLY, FORMAT, CHECKSUM, NAME = 'assay', DESCRIPTION = %s",
+            (f"{self.spec.database}_assay_saved_{stamp}.bak", (_DESCRIPTION + json.dumps(facts))[:255]),
+        )
+        for path, _ in self._sets()[1:]:
+            self._delete(path)
+
+    def restore(self) -> None:
+        """Restore that backup over the database; one that is cut short cannot be used until restored again."""
+        with contextlib.closing(self.new_session("master")) as session:
+            sets = self._sets(session)
+            if not sets:
+                raise UsageError(f"{self.spec.display}: nothing is saved; load and save first")
+            with self._lock:
+                self._drop_session()
+            name = _name(self.spec.database)
+            session.execute(
+                f"IF db_id(%s) IS NOT NULL AND databasepropertyex(%s, 'Status') = 'ONLINE'"
+                f" ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+                (self.spec.database, self.spec.database),
+            )
+            session.execute(f"RESTORE DATABASE {name} FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM", (sets[0][0],))
+            session.execute(f"ALTER DATABASE {name} SET MULTI_USER")
+
+    def saved(self) -> dict[str, Any] | None:
+        """What is saved."""
+        sets = self._sets()
+        return sets[0][1] if sets else None
+
+    def drop_saved(self) -> None:
+        """Delete the backup files."""
+        for path, _ in self._sets():
+            self._delete(path)
+        self.execute("EXECUTE msdb.dbo.sp_delete_database_backuphistory %s", (self.spec.database,))
+
+    def _sets(self, session: SqlServerSession | None = None) -> list[tuple[str, dict[str, Any]]]:
+        """Whole backups of Assay's, the newest first: file and what it holds."""
+        rows = (session or self).query(
+            "SELECT f.physical_device_name, s.description FROM msdb.dbo.backupset AS s"
+            " JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id"
+            " WHERE s.database_name = %s AND s.name = 'assay' AND s.type = 'D' ORDER BY s.backup_finish_date DESC",
+            (self.spec.database,),
+        )
+        found = []
+        for path, description in rows:
+            text = str(description or "")
+            with contextlib.suppress(ValueError):
+                if text.startswith(_DESCRIPTION):
+                    found.append((str(path), json.loads(text.removeprefix(_DESCRIPTION))))
+        return found
+
+    def _delete(self, path: str) -> None:
+        self.execute("EXECUTE master.sys.xp_delete_files %s", (path,))
+
+
+def _driver() -> ModuleType:
+    try:
+        return importlib.import_module("pymssql")
+    except ImportError:
+        raise NotSupported(
+            "mssql: the driver is not installed; pip install 'assay-storage[mssql]', or pip install pymssql"
+        ) from None
+
+
+def _is_here(path: str) -> bool:
+    return path.startswith("/") and os.path.exists(path)
+
+
+def _name(text: str) -> str:
+    return "[" + text.replace("]", "]]") + "]"
+
+
+def _code_and_text(spec: DatabaseSpec, error: Exception) -> tuple[int, str]:
+    """Number and first line of what the server or FreeTDS says."""
+    arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
+    number = arguments[0] if arguments and isinstance(arguments[0], int) else -1
+    raw = arguments[1] if len(arguments) > 1 else str(error)
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    line = re.sub(r"DB-Lib error message .*", "", text, flags=re.DOTALL).strip().partition("\n")[0]
+    line = line or text.strip().partition("\n")[0]
+    return number, spec.password.removed_from(line) if spec.password is not None else line
+
+
+def connect_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a connection that did not come about."""
+    number, line = _code_and_text(spec, error)
+    if number == 18456:
+        return UsageError(
+            f"{spec.display}: the password of user {spec.user!r} is wrong, or there is no such user; check URL and "
+            "MSSQL_PASSWORD"
+        )
+    if number in (4060, 911):
+        return UsageError(
+            f"{spec.display}: there is no database {spec.database!r} on the server that user {spec.user!r} may use; "
+            "create it first"
+        )
+    if number in (20009, 20002, 20012, 20013, 20003):
+        return OpenFailed(
+            f"{spec.display}: no server answers at {spec.host}:{spec.port}, or not as asked (sslmode={spec.tls}); "
+            "check address and port, and that it runs"
+        )
+    return OpenFailed(f"{spec.display}: cannot be connected to: {line}; check the server and its log")
+
+
+def statement_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a statement that failed."""
+    number, line = _code_and_text(spec, error)
+    if number in _LOST or type(error).__name__ == "InterfaceError":
+        return ConnectionLost(f"{spec.display}: the connection was lost ({line}); check the server and its log")
+    if number in _FULL:
+        return OutOfSpace(f"{spec.display}: no space is left under the server ({line}); free some, or load less")
+    if number in _DENIED:
+        return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {line}")
+    return IoFailed(f"{spec.display}: the server refused a statement: {line}")

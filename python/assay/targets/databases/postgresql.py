@@ -1,0 +1,478 @@
+"""PostgreSQL, 14 or newer."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.database import (
+    APPLICATION_NAME,
+    TABLES,
+    Connection,
+    ConnectionLost,
+    Database,
+    Dialect,
+    Progress,
+    Row,
+)
+from assay.targets.databases.spec import DatabaseSpec
+from assay.targets.secrets import Secret
+
+if TYPE_CHECKING:
+    from assay.targets.databases.template_copy import TemplateCopy
+
+VERSION_LEAST = 14
+CONNECT_TIMEOUT_S = 10
+START_TIMEOUT_S = 60.0
+"""How long a server may go on saying that it is starting up or recovering."""
+
+SETTINGS_SHOWN = (
+    "shared_buffers",
+    "effective_cache_size",
+    "huge_pages",
+    "work_mem",
+    "maintenance_work_mem",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_sync_method",
+    "wal_level",
+    "wal_buffers",
+    "wal_compression",
+    "wal_segment_size",
+    "commit_delay",
+    "max_wal_size",
+    "min_wal_size",
+    "checkpoint_timeout",
+    "checkpoint_completion_target",
+    "checkpoint_flush_after",
+    "bgwriter_delay",
+    "bgwriter_lru_maxpages",
+    "io_method",
+    "io_workers",
+    "effective_io_concurrency",
+    "debug_io_direct",
+    "data_checksums",
+    "block_size",
+    "autovacuum",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "default_transaction_isolation",
+    "shared_preload_libraries",
+    "max_connections",
+)
+"""Settings that matter to storage; those that a version does not have are left out."""
+
+
+class PostgresqlSession:
+    """One connection; errors come as those of `assay.errors`."""
+
+    def __init__(self, spec: DatabaseSpec, connection: psycopg.Connection[Row]) -> None:
+        self._spec = spec
+        self._connection = connection
+
+    @property
+    def driver(self) -> psycopg.Connection[Row]:
+        """The driver's connection."""
+        return self._connection
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        try:
+            return self._connection.execute(sql.encode(), params or None).fetchall()
+        except psycopg.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement that gives no rows."""
+        try:
+            self._connection.execute(sql.encode(), params or None)
+        except psycopg.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def execute_together(self, statements: Sequence[str]) -> None:
+        """Run statements in one transaction."""
+        try:
+            with self._connection.transaction():
+                for statement in statements:
+                    self._connection.execute(statement.encode())
+        except psycopg.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def cancel(self) -> None:
+        """End the statement that runs in this session."""
+        try:
+            self._connection.cancel_safe(timeout=CONNECT_TIMEOUT_S)
+        except psycopg.Error:
+            self.close()
+
+    def close(self) -> None:
+        """End the session."""
+        self._connection.close()
+
+
+class Postgresql(Database):
+    """A server that is already there."""
+
+    dialect: Dialect = "postgresql"
+
+    def __init__(self, spec: DatabaseSpec) -> None:
+        super().__init__(spec)
+        self._password: Secret | None = spec.password
+
+    def open(self, *, connections: int = 0) -> None:
+        """Connect, and check the version and that there are connections enough."""
+        session = self.new_session()
+        self._session = session
+        driver = session.driver
+        if driver.info.server_version < VERSION_LEAST * 10000:
+            version = driver.info.parameter_status("server_version")
+            self.close()
+            raise NotSupported(
+                f"{self.spec.display}: is PostgreSQL {version}; {VERSION_LEAST} is the oldest that is supported"
+            )
+        self._check_connections(connections)
+
+    def _check_connections(self, wanted: int) -> None:
+        most, free = self._connections()
+        if wanted > free:
+            self.close()
+            raise UsageError(
+                f"{self.spec.display}: {wanted} connections are needed, the server allows {most}, of which {free} are "
+                "free; give fewer users or connections, or raise max_connections"
+            )
+
+    def new_session(self, database: str | None = None) -> PostgresqlSession:
+        """Connect once more, to another database of the server if one is named."""
+        place = self._place()
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                driver = psycopg.connect(
+                    host=str(Path(place.socket).parent) if place.socket else place.host,
+                    port=place.port,
+                    user=place.user,
+                    password=place.password.reveal() if place.password is not None else None,
+                    dbname=database or place.database,
+                    sslmode=place.tls,
+                    sslrootcert=place.tls_ca,
+                    gssencmode="disable",
+                    connect_timeout=CONNECT_TIMEOUT_S,
+                    application_name=APPLICATION_NAME,
+                    autocommit=True,
+                )
+            except psycopg.Error as error:
+                if "starting up" in str(error) and time.monotonic() < deadline:
+                    time.sleep(0.2)
+                    continue
+                raise connect_error(self.spec, error) from error
+            # The password may have come from libpq's password file, and the core needs it as well.
+            if driver.info.password:
+                self._password = Secret(driver.info.password)
+            return PostgresqlSession(self.spec, driver)
+
+    def _place(self) -> Connection:
+        spec = self.spec
+        return Connection(
+            kind="postgresql",
+            host=spec.host,
+            port=spec.port,
+            socket=spec.socket,
+            user=spec.user,
+            password=self._password,
+            database=spec.database,
+            tls=spec.tls,
+            tls_ca=spec.tls_ca,
+        )
+
+    def connection(self) -> Connection:
+        """What the load's connections need."""
+        return self._place()
+
+    def check_rights(self) -> None:
+        """Make a table in a transaction that is rolled back."""
+        session = self.new_session()
+        try:
+            with session.driver.transaction(force_rollback=True):
+                session.driver.execute("CREATE TABLE assay_rights (k integer)")
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            raise RefusedTarget(
+                f"{self.spec.display}: the server is read-only (a standby?); name the primary"
+            ) from error
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidSchemaName) as error:
+            raise RefusedTarget(
+                f"{self.spec.display}: user {self.spec.user!r} may not create tables here; "
+                f"GRANT CREATE ON SCHEMA public TO {self.spec.user}, or make the user the database's owner"
+            ) from error
+        except psycopg.Error as error:
+            raise statement_error(self.spec, error) from error
+        finally:
+            session.close()
+
+    # What is in it
+
+    def tables(self) -> list[str]:
+        """Names of all tables and views, in small letters; those of extensions are left out."""
+        rows = self.query(
+            "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+            " WHERE nspname = current_schema() AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT EXISTS"
+            " (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')"
+        )
+        return [str(row[0]).lower() for row in rows]
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self.query(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_schema = current_schema() AND table_name = %s",
+            (table,),
+        )
+        return [str(row[0]).lower() for row in rows]
+
+    def bytes_used(self) -> int:
+        """Bytes of the database's files."""
+        return int(self.query("SELECT pg_database_size(current_database())")[0][0])
+
+    # What is known of it
+
+    def facts(self) -> dict[str, Any]:
+        """Name, kind, version, limits and the settings that matter to storage."""
+        most, free = self._connections()
+        text = str(self.query("SELECT version()")[0][0])
+        rows = self.query(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY(%s)", (list(SETTINGS_SHOWN),)
+        )
+        return {
+            "name": self.name,
+            "kind": self.spec.kind,
+            "version": str(self.query("SHOW server_version")[0][0]).split()[0],
+            "version_text": text,
+            "max_connections": most,
+            "connections_free": free,
+            "is_local": self.is_local,
+            "settings": {str(name): str(value) for name, value in sorted(rows)},
+        }
+
+    def _connections(self) -> tuple[int, int]:
+        """Most connections at once, and how many of them this user could open now."""
+        most, reserved, used, is_superuser = self.query(
+            "SELECT current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int"
+            " + coalesce(nullif(current_setting('reserved_connections', true), '')::int, 0),"
+            " (SELECT coalesce(sum(numbackends), 0)::int FROM pg_stat_database),"
+            " (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
+        )[0]
+        return int(most), max(int(most) - (0 if is_superuser else int(reserved)) - int(used), 0)
+
+    def _transactions_count(self) -> float | None:
+        return float(self.query("SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database")[0][0] or 0)
+
+    def server_pid(self) -> int | None:
+        """Process of the postmaster, where its file may be read."""
+        if not self.is_local:
+            return None
+        try:
+            data = Path(str(self.query("SHOW data_directory")[0][0]))
+            number = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+        except (RefusedTarget, OSError, ValueError):
+            return None
+        return number if Path(f"/proc/{number}").exists() else None
+
+    def storage_paths(self) -> dict[str, str]:
+        """Folders of data, log and temporary files, and of tablespaces."""
+        if not self.is_local:
+            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            return {}
+        try:
+            data = Path(str(self.query("SHOW data_directory")[0][0]))
+            (identifier,) = self.query("SELECT system_identifier FROM pg_control_system()")[0]
+        except RefusedTarget:
+            self._notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not see where the data is, so what its disks do is "
+                f"not recorded; GRANT pg_read_all_settings, pg_monitor TO {self.spec.user}"
+            )
+            return {}
+        if not self._is_here(data, int(identifier)):
+            self._notice(
+                f"{self.spec.display}: its folder {data} is not on this host (a container?), so what its disks do is "
+                "not recorded"
+            )
+            return {}
+        log = data / "pg_wal"
+        if not _is_readable(data):
+            self._notice(f"{self.spec.display}: {data} may not be looked into, so its log is taken to be there")
+        paths = {"data": str(data), "log": str(log.resolve() if _is_readable(data) else data)}
+        spaces = {
+            str(name): str(location)
+            for name, location in self.query("SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace")
+            if location
+        }
+        temporary = str(self.query("SHOW temp_tablespaces")[0][0]).split(",")[0].strip(' "')
+        paths["temp"] = spaces.get(temporary, str(data))
+        return paths | {f"data:{name}": location for name, location in spaces.items()}
+
+    def _is_here(self, data: Path, identifier: int) -> bool:
+        """Whether a folder of this host is the server's, and not another's at the same place in a container."""
+        try:
+            # The first eight bytes of pg_control are the cluster's number (src/include/catalog/pg_control.h).
+            head = (data / "global" / "pg_control").read_bytes()[:8]
+        except OSError:
+            return self.spec.socket is not None and data.is_dir()
+        return identifier in (
+            int.from_bytes(head, "little", signed=True),
+            int.from_bytes(head, "big", signed=True),
+        )
+
+    def _notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    # Work
+
+    def checkpoint(self) -> None:
+        """Write all dirty pages."""
+        try:
+            self.execute("CHECKPOINT")
+        except RefusedTarget:
+            self._notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not ask for a checkpoint; GRANT pg_checkpoint "
+                "(15 and newer) lets runs begin with clean buffers"
+            )
+
+    def vacuum_analyze(self, progress: Progress | None = None) -> None:
+        """`VACUUM (ANALYZE)` of each table of the workload."""
+        tables = [table for table in TABLES if table in self.tables()]
+        for number, table in enumerate(tables):
+            self.execute(f"VACUUM (ANALYZE) {table}")
+            if progress is not None:
+                progress(number + 1, len(tables))
+
+    # The saved state
+
+    @property
+    def _copy(self) -> TemplateCopy:
+        from assay.targets.databases.template_copy import TemplateCopy
+
+        return TemplateCopy(self)
+
+    def save(self) -> None:
+        """Copy the database to another of the same server."""
+        facts = self._saved_facts()
+        self._end_own_session()
+        self._copy.save(facts)
+
+    def restore(self) -> None:
+        """Put a copy of the saved database in the place of this one."""
+        self._end_own_session()
+        self._copy.restore()
+
+    def saved(self) -> dict[str, Any] | None:
+        """What is saved."""
+        return self._copy.saved()
+
+    def drop_saved(self) -> None:
+        """Drop the saved database."""
+        self._copy.drop()
+
+    def _end_own_session(self) -> None:
+        with self._lock:
+            self._drop_session()
+
+
+def _is_readable(folder: Path) -> bool:
+    try:
+        next(folder.iterdir(), None)
+    except OSError:
+        return False
+    return True
+
+
+def _line(spec: DatabaseSpec, error: psycopg.Error) -> str:
+    """What the server or the driver says, its first line, without a password."""
+    text = error.diag.message_primary or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    # libpq lists each address it tried; the last line is the server's own word where it got that far.
+    line = next((line for line in lines if "FATAL" in line), lines[0])
+    line = re.sub(r"^(?:connection (?:failed|is bad): )?(?:connection to server .*? failed: )?", "", line)
+    line = re.sub(r"^(?:FATAL|ERROR):\s*", "", line)
+    return spec.password.removed_from(line) if spec.password is not None else line
+
+
+_CONNECT_ERRORS: Sequence[tuple[str, type[AssayError], str]] = (
+    (
+        r"password authentication failed",
+        UsageError,
+        "the password of user {user!r} is wrong, or there is no such user; check URL, PGPASSWORD or the password file",
+    ),
+    (
+        r"no password supplied",
+        UsageError,
+        "the server wants a password of user {user!r}; give it in PGPASSWORD or the password file of libpq",
+    ),
+    (
+        r"(peer|ident) authentication failed",
+        UsageError,
+        "the server lets only the system's user {user!r} in here; run as that user, or connect by host and password",
+    ),
+    (r"database .* does not exist", UsageError, "there is no database {database!r} on the server; create it first"),
+    (r"role .* does not exist", UsageError, "there is no user {user!r} on the server; create it or name another"),
+    (
+        r"no pg_hba.conf entry",
+        UsageError,
+        "pg_hba.conf lets user {user!r} not in from here this way; add a line there, or change sslmode",
+    ),
+    (
+        r"does not support SSL|certificate verify failed|root certificate|sslmode|server certificate",
+        NotSupported,
+        "TLS as asked (sslmode={tls}) is not to be had: {line}",
+    ),
+    (
+        r"too many clients|remaining connection slots|too many connections",
+        OpenFailed,
+        "the server has no connection left; end some sessions, or raise max_connections",
+    ),
+    (
+        r"could not translate host name|Name or service not known|failed to resolve host",
+        OpenFailed,
+        "there is no host {host!r}; check its name",
+    ),
+    (
+        r"Connection refused|No such file or directory|timeout|timed out|No route|unreachable",
+        OpenFailed,
+        "no server answers at {where} ({line}); check address and port, and that it runs",
+    ),
+)
+
+
+def connect_error(spec: DatabaseSpec, error: psycopg.Error) -> AssayError:
+    """Error of a connection that did not come about."""
+    line = _line(spec, error)
+    words: Mapping[str, object] = {
+        "user": spec.user,
+        "database": spec.database,
+        "tls": spec.tls,
+        "host": spec.host,
+        "where": spec.socket or f"{spec.host}:{spec.port}",
+        "line": line,
+    }
+    for pattern, kind, text in _CONNECT_ERRORS:
+        if re.search(pattern, str(error), re.IGNORECASE):
+            return kind(f"{spec.display}: {text.format(**words)}")
+    return OpenFailed(f"{spec.display}: cannot be connected to: {line}; check the server and its log")
+
+
+def statement_error(spec: DatabaseSpec, error: psycopg.Error) -> AssayError:
+    """Error of a statement that failed."""
+    line = _line(spec, error)
+    state = error.sqlstate or ""
+    if state in ("57P01", "57P02", "57P03") or (isinstance(error, psycopg.OperationalError) and not state):
+        return ConnectionLost(f"{spec.display}: the connection was lost ({line}); check the server and its log")
+    if state == "53100":
+        return OutOfSpace(f"{spec.display}: no space is left under the server ({line}); free some, or load less")
+    if state in ("42501", "25006"):
+        return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {line}")
+    return IoFailed(f"{spec.display}: the server refused a statement: {line}")

@@ -1,0 +1,149 @@
+"""Settings of the embedded PostgreSQL: what Assay chooses for a machine, and what a user may choose instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GIB = 1024**3
+MIB = 1024**2
+
+SETTINGS = (
+    "autovacuum",
+    "backend_flush_after",
+    "bgwriter_delay",
+    "bgwriter_flush_after",
+    "bgwriter_lru_maxpages",
+    "checkpoint_completion_target",
+    "checkpoint_flush_after",
+    "checkpoint_timeout",
+    "commit_delay",
+    "commit_siblings",
+    "deadlock_timeout",
+    "debug_io_direct",
+    "effective_cache_size",
+    "effective_io_concurrency",
+    "fsync",
+    "full_page_writes",
+    "huge_pages",
+    "io_combine_limit",
+    "io_max_concurrency",
+    "io_method",
+    "io_workers",
+    "maintenance_io_concurrency",
+    "maintenance_work_mem",
+    "max_connections",
+    "max_wal_size",
+    "min_wal_size",
+    "random_page_cost",
+    "shared_buffers",
+    "synchronous_commit",
+    "wal_buffers",
+    "wal_compression",
+    "wal_init_zero",
+    "wal_recycle",
+    "wal_sync_method",
+    "wal_writer_delay",
+    "wal_writer_flush_after",
+    "work_mem",
+)
+"""Settings that `embedded:DIR?set.NAME=VALUE` takes; their meaning and values are those of PostgreSQL's manual."""
+
+CONNECTIONS_LEAST = 100
+"""`max_connections` unless more are asked for: PostgreSQL's own default."""
+
+CONNECTIONS_OWN = 20
+"""Connections beside those of the users: administration, the recorder, a base backup, superusers' reserve."""
+
+
+def tuned_settings(
+    memory_bytes: int, free_bytes: int, *, connections: int = 0, chosen: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Settings of the server for a machine.
+
+    Parameters
+    ----------
+    memory_bytes
+        Memory this process may use.
+    free_bytes
+        Room on the file system of the log.
+    connections
+        Connections the workload opens.
+    chosen
+        What the user set; it wins.
+
+    Returns
+    -------
+    dict of str to str
+        In the form of `postgresql.conf`.
+
+    Examples
+    --------
+    >>> settings = tuned_settings(16 * GIB, 500 * GIB)
+    >>> settings["shared_buffers"], settings["effective_cache_size"], settings["max_wal_size"]
+    ('4096MB', '12288MB', '16384MB')
+    """
+    # A quarter of memory is what PostgreSQL's manual advises ("Resource Consumption"): the kernel's page cache holds
+    # the rest. Beyond 8 GiB checkpoints grow without the cache serving a benchmark's working set better.
+    buffers_bytes = max(min(memory_bytes // 4, 8 * GIB), 128 * MIB)
+    # The log may grow until checkpoints come by time and not by volume, but never fills the file system.
+    wal_bytes = max(min(16 * GIB, free_bytes // 10), 1 * GIB)
+    settings = {
+        "shared_buffers": _megabytes(buffers_bytes),
+        "effective_cache_size": _megabytes(max(memory_bytes // 4 * 3, buffers_bytes)),
+        "maintenance_work_mem": _megabytes(max(min(memory_bytes // 16, 1 * GIB), 64 * MIB)),
+        "max_wal_size": _megabytes(wal_bytes),
+        "min_wal_size": _megabytes(min(wal_bytes, 1 * GIB)),
+        # Five minutes, of which 90 % are spent writing: every window of some minutes has checkpoints' writes in it.
+        "checkpoint_timeout": "5min",
+        "checkpoint_completion_target": "0.9",
+        "wal_compression": "off",
+        "huge_pages": "try",
+        "max_connections": str(max(connections + CONNECTIONS_OWN, CONNECTIONS_LEAST)),
+        # Full durability, said in so many words although these are the defaults.
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "full_page_writes": "on",
+    }
+    return settings | dict(chosen or {})
+
+
+def configuration(settings: Mapping[str, str], socket_directory: str) -> str:
+    """Text of the configuration file: what any embedded server has, then its settings.
+
+    Parameters
+    ----------
+    settings
+        Of `tuned_settings`.
+    socket_directory
+        Where its socket is; it listens nowhere else.
+    """
+    fixed = {
+        "listen_addresses": "",
+        "unix_socket_directories": socket_directory,
+        "unix_socket_permissions": "0700",
+        # A base backup is part of the study of the steady state.
+        "wal_level": "replica",
+        "max_wal_senders": "4",
+        "max_replication_slots": "4",
+        "shared_preload_libraries": "pg_stat_statements",
+        "pg_stat_statements.max": "1000",
+        "track_io_timing": "on",
+        "track_wal_io_timing": "on",
+        "track_functions": "none",
+        "compute_query_id": "on",
+        "log_checkpoints": "on",
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+        "logging_collector": "off",
+        "log_line_prefix": "%m [%p] ",
+    }
+    lines = [f"{name} = {_quoted(value)}" for name, value in {**fixed, **settings}.items()]
+    return "\n".join(["# Written by Assay at every start; changes belong into the target: ?set.NAME=VALUE", *lines, ""])
+
+
+def _megabytes(count: int) -> str:
+    return f"{count // MIB}MB"
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,159 @@
+"""What a MariaDB or MySQL server counts: transactions, buffer pool, I/O, log, checkpoint age, locks.
+
+Sources: the servers' documentation, "Server Status Variables" and "Performance Schema". The time of a log flush is
+known where the performance schema is on and instruments the log's files, which MariaDB no longer does since 10.8; the
+count of flushes (`Innodb_os_log_fsyncs`) went with it. InnoDB checkpoints all the time: checkpoints are not counted,
+but their age is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.telemetry.collectors.activity import SECRET_WORDS, TEXT_LENGTH, Query, Record
+from assay.telemetry.collectors.database import Counters, DatabaseCollector, Session
+
+_COUNTS = {
+    "Com_commit": ("commits_count", 1),
+    "Com_rollback": ("rollbacks_count", 1),
+    "Innodb_deadlocks": ("deadlocks_count", 1),
+    "Innodb_buffer_pool_read_requests": ("page_requests_count", 1),
+    "Innodb_buffer_pool_reads": ("page_reads_count", 1),
+    "Innodb_data_read": ("read_bytes", 1),
+    "Innodb_data_reads": ("reads_count", 1),
+    "Innodb_data_written": ("written_bytes", 1),
+    "Innodb_data_writes": ("writes_count", 1),
+    "Innodb_data_fsyncs": ("data_flushes_count", 1),
+    "Innodb_os_log_written": ("log_bytes", 1),
+    "Innodb_log_writes": ("log_writes_count", 1),
+    "Innodb_os_log_fsyncs": ("log_flushes_count", 1),
+    "Innodb_log_waits": ("log_buffer_waits_count", 1),
+    "Innodb_row_lock_waits": ("row_lock_waits_count", 1),
+    "Innodb_row_lock_time": ("row_lock_time_ns", 10**6),
+}
+"""Metric of each status variable that only grows, and what one of it is in the metric's unit."""
+
+_GAUGES = {
+    "Innodb_checkpoint_age": "checkpoint_age_bytes",
+    "Innodb_buffer_pool_bytes_dirty": "dirty_bytes",
+    "Threads_running": "sessions_active_count",
+}
+
+_STATUS = "show global status where variable_name in ({})".format(
+    ", ".join(f"'{name}'" for name in (*_COUNTS, *_GAUGES, "Uptime"))
+)
+
+_FILES = """
+select event_name, count_read, sum_timer_read, count_write, sum_timer_write, count_misc, sum_timer_misc
+from performance_schema.file_summary_by_event_name
+where event_name in ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb/innodb_data_file')
+"""
+
+_PS_PER_NS = 1000
+
+
+class MariadbCollector(DatabaseCollector):
+    """Counters of a MariaDB or MySQL server; its parameters are those of `DatabaseCollector`."""
+
+    source = "mariadb"
+    _uptime_s = 0.0
+    _starts = 0
+    _has_files: bool | None = None
+
+    def read(self, session: Session) -> Counters:
+        """Ask for the status variables, and for the times of files where the server keeps them."""
+        status = {str(name): value for name, value in session.query(_STATUS)}
+        if self._has_files is None:
+            self._has_files = _is_on(session)
+        files = session.query(_FILES) if self._has_files else []
+        uptime_s = float(status.pop("Uptime", 0))
+        if uptime_s < self._uptime_s:
+            self._starts += 1
+        self._uptime_s = uptime_s
+        counts = {**status_counts(status), **file_counts(files)}
+        gauges = {metric: float(status[name]) for name, metric in _GAUGES.items() if name in status}
+        return Counters(
+            {(self.server, metric): value for metric, value in counts.items()},
+            {(self.server, metric): value for metric, value in gauges.items()},
+            self._starts,
+        )
+
+
+def _is_on(session: Session) -> bool:
+    """Whether the performance schema is on and may be read."""
+    if not session.query("show global variables where variable_name = 'performance_schema' and value = 'ON'"):
+        return False
+    try:
+        session.query(_FILES)
+    except Exception:
+        # The user has no rights on it; the status variables are open to all.
+        return False
+    return True
+
+
+def status_counts(status: Mapping[str, Any]) -> dict[str, float]:
+    """Counters by metric from status variables.
+
+    Examples
+    --------
+    >>> status_counts({"Innodb_row_lock_time": "3", "Innodb_data_read": "4096", "Other": "1"})
+    {'read_bytes': 4096.0, 'row_lock_time_ns': 3000000.0}
+    """
+    return {metric: float(status[name]) * unit for name, (metric, unit) in _COUNTS.items() if name in status}
+
+
+def file_counts(rows: list[tuple[Any, ...]]) -> dict[str, float]:
+    """Counters by metric from the performance schema's rows of the log's and the data's files; times are picoseconds.
+
+    Of the log, "misc" events are its flushes, but for the opening of a file now and then. Where writes are asynchronous
+    their time is not known here, and no write is counted.
+
+    Examples
+    --------
+    >>> file_counts([("wait/io/file/innodb/innodb_log_file", 0, 0, 5, 50000, 2, 8000000)])["log_flush_time_ns"]
+    8000.0
+    """
+    counts: dict[str, float] = {}
+    for event, reads, read_ps, writes, write_ps, misc, misc_ps in rows:
+        if str(event).endswith("log_file") and writes:
+            counts |= {"log_writes_count": writes, "log_write_time_ns": write_ps / _PS_PER_NS,
+                       "log_flushes_count": misc, "log_flush_time_ns": misc_ps / _PS_PER_NS}  # fmt: skip
+        elif str(event).endswith("data_file"):
+            counts |= {"timed_reads_count": reads, "read_time_ns": read_ps / _PS_PER_NS,
+                       "timed_writes_count": writes, "write_time_ns": write_ps / _PS_PER_NS}  # fmt: skip
+    return {metric: float(value) for metric, value in counts.items()}
+
+
+_STATEMENTS = f"""
+select digest, left(digest_text, {TEXT_LENGTH}), count_star, sum_timer_wait, sum_rows_sent + sum_rows_affected
+from performance_schema.events_statements_summary_by_digest
+where schema_name = database() and digest is not null and digest_text not rlike '{SECRET_WORDS}'
+"""
+
+_TABLES = """
+select object_name, count_fetch, count_insert, count_update, count_delete, sum_timer_wait
+from performance_schema.table_io_waits_summary_by_table where object_schema = database() and object_name is not null
+"""
+
+
+def statements(query: Query) -> dict[str, Record]:
+    """Statements of the current database since the server counts; empty where the performance schema is off."""
+    return {
+        key: {
+            "text": text,
+            "calls_count": float(calls),
+            "time_ns": float(time_ps) / _PS_PER_NS,
+            "rows_count": float(rows),
+        }
+        for key, text, calls, time_ps, rows in query(_STATEMENTS, ())
+    }
+
+
+def tables(query: Query) -> dict[str, Record]:
+    """Tables of the current database: rows fetched and changed, and the time that took, pages in memory included."""
+    return {
+        name: {"fetched_count": float(fetched), "inserted_count": float(inserted), "updated_count": float(updated),
+               "deleted_count": float(deleted), "time_ns": float(time_ps) / _PS_PER_NS}
+        for name, fetched, inserted, updated, deleted, time_ps in query(_TABLES, ())
+    }  # fmt: skip

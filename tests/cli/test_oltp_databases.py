@@ -1,0 +1,298 @@
+"""`assay oltp tpcc` on real servers: the same commands on each, and what happens when a server or the user ends the work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from assay_command import Bench, Outcome
+from servers.process import PASSWORD, ServerProcess
+
+SHORT = ("--warmup", "0.5s", "--duration", "2s", "--users", "4")
+SERVERS = ("postgresql15", "postgresql18", "mariadb")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> ServerProcess:
+    found: ServerProcess = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def alive(server: ServerProcess) -> Iterator[ServerProcess]:
+    """A server that a test may kill."""
+    yield server
+    server.restart()
+
+
+def oltp(bench: Bench, *arguments: str | Path, timeout_s: float = 200) -> Outcome:
+    return bench.assay("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results, timeout_s=timeout_s)
+
+
+def by_id(oltp: dict[str, Any]) -> dict[int, bool]:
+    return {condition["id"]: condition["met"] for condition in oltp["conditions"]}
+
+
+def test_one_command_loads_runs_and_checks(bench: Bench, server: ServerProcess) -> None:
+    outcome = oltp(bench, server.fresh_database(), "--warehouses", "1", *SHORT, "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    found = outcome.document["oltp"]
+    assert by_id(found) == {number: True for number in range(1, 13) if number != 11}
+    assert found["load"]["rows"] > 500_000
+    assert found["nopm"] > 0
+    assert found["tpm_client"] > found["nopm"]
+    assert found["tpm_server"] > 0
+    assert found["client_cpu_ns_per_transaction"] > 0
+    assert found["errors"]["kinds"]["other"] == 0
+    assert found["by_transaction"]["new_order"]["latency_ns"]["p90"] > 0
+    assert found["databases"][0]["version"] is not None
+    (point,) = outcome.document["points"]
+    assert point["load"] == {"users": 4}
+    assert PASSWORD not in outcome.stdout + outcome.stderr
+    for path in bench.run.rglob("*"):
+        assert not path.is_file() or PASSWORD.encode() not in path.read_bytes(), path
+
+
+def test_all_twelve_conditions_hold_after_loading_and_statements_keep_them(bench: Bench, server: ServerProcess) -> None:
+    url = server.fresh_database()
+    loaded = oltp(bench, url, "load", "check", "--warehouses", "1", "--json")
+    assert by_id(loaded.document["oltp"]) == dict.fromkeys(range(1, 13), True)
+
+    ran = oltp(bench, url, "run", "check", *SHORT, "--statements", "--preset", "strict", "--json")
+    assert ran.code == 0, ran.stderr
+    assert set(by_id(ran.document["oltp"]).values()) == {True}
+    # `load` has nothing to do then, and other sizes are refused with what is there.
+    assert "were loaded before" in oltp(bench, url, "load", "--json").stdout
+    refused = oltp(bench, url, "load", "--warehouses", "2")
+    assert (refused.code, "holds 1 warehouses" in refused.stderr, "drop" in refused.stderr) == (2, True, True)
+
+
+def test_a_violation_is_found_and_has_its_exit_code(bench: Bench, server: ServerProcess) -> None:
+    url = server.fresh_database()
+    oltp(bench, url, "load", "--warehouses", "1")
+    database = url.rpartition("/")[2]
+    table = f"{database}.warehouse" if server.scheme == "mariadb" else "warehouse"
+    if server.scheme == "mariadb":
+        server.execute(f"UPDATE {table} SET w_ytd = w_ytd + 1")
+    else:
+        _execute_in(url, "UPDATE warehouse SET w_ytd = w_ytd + 1")
+
+    outcome = oltp(bench, url, "check", "--json")
+    assert outcome.code == 4
+    met = by_id(outcome.document["oltp"])
+    assert [number for number, is_met in met.items() if not is_met] == [1, 8]
+    assert outcome.stderr.splitlines()[-1] == "assay: consistency conditions are violated 2 times"
+
+
+def _execute_in(url: str, sql: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.encode())
+
+
+def test_save_run_and_restore_bring_the_loaded_state_back(bench: Bench, server: ServerProcess) -> None:
+    url = server.fresh_database()
+    assert oltp(bench, url, "load", "save", "run", "--warehouses", "1", *SHORT).code == 0
+    outcome = oltp(bench, url, "restore", "check", "--json")
+    if outcome.code == 3:
+        pytest.skip(outcome.stderr.splitlines()[-1])
+    assert outcome.code == 0, outcome.stderr
+    # The eleventh holds only where nothing has run.
+    assert by_id(outcome.document["oltp"]) == dict.fromkeys(range(1, 13), True)
+
+
+def test_drop_leaves_an_empty_database(bench: Bench, server: ServerProcess) -> None:
+    url = server.fresh_database()
+    oltp(bench, url, "load", "--warehouses", "1")
+    assert oltp(bench, url, "drop").code == 0
+    refused = oltp(bench, url, "run")
+    assert (refused.code, "load them first" in refused.stderr) == (2, True)
+
+
+def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postgresql15: ServerProcess) -> None:
+    url = postgresql15.fresh_database()
+    _execute_in(url, "CREATE TABLE stock (mine int)")
+    for action in ("load", "drop"):
+        refused = oltp(bench, url, action)
+        assert (refused.code, "stock" in refused.stderr, "did not make" in refused.stderr) == (2, True, True)
+    _execute_in(url, "INSERT INTO stock VALUES (1)")
+
+
+def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: Bench, alive: ServerProcess) -> None:
+    url = alive.fresh_database()
+    oltp(bench, url, "load", "--warehouses", "1")
+    arguments = (url, "run", "check", "--warmup", "0.5s", "--duration", "8s", "--users", "6", "--json")
+    with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        alive.kill9()
+        alive.restart()
+        outcome = running.end(120)
+    assert outcome.code == 0, outcome.stderr
+    found = outcome.document["oltp"]
+    assert found["gaps"]
+    assert found["gaps"][0]["to_utc_ns"] > found["gaps"][0]["from_utc_ns"]
+    assert found["errors"]["kinds"]["connection"] > 0
+    assert set(by_id(found).values()) == {True}
+    assert any("was away for" in notice for notice in outcome.document["notices"])
+    assert not any("users saw" in notice for notice in outcome.document["notices"])
+
+
+def test_a_server_killed_during_a_load_ends_it_and_the_same_command_goes_on(bench: Bench, alive: ServerProcess) -> None:
+    url = alive.fresh_database()
+    arguments = (url, "load", "check", "--warehouses", "4", "--reconnect", "1s", "--json")
+    with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: _chunks(alive, url) > 5, every_s=0.05)
+        alive.kill9()
+        outcome = running.end(120)
+    assert outcome.code == 3, outcome.stderr
+    assert "goes on where it was" in outcome.stderr.splitlines()[-1]
+    alive.restart()
+    again = oltp(bench, *arguments)
+    assert again.code == 0, again.stderr
+    assert again.document["oltp"]["load"]["resumed"] is True
+    assert by_id(again.document["oltp"]) == dict.fromkeys(range(1, 13), True)
+
+
+def _chunks(server: ServerProcess, url: str) -> int:
+    """How many chunks are loaded; 0 before there are tables."""
+    from assay.errors import AssayError
+    from assay.targets.databases import open_database, parse_database
+
+    del server
+    database = open_database(parse_database(url, {}))
+    try:
+        database.open()
+        return len(database.schema().chunks)
+    except AssayError:
+        return 0
+    finally:
+        database.close()
+
+
+def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: ServerProcess) -> None:
+    url = postgresql18.fresh_database()
+    arguments = ("--warehouses", "1", "--search", "users", "--end", "2", "--repeats", "0", "--no-restore")
+    timing = ("--warmup", "0.2s", "--duration", "2s")
+    with bench.started("oltp", "tpcc", url, *arguments, *timing, "--no-report", "-o", bench.results) as running:
+        running.wait_until(bench.point_lines)
+        running.process.send_signal(signal.SIGINT)
+        outcome = running.end(60)
+    assert outcome.code == 130
+    kept = bench.point_lines()
+    os.environ["PGPASSWORD"] = PASSWORD
+    try:
+        again = bench.assay("oltp", "tpcc", "--resume", bench.run, "--no-report", "--json", timeout_s=120)
+    finally:
+        del os.environ["PGPASSWORD"]
+    assert again.code == 0, again.stderr
+    assert bench.point_lines()[: len(kept)] == kept
+    assert len(again.document["answers"]) == 1
+    assert json.loads((bench.run / "run.json").read_text())["oltp"]["actions_done"] == ["load", "run", "check"]
+
+
+def test_more_users_than_connections_are_refused_before_anything_is_written(
+    bench: Bench, postgresql15: ServerProcess
+) -> None:
+    url = postgresql15.fresh_database()
+    oltp(bench, url, "load", "--warehouses", "1")
+    refused = oltp(bench, url, "run", "--users", "5000")
+    assert refused.code == 2
+    assert "max_connections" in refused.stderr.splitlines()[-1]
+    assert "--connections" in refused.stderr.splitlines()[-1]
+    shared = oltp(bench, url, "run", "--users", "300", "--connections", "8", "--warmup", "0.5s", "--duration", "1s")
+    assert shared.code == 0, shared.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        (lambda url: url.replace(PASSWORD, "wrong"), 2, ("password", "tester")),
+        (lambda url: url.rpartition("/")[0] + "/nowhere", 2, ("nowhere",)),
+    ],
+)
+def test_wrong_passwords_and_unknown_databases_are_one_line(
+    bench: Bench, server: ServerProcess, change: Callable[[str], str], code: int, words: tuple[str, ...]
+) -> None:
+    outcome = oltp(bench, change(server.fresh_database()), "load", "--quiet")
+    assert (outcome.code, bench.runs) == (code, [])
+    assert all(word in outcome.complaint for word in words), outcome.complaint
+    assert PASSWORD not in outcome.complaint
+    assert "wrong@" not in outcome.complaint
+    assert ":wrong" not in outcome.complaint
+
+
+def test_a_user_without_rights_is_told_so(bench: Bench, postgresql15: ServerProcess) -> None:
+    url = postgresql15.fresh_database()
+    postgresql15.execute("DROP ROLE IF EXISTS reader")
+    postgresql15.execute("CREATE ROLE reader LOGIN PASSWORD 'look'")
+    outcome = oltp(bench, url.replace(f"tester:{PASSWORD}", "reader:look"), "load", "--quiet")
+    assert (outcome.code, bench.runs) == (2, [])
+    assert "may not create tables" in outcome.complaint
+    assert "look" not in outcome.complaint
+
+
+def test_two_databases_share_warehouses_and_users(
+    bench: Bench, postgresql18: ServerProcess, mariadb: ServerProcess
+) -> None:
+    urls = (postgresql18.fresh_database(), mariadb.fresh_database())
+    outcome = oltp(bench, *urls, "--warehouses", "2", *SHORT, "--json")
+    assert outcome.code == 0, outcome.stderr
+    found = outcome.document["oltp"]
+    assert [one["kind"] for one in found["databases"]] == ["postgresql", "mariadb"]
+    assert all(one["nopm"] > 0 for one in found["databases"])
+    assert found["nopm"] == pytest.approx(sum(one["nopm"] for one in found["databases"]))
+    assert {one["id"] for one in found["conditions"]} == {number for number in range(1, 13) if number != 11}
+
+
+# Embedded
+
+
+def test_the_embedded_server_is_made_used_and_stopped(bench: Bench) -> None:
+    target = f"embedded:{bench.folder}/pg"
+    outcome = oltp(bench, target, "--warehouses", "1", *SHORT, "--json")
+    assert outcome.code == 0, outcome.stderr
+    assert set(by_id(outcome.document["oltp"]).values()) == {True}
+    storage = outcome.document["oltp"]["storage"]
+    assert storage["log_bytes_per_transaction"] > 0
+    assert 0 < storage["server_cpu_share"] <= 1
+    volumes = outcome.document["target"]["volumes"]
+    assert {"data", "log"} <= {volume["role"] for volume in volumes}
+    assert not list((bench.folder / "pg").glob("*/postmaster.pid"))
+
+
+def test_a_killed_embedded_server_is_started_again(bench: Bench) -> None:
+    target = f"embedded:{bench.folder}/pg"
+    oltp(bench, target, "load", "--warehouses", "1")
+    arguments = (target, "run", "check", "--warmup", "0.5s", "--duration", "6s", "--users", "4", "--json")
+    with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        (file,) = (bench.folder / "pg").glob("*/postmaster.pid")
+        os.kill(int(file.read_text().splitlines()[0]), signal.SIGKILL)
+        outcome = running.end(120)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.document["oltp"]["gaps"]
+    assert set(by_id(outcome.document["oltp"]).values()) == {True}
+    assert any("was started again" in notice for notice in outcome.document["notices"])
+
+
+def test_an_open_loop_counts_from_the_intended_start(bench: Bench) -> None:
+    target = f"embedded:{bench.folder}/pg"
+    rate = ("--rate", "20", "--arrivals", "constant", *SHORT)
+    outcome = oltp(bench, target, "load", "run", "--warehouses", "1", *rate, "--json")
+    assert outcome.code == 0, outcome.stderr
+    (point,) = outcome.document["points"]
+    assert point["load"] == {"rate": 20.0, "arrivals": "constant", "users": 4}
+    assert point["offered"]["rate"] == 20.0
+    assert point["service_latency_ns"] is not None

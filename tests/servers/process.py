@@ -1,0 +1,110 @@
+"""What the tests' servers have in common: a process that ends with the tests, and databases with names of their own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from assay.targets.databases.server import Programs
+
+PASSWORD = "t0p-s3cret"
+"""Of the superuser and of every user that tests make."""
+
+USER = "tester"
+
+START_TIMEOUT_S = 120.0
+
+
+class ServerProcess(ABC):
+    """One server.
+
+    Attributes
+    ----------
+    port
+        On 127.0.0.1.
+    url
+        Of a database that is always there, as superuser, password included.
+    """
+
+    scheme: str
+    url: str
+
+    def __init__(self, folder: Path, programs: Programs) -> None:
+        self.folder = folder
+        self.programs = programs
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._numbers = itertools.count(1)
+        folder.chmod(0o755)
+        os.chown(folder, *programs.identity.owner)
+
+    @property
+    def pid(self) -> int:
+        """The server itself, not its launcher."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        return int(children[0])
+
+    def start(self) -> None:
+        """Start it, with what it holds, and wait until it answers."""
+        log = (self.folder / "server.log").open("ab")
+        self._process = subprocess.Popen(
+            self._command(), stdin=subprocess.PIPE, stdout=log, stderr=log, cwd="/", start_new_session=True
+        )
+        log.close()
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "server.log").read_text(errors="replace")[-2000:])
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop it cleanly; the databases stay."""
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(START_TIMEOUT_S)
+            self._process = None
+
+    def restart(self) -> None:
+        """Stop it if it still runs, and start it."""
+        self.stop()
+        self.start()
+
+    def kill9(self) -> None:
+        """Kill it as a power failure would; `restart` lets it recover."""
+        os.kill(self.pid, signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait(START_TIMEOUT_S)
+
+    def fresh_database(self) -> str:
+        """Make an empty database; gives its URL, password included."""
+        name = f"test{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url_of(name)
+
+    def url_of(self, database: str, *, user: str = USER, password: str = PASSWORD) -> str:
+        """URL of a database over the loopback."""
+        return f"{self.scheme}://{user}:{password}@127.0.0.1:{self.port}/{database}"
+
+    @abstractmethod
+    def execute(self, sql: str) -> None:
+        """Run a statement as superuser."""
+
+    @abstractmethod
+    def _command(self) -> list[str]: ...
+
+    @abstractmethod
+    def _answers(self) -> bool: ...
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,215 @@
+"""SQL Server without one: statements in their order and answers to errors, on a driver that plays a script.
+
+What the server makes of the statements is the matter of `test_databases.py`, where ASSAY_TEST_MSSQL names one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from assay.errors import AssayError, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases import ConnectionLost, open_database, parse_database
+
+URL = "mssql://sa:s3kr1t@db.example/tpcc"
+SAVED = 'saved by Assay: {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}'
+
+Answer = Callable[[str], list[tuple[Any, ...]]]
+
+
+class ScriptedDriver(ModuleType):
+    """Stands for pymssql: answers by what a statement holds, and keeps all statements."""
+
+    class Error(Exception):
+        """As of DB-API."""
+
+    class OperationalError(Error):
+        """As of DB-API."""
+
+    def __init__(self) -> None:
+        super().__init__("pymssql")
+        self.answers: dict[str, Any] = {
+            "ProductVersion": [("16.0.4085.2",)],
+            "@@max_connections": [(32767,)],
+            "dm_exec_sessions": [(12,)],
+            "sys.objects": [("assay_schema",)],
+            "sys.columns": [("k",), ("v",)],
+            "SELECT k, v": [("state", "loaded"), ("warehouses", "5"), ("seed", "7")],
+        }
+        self.statements: list[str] = []
+        self.parameters: list[Any] = []
+        self.refuses: Exception | None = None
+        self.arguments: dict[str, Any] = {}
+
+    def connect(self, **arguments: Any) -> ScriptedConnection:
+        self.arguments = arguments
+        if self.refuses is not None:
+            raise self.refuses
+        return ScriptedConnection(self)
+
+
+class ScriptedConnection:
+    def __init__(self, driver: ScriptedDriver) -> None:
+        self.driver = driver
+        self.rows: list[tuple[Any, ...]] = []
+
+    def cursor(self) -> ScriptedConnection:
+        return self
+
+    def __enter__(self) -> ScriptedConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, sql: str, params: Any = None) -> None:
+        self.driver.statements.append(sql)
+        self.driver.parameters.append(params)
+        found = next((answer for part, answer in self.driver.answers.items() if part in sql), [])
+        if isinstance(found, Exception):
+            raise found
+        self.rows = found
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self.rows
+
+    def nextset(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> ScriptedDriver:
+    made = ScriptedDriver()
+    monkeypatch.setitem(sys.modules, "pymssql", made)
+    return made
+
+
+def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymssql", None)
+    with pytest.raises(NotSupported, match=r"pip install 'assay-storage\[mssql\]'"):
+        open_database(parse_database(URL)).open()
+
+
+def test_how_it_connects(driver: ScriptedDriver) -> None:
+    open_database(parse_database(f"{URL}?sslmode=require")).open()
+    expected = {"server": "db.example", "port": "1433", "user": "sa", "password": "s3kr1t", "database": "tpcc",
+                "encryption": "require", "autocommit": True}  # fmt: skip
+    assert driver.arguments.items() >= expected.items()
+    with pytest.raises(NotSupported, match="sslmode=verify-full is not to be had"):
+        open_database(parse_database(f"{URL}?sslmode=verify-full")).open()
+
+
+def test_an_old_server_and_too_many_connections_are_refused(driver: ScriptedDriver) -> None:
+    with pytest.raises(UsageError, match="40000 connections are needed, the server allows 32767, of which 32755"):
+        open_database(parse_database(URL)).open(connections=40000)
+    driver.answers["ProductVersion"] = [("14.0.3456.2",)]
+    with pytest.raises(NotSupported, match=r"is SQL Server 14\.0\.3456\.2; 15 \(2019\) is the oldest"):
+        open_database(parse_database(URL)).open()
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "kind", "message"),
+    [
+        (
+            18456,
+            b"Login failed for user 'sa'.DB-Lib error message 20018",
+            UsageError,
+            "the password of user 'sa' is wrong",
+        ),
+        (4060, b'Cannot open database "tpcc"', UsageError, "there is no database 'tpcc' on the server"),
+        (20009, b"DB-Lib error message 20009, severity 9", OpenFailed, "no server answers at db.example:1433"),
+        (20002, b"Adaptive Server connection failed", OpenFailed, r"or not as asked \(sslmode=prefer\)"),
+        (1, b"odd: s3kr1t\nsecond line", OpenFailed, r"cannot be connected to: odd: \*\*\*; check"),
+    ],
+)
+def test_why_it_does_not_connect_is_said(
+    driver: ScriptedDriver, code: int, text: bytes, kind: type[AssayError], message: str
+) -> None:
+    driver.refuses = driver.OperationalError((code, text))
+    with pytest.raises(kind, match=message) as error:
+        open_database(parse_database(URL)).open()
+    assert "s3kr1t" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (1105, OutOfSpace, "no space is left under the server"),
+        (9002, OutOfSpace, "no space is left under the server"),
+        (229, RefusedTarget, "user 'sa' may not do this"),
+        (20047, ConnectionLost, "the connection was lost"),
+    ],
+)
+def test_why_a_statement_fails_is_said(driver: ScriptedDriver, code: int, kind: type[AssayError], message: str) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers = {"UPDATE": driver.OperationalError(code, b"because")}
+    with pytest.raises(kind, match=message):
+        database.execute("UPDATE x SET y = 1")
+
+
+def test_rights_are_found_out_in_a_transaction(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    database.check_rights()
+    assert driver.statements[-1] == "BEGIN TRANSACTION; CREATE TABLE assay_rights (k int); ROLLBACK TRANSACTION"
+    driver.answers = {"CREATE TABLE": driver.OperationalError(262, b"CREATE TABLE permission denied")}
+    with pytest.raises(RefusedTarget, match="ALTER ROLE db_owner ADD MEMBER sa"):
+        database.check_rights()
+
+
+def test_counters_are_the_servers(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers = {"Batch Requests/sec": [(1234,)], "sys.objects": [("district",)], "d_next_o_id": [(30010,)]}
+    assert database.counters() == {"transactions_count": 1234.0, "new_order_count": 30010.0}
+    driver.answers = {"Batch Requests/sec": driver.OperationalError(300, b"VIEW SERVER STATE permission was denied")}
+    assert database.counters() == {}
+    assert "GRANT VIEW SERVER STATE" in database.notices[0]
+
+
+def test_saving_makes_a_new_file_before_it_deletes_the_old(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers["backupset"] = [("new.bak", SAVED), ("old.bak", SAVED), ("foreign.bak", "by hand")]
+    del driver.statements[:], driver.parameters[:]
+    database.save()
+    work = [
+        (sql.split(" TO ")[0], params)
+        for sql, params in zip(driver.statements, driver.parameters, strict=True)
+        if not sql.startswith("SELECT")
+    ]
+    assert [sql for sql, _ in work] == ["BACKUP DATABASE [tpcc]", "EXECUTE master.sys.xp_delete_files %s"]
+    assert work[0][1][0].startswith("tpcc_assay_saved_20")
+    assert work[0][1][1].startswith('saved by Assay: {"warehouses": 5, "seed": 7')
+    assert work[1][1] == ("old.bak",)
+    assert database.saved() == {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}
+
+
+def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    with pytest.raises(UsageError, match="nothing is saved"):
+        database.restore()
+    driver.answers["backupset"] = [("new.bak", SAVED)]
+    del driver.statements[:]
+    database.restore()
+    assert [sql.partition(" ALTER")[2] or sql for sql in driver.statements if not sql.startswith("SELECT")] == [
+        " DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+        "RESTORE DATABASE [tpcc] FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM",
+        "ALTER DATABASE [tpcc] SET MULTI_USER",
+    ]
+
+
+def test_the_real_driver_says_that_nobody_answers() -> None:
+    pytest.importorskip("pymssql")
+    with pytest.raises(OpenFailed, match="no server answers at 127.0.0.1:1"):
+        open_database(parse_database("mssql://sa:s3kr1t@127.0.0.1:1/tpcc")).open()
