@@ -51,33 +51,47 @@ def cpu_ns(who: int) -> float:
     return (usage.ru_utime + usage.ru_stime) * 1e9
 
 
-def scripts(folder: Path, warehouses: int) -> list[Path]:
-    """The five calls as pgbench scripts. Items ascend, so that stock is locked in one order, as Assay's do."""
+def scripts(folder: Path, warehouses: int) -> list[tuple[Path, int, int]]:
+    """The calls as pgbench scripts, each with its transaction and its share of that in a hundred.
+
+    Customers are drawn by NURand and 60 % of those of payment and order-status by name, as Assay draws them. Items ascend, so that
+    stock is locked in one order, as Assay's do.
+    """
     each = ITEMS // LINES
     items = "\n".join(f"\\set i{n} random({n * each + 1}, {(n + 1) * each})" for n in range(LINES))
     quantities = "\n".join(f"\\set q{n} random(1, 10)" for n in range(LINES))
-    place = f"\\set w random(1, {warehouses})\n\\set d random(1, 10)\n\\set c random(1, 3000)\n"
+    place = f"\\set w random(1, {warehouses})\n\\set d random(1, 10)\n"
+    customer = "\\set c ((random(0, 1023) | random(1, 3000)) + 259) % 3000 + 1\n"
+    number = "\\set n ((random(0, 255) | random(0, 999)) + 123) % 1000\n"
+    digits = "\\set n1 :n / 100 + 1\n\\set n2 :n / 10 % 10 + 1\n\\set n3 :n % 10 + 1\n"
+    # pgbench has no variables of text: the server puts the name together.
+    syllables = "'{BAR,OUGHT,ABLE,PRI,PRES,ESE,ANTI,CALLY,ATION,EING}'::text[]"
+    name = " || ".join(f"({syllables})[:n{place}]" for place in (1, 2, 3))
+    amount = "\\set a random(1, 5000)\n"
 
-    def array(name: str) -> str:
-        return "ARRAY[" + ",".join(f":{name}{n}" if name != "w" else ":w" for n in range(LINES)) + "]::int[]"
+    def array(letter: str) -> str:
+        return "ARRAY[" + ",".join(f":{letter}{n}" if letter != "w" else ":w" for n in range(LINES)) + "]::int[]"
 
-    texts = {
-        "new_order": f"{place}{items}\n{quantities}\n"
-        f"SELECT * FROM assay_new_order(:w, :d, :c, {array('i')}, {array('w')}, {array('q')});",
-        "payment": f"{place}\\set a random(1, 5000)\nSELECT * FROM assay_payment(:w, :d, :w, :d, :c, '', :a);",
-        "order_status": f"{place}SELECT * FROM assay_order_status(:w, :d, :c, '');",
-        "delivery": f"{place}\\set k random(1, 10)\nSELECT assay_delivery(:w, :k);",
-        "stock_level": f"{place}\\set t random(10, 20)\nSELECT assay_stock_level(:w, :d, :t);",
-    }
-    paths = []
-    for name, text in texts.items():
-        paths.append(folder / f"{name}.sql")
-        paths[-1].write_text(text + "\n")
-    return paths
+    lines = f"{array('i')}, {array('w')}, {array('q')}"
+    texts = [
+        (f"{place}{customer}{items}\n{quantities}\nSELECT * FROM assay_new_order(:w, :d, :c, {lines});", 0, 100),
+        (f"{place}{customer}{amount}SELECT * FROM assay_payment(:w, :d, :w, :d, :c, '', :a);", 1, 40),
+        (f"{place}{number}{digits}{amount}SELECT * FROM assay_payment(:w, :d, :w, :d, 0, {name}, :a);", 1, 60),
+        (f"{place}{customer}SELECT * FROM assay_order_status(:w, :d, :c, '');", 2, 40),
+        (f"{place}{number}{digits}SELECT * FROM assay_order_status(:w, :d, 0, {name});", 2, 60),
+        (f"{place}\\set k random(1, 10)\nSELECT assay_delivery(:w, :k);", 3, 100),
+        (f"{place}\\set t random(10, 20)\nSELECT assay_stock_level(:w, :d, :t);", 4, 100),
+    ]
+    made = []
+    for index, (text, transaction, share) in enumerate(texts):
+        path = folder / f"{index}.sql"
+        path.write_text(text + "\n")
+        made.append((path, transaction, share))
+    return made
 
 
 def run_pgbench(
-    database: Database, files: Sequence[Path], mix: Sequence[int], users: int, threads: int, seconds: float
+    database: Database, files: Sequence[tuple[Path, int, int]], mix: Sequence[int], users: int, threads: int, seconds: float
 ) -> Result:
     """One run of pgbench with prepared statements."""
     connection = database.connection()
@@ -85,8 +99,8 @@ def run_pgbench(
     host = str(Path(connection.socket).parent) if connection.socket else connection.host or ""
     command = ["pgbench", "-n", "-M", "prepared", "-c", str(users), "-j", str(threads), "-T", f"{seconds:.0f}"]
     command += ["-h", host, "-p", str(connection.port), "-U", connection.user]
-    for file, weight in zip(files, mix, strict=True):
-        command += ["-f", f"{file}@{weight}"] if weight else []
+    for file, transaction, share in files:
+        command += ["-f", f"{file}@{mix[transaction] * share}"] if mix[transaction] else []
     before = cpu_ns(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*command, connection.database], capture_output=True, text=True, check=True, env=environment)
     spent = cpu_ns(resource.RUSAGE_CHILDREN) - before

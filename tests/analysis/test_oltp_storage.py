@@ -134,6 +134,18 @@ def test_log_latency_is_that_of_its_device_where_it_has_one() -> None:
     assert [(volume["name"], volume["role"]) for volume in volumes_of(found)] == [("vda", "data"), ("vdb", "log")]
 
 
+def test_nothing_stands_for_temporary_files_on_a_device_with_data() -> None:
+    assert set(roles_of(of_two_seconds(devices_by_role={"data": ["vda"], "log": ["vda"], "tempdb": ["vda"]}))) == {
+        "data",
+        "log",
+    }
+    apart = storage(
+        two_seconds() + device_rows(0, "vdc", 5, 5, 1e6, 1e6), 0, 2 * SECOND_NS,
+        {"data": ["vda"], "tempdb": ["vdc"]}, 1, None, True,
+    )  # fmt: skip
+    assert roles_of(apart)["tempdb"]["read"]["latency_ns"]["mean"] == 1e6
+
+
 def test_a_log_whose_writes_reach_storage_by_themselves_is_timed_by_its_writes() -> None:
     rows = database_rows(0, log_writes_count=10.0, log_write_time_ns=3e7, log_flushes_count=0.0, log_flush_time_ns=0.0)
     assert storage(rows, 0, SECOND_NS, {}, 1, None, False)["log_flush_latency_mean_ns"] == 3e6

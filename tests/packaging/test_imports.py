@@ -7,7 +7,19 @@ import sys
 
 import pytest
 
-HEAVY = ("polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql")
+HEAVY = (
+    "polars",
+    "scipy",
+    "numpy",
+    "altair",
+    "pyarrow",
+    "duckdb",
+    "vl_convert",
+    "typst",
+    "jinja2",
+    "psycopg",
+    "pymysql",
+)
 
 REPORT_IMPORTED = """
 import sys

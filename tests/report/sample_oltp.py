@@ -17,6 +17,9 @@ TITLES = [
     "orders less new orders are as loaded", "balances and payments are what was delivered",
 ]  # fmt: skip
 NOTICE = "a TPC-C-like workload, derived and not compliant; figures are not comparable with published TPC results"
+TABLES = (("stock", 390, 0.0, 301_422.0), ("customer", 211, 0.0, 41_870.0), ("order_line", 62, 301_100.0, 29_812.0),
+          ("orders", 7, 30_104.0, 0.0))  # fmt: skip
+TIERS = {"block": "storage", "host": "client", "postgresql": "database"}
 LIMITS = ("read.mean<=20ms", "write.mean<=20ms", "log.write.mean<=5ms", "cpu<80%", "response.p90<2s")
 
 
@@ -91,8 +94,7 @@ def figures(users: int, *, slow: float = 1.0, warehouses: int = 50, **fields: An
         "tables": [
             {"database": "tpcc", "table": table, "read_bytes": read * 1e6, "page_requests_count": read * 9e3,
              "page_reads_count": read * 122, "inserted_count": inserted, "updated_count": updated, "deleted_count": 0.0}
-            for table, read, inserted, updated in (("stock", 390, 0.0, 301_422.0), ("customer", 211, 0.0, 41_870.0),
-                                                   ("order_line", 62, 301_100.0, 29_812.0), ("orders", 7, 30_104.0, 0.0))
+            for table, read, inserted, updated in TABLES
         ],
         **fields,
     }  # fmt: skip
@@ -126,8 +128,9 @@ def add_point(sample: Sample, users: int, *, rate: float | None = None, **fields
 
 
 def workload() -> dict[str, Any]:
-    return {"kind": "tpcc", "name": "hammerdb", "preset": "hammerdb", "warehouses": 50, "mix": MIX, "draw": "independent",
-            "items": "uniform", "home": "warehouse", "mode": "procedures", "pipeline": True, "isolation": "default",
+    return {"kind": "tpcc", "name": "hammerdb", "preset": "hammerdb", "warehouses": 50, "mix": MIX,
+            "draw": "independent", "items": "uniform", "home": "warehouse",
+            "mode": "procedures", "pipeline": True, "isolation": "default",
             "think_scale": 0.0}  # fmt: skip
 
 
@@ -142,7 +145,8 @@ def manifest(found: dict[str, Any] | None, **fields: Any) -> dict[str, Any]:
     load = {"rows": 24_950_312, "bytes": 5_300_000_000, "seconds": 131.0, "rows_per_s": 190_460.0, "resumed": False}
     oltp = {"actions_done": ["load", "run", "check"], "load": load, "conditions": conditions(), **(found or {})}
     return {"command": ["oltp", "tpcc", "embedded:/srv/pg", "--warehouses", "50"], "plan": {}, "parts": [],
-            "target": target, "engine": None, "cache_span": None, "oltp": oltp, "notices": [NOTICE], **fields}  # fmt: skip
+            "target": target, "engine": None, "cache_span": None,
+            "oltp": oltp, "notices": [NOTICE], **fields}  # fmt: skip
 
 
 class OltpSample(Sample):
@@ -189,8 +193,8 @@ class OltpSample(Sample):
             ]  # fmt: skip
         role = {"block": "data+log"}
         return rows + [
-            {"t_ns": t_ns, "clock": "wall", "interval_ns": 10**9, "tier": "storage" if source == "block" else "database",
-             "host": "db07.example", "source": source, "entity": entity, "role": role.get(source, ""), "metric": metric,
+            {"t_ns": t_ns, "clock": "wall", "interval_ns": 10**9, "tier": TIERS[source], "host": "db07.example",
+             "source": source, "entity": entity, "role": role.get(source, ""), "metric": metric,
              "kind": kind, "value": value}
             for source, entity, kind, metric, value in values
         ]  # fmt: skip
@@ -203,7 +207,8 @@ class OltpSample(Sample):
                       ("retried_count", "delta", 1 if name == "new_order" and self.random.random() < 0.1 else 0),
                       ("failed_count", "delta", 0)]  # fmt: skip
             if count:
-                values += [(f"latency_{key}_ns", "gauge", record["latency_ns"][key] / speed * self.random.uniform(0.9, 1.1))
+                noise = self.random.uniform(0.9, 1.1) / speed
+                values += [(f"latency_{key}_ns", "gauge", record["latency_ns"][key] * noise)
                            for key in ("mean", "p50", "p90", "p99", "max")]  # fmt: skip
             rows += [
                 {"t_ns": t_ns, "clock": "wall", "interval_ns": 10**9, "tier": "application", "host": "db07.example",
@@ -253,7 +258,7 @@ def search(axis: str = "users") -> tuple[OltpSample, dict[str, Any]]:
          "non_monotone": False}
     )  # fmt: skip
     sample.verdict.append(
-        {"question": "hammerdb", "limit": "; ".join(LIMITS), "value": best["oltp"]["nopm"], "unit": "nopm", "met": True,
-         "meaning": f"holds {best['oltp']['nopm']:,.0f} NOPM with {best['load']['users']} users", "point_id": best["id"]}
+        {"question": "hammerdb", "limit": "; ".join(LIMITS), "value": best["oltp"]["nopm"], "unit": "nopm",
+         "met": True, "meaning": f"holds {best['oltp']['nopm']:,.0f} NOPM", "point_id": best["id"]}
     )  # fmt: skip
     return sample, manifest(best["oltp"])

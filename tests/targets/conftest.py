@@ -11,6 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from embedded_database import SMALL, Embedded
+
+from assay.targets.databases import open_database, parse_database
+from assay.targets.databases.embedded import EmbeddedPostgresql
 
 NOBODY = 65534
 
@@ -121,3 +125,19 @@ def mounted(folder: Path) -> Iterator[Callable[..., Path]]:
     yield attach
     for point in reversed(made):
         _run(_tool("umount"), point)
+
+
+@pytest.fixture
+def embedded() -> Iterator[Embedded]:
+    """Make the embedded database of a folder, not opened; all are closed afterwards."""
+    made: list[EmbeddedPostgresql] = []
+
+    def make(folder: Path, options: str = "") -> EmbeddedPostgresql:
+        database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"))
+        assert isinstance(database, EmbeddedPostgresql)
+        made.append(database)
+        return database
+
+    yield make
+    for database in made:
+        database.close()

@@ -8,51 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from embedded_database import SMALL, Embedded, fill, rows_of
 
 from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import open_database, parse_database, server
 from assay.targets.databases.cluster import MARK
-from assay.targets.databases.embedded import EmbeddedPostgresql
-from assay.targets.databases.server import Identity
-
-SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
-
-Embedded = Callable[..., EmbeddedPostgresql]
-
-
-@pytest.fixture
-def embedded() -> Iterator[Embedded]:
-    """Make the database of a folder; all are closed afterwards."""
-    made: list[EmbeddedPostgresql] = []
-
-    def make(folder: Path, options: str = "") -> EmbeddedPostgresql:
-        database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"))
-        assert isinstance(database, EmbeddedPostgresql)
-        made.append(database)
-        return database
-
-    yield make
-    for database in made:
-        database.close()
-
-
-def fill(database: EmbeddedPostgresql, rows: int = 1000) -> None:
-    database.execute(f"CREATE TABLE filled AS SELECT g, repeat('x', 100) FROM generate_series(1, {rows}) AS g")
-
-
-def rows_of(database: EmbeddedPostgresql) -> int:
-    return int(database.query("SELECT count(*) FROM filled")[0][0])
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
 
 # Life
 
@@ -144,12 +109,15 @@ def test_a_server_whose_owner_was_killed_makes_way(
 ) -> None:
     assert holder.stdout is not None
     stray = int(holder.stdout.readline())
+    left_behind = Path(Path(f"{tmp_path}/db/data-1/postmaster.pid").read_text().splitlines()[4])
+    assert left_behind.exists()
     holder.kill()
     holder.wait()
     database = embedded(tmp_path / "db")
     database.open()
     assert database.server_pid() != stray
     assert not Path(f"/proc/{stray}").exists()
+    assert not left_behind.exists()
 
 
 def test_a_server_whose_launcher_was_killed_too_makes_way(
@@ -247,126 +215,6 @@ def test_two_databases_may_share_a_folder_for_logs(tmp_path: Path, embedded: Emb
     assert rows_of(first) == 1000
 
 
-# The saved state
-
-
-def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
-    database.open()
-    fill(database)
-    with pytest.raises(UsageError, match="nothing is saved"):
-        database.restore()
-    assert database.saved() is None
-    database.save()
-    (saved,) = (tmp_path / "db").glob("saved-*")
-    before = files_of(saved)
-    for _ in range(2):
-        database.execute("DROP TABLE filled")
-        database.restore()
-        assert rows_of(database) == 1000
-    database.close()
-    assert files_of(saved) == before
-    # What a restored server starts from: stopped at once it has changed nothing but what says that it ran.
-    fresh = embedded(tmp_path / "db")
-    fresh._cluster.take()
-    fresh._cluster.change(data=None)
-    fresh._cluster.tidy()
-    fresh._copy_back()
-    assert fresh._cluster.data is not None
-    assert files_of(fresh._cluster.data) == before
-    again = embedded(tmp_path / "other")
-    again.open()
-    assert again.saved() is None
-
-
-def test_saving_again_replaces_and_dropping_leaves_nothing(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
-    database.open()
-    fill(database)
-    database.save()
-    database.execute("DELETE FROM filled")
-    database.save()
-    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
-    database.restore()
-    assert rows_of(database) == 0
-    saved = database.saved()
-    assert saved is not None
-    assert saved["warehouses"] is None
-    database.drop_saved()
-    assert database.saved() is None
-    assert list((tmp_path / "db").glob("saved-*")) == []
-
-
-def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = embedded(tmp_path / "db")
-    database.open()
-    fill(database)
-    database.save()
-    database.execute("DELETE FROM filled")
-
-    def cut_short(_: Path, copy: Path) -> int:
-        copy.mkdir()
-        (copy / "PG_VERSION").write_text("18")
-        raise OSError(28, "No space left on device", str(copy / "base"))
-
-    with monkeypatch.context() as patched:
-        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
-        with pytest.raises(OutOfSpace, match="no room is left for"):
-            database.restore()
-        database.close()
-    again = embedded(tmp_path / "db")
-    again.open()
-    assert rows_of(again) == 1000
-    assert len(list((tmp_path / "db").glob("data-*"))) == 1
-
-
-def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = embedded(tmp_path / "db")
-    database.open()
-    fill(database)
-    database.save()
-    database.execute("DELETE FROM filled")
-
-    def cut_short(source: Path, copy: Path) -> int:
-        shutil.copytree(source, copy)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
-        with pytest.raises(KeyboardInterrupt):
-            database.save()
-    assert rows_of(database) == 0
-    database.restore()
-    assert rows_of(database) == 1000
-    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
-
-
-def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
-    database.open()
-    fill(database)
-    database.save()
-    space = tmp_path / "space"
-    space.mkdir()
-    (space / "not-ours").write_text("kept")
-    space.chmod(0o700)
-    for _ in range(2):
-        (space / "not-ours").unlink()
-        database.execute(f"CREATE TABLESPACE elsewhere LOCATION '{space}'")
-        (space / "not-ours").write_text("kept")
-        database.execute("ALTER TABLE filled SET TABLESPACE elsewhere")
-        assert database.storage_paths()["data:elsewhere"] == str(space)
-        with pytest.raises(NotSupported, match="has tablespaces"):
-            database.save()
-        database.restore()
-        assert rows_of(database) == 1000
-        assert [path.name for path in space.iterdir()] == ["not-ours"]
-
-
 # What is refused
 
 
@@ -398,7 +246,13 @@ def test_too_little_room_is_said_before_anything_is_made(
         embedded(tmp_path / "db").open()
 
 
-def test_a_full_disk_is_said(embedded: Embedded, mounted: Callable[..., Path]) -> None:
+def fill_disk(ballast: Path) -> None:
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
+def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -> None:
     disk = mounted("-t", "tmpfs", "-o", "size=300m", "none")
     database = embedded(disk / "db")
     database.open()
@@ -406,14 +260,11 @@ def test_a_full_disk_is_said(embedded: Embedded, mounted: Callable[..., Path]) -
         fill(database, 3_000_000)
     database.execute("CREATE TABLE few AS SELECT 1")
     database.close()
-    with (disk / "ballast").open("wb") as ballast, contextlib.suppress(OSError):
-        while True:
-            ballast.write(bytes(4096))
-            ballast.flush()
+    fill_disk(disk / "ballast")
     with pytest.raises(OutOfSpace, match="free some") as error:
         embedded(disk / "db").open()
     assert "\n" not in str(error.value)
-    (disk / "ballast").unlink()
+    (disk / "ballast").unlink(missing_ok=True)
     again = embedded(disk / "db")
     again.open()
     assert again.query("SELECT count(*) FROM few") == [(1,)]
@@ -448,83 +299,6 @@ def test_a_damaged_state_is_refused(tmp_path: Path, embedded: Embedded) -> None:
     (tmp_path / "db/state.json").write_text("{")
     with pytest.raises(RefusedTarget, match="damaged or of another version"):
         embedded(tmp_path / "db").open()
-
-
-# Root
-
-
-@pytest.fixture
-def closed_home() -> Iterator[Path]:
-    """A home that only root may enter."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    home = Path(tempfile.mkdtemp(prefix="assay-home-"))
-    home.chmod(0o700)
-    yield home
-    shutil.rmtree(home)
-
-
-@pytest.fixture
-def closed_programs(closed_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """PostgreSQL's programs below that home."""
-    package = server.shipped_programs().parents[1]
-    copy = closed_home / "venv"
-    for source in (package, package.with_name(f"{package.name}.libs")):
-        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("*.a", "include", "pgxs"))
-    programs = copy / package.name / "pginstall/bin"
-    monkeypatch.setattr(server, "shipped_programs", lambda: programs)
-    monkeypatch.setattr("assay.targets.databases.embedded.shipped_programs", lambda: programs)
-    return copy
-
-
-@pytest.mark.usefixtures("closed_programs")
-def test_root_runs_it_in_a_namespace_below_a_closed_home(closed_home: Path, embedded: Embedded) -> None:
-    database = embedded(closed_home / "db")
-    database.open()
-    if database.facts()["runs_as"] != "namespace":
-        pytest.skip("user namespaces are refused here")
-    fill(database)
-    database.save()
-    database.restore()
-    assert rows_of(database) == 1000
-    assert (closed_home / "db").stat().st_uid == 0
-
-
-@pytest.mark.usefixtures("closed_programs")
-@pytest.mark.parametrize("is_open", [False, True])
-def test_root_runs_it_as_nobody_where_namespaces_are_refused(
-    closed_home: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch, is_open: bool
-) -> None:
-    def nothing() -> Identity | None:
-        return None
-
-    monkeypatch.setattr(server, "_namespace_identity", nothing)
-    folder = Path(tempfile.mkdtemp(prefix="assay-open-")) if is_open else closed_home / "all"
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o755)
-    try:
-        database = embedded(folder / "db")
-        database.open()
-        assert database.facts()["runs_as"] == "user"
-        pid = database.server_pid()
-        status = Path(f"/proc/{pid}/status").read_text()
-        assert "Uid:\t65534\t65534\t65534\t65534" in status
-        # Where everybody may enter, the server keeps none of root's rights.
-        assert (f"CapEff:\t{0:016x}" in status) == is_open
-        fill(database)
-        database.save()
-        database.restore()
-        assert rows_of(database) == 1000
-        database.close()
-        monkeypatch.undo()
-        # The same folder under another user of the server.
-        again = embedded(folder / "db")
-        again.open()
-        assert rows_of(again) == 1000
-        again.close()
-    finally:
-        if is_open:
-            shutil.rmtree(folder)
 
 
 def test_the_connection_of_the_core_is_the_socket(tmp_path: Path, embedded: Embedded) -> None:

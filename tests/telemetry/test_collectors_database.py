@@ -188,6 +188,11 @@ def test_the_hottest_statements_are_those_that_took_the_most_time_between() -> N
     assert tables == []
 
 
+def test_statements_that_took_next_to_no_time_are_left_out() -> None:
+    after = Activity({("db", "a"): statement("-- who?\nselect a", 1, 1e9), ("db", "b"): statement("b", 1, 1e5)})
+    assert [found["text"] for found in hottest(Activity(), after)[0]] == ["select a"]
+
+
 def test_statistics_that_were_reset_between_count_from_zero() -> None:
     before, after = Activity({("db", "a"): statement("a", 100, 9e9)}), Activity({("db", "a"): statement("a", 5, 1e9)})
     assert hottest(before, after)[0][0]["calls_count"] == 5

@@ -103,8 +103,8 @@ def test_the_same_metrics_stand_for_all_versions(collector: PostgresqlCollector)
     assert before is not None
     metrics = {metric for _, metric in before.counts}
     expected = """commits_count rollbacks_count deadlocks_count page_requests_count page_reads_count temp_bytes
-        read_bytes reads_count written_bytes writes_count log_bytes log_full_pages_count log_writes_count log_flushes_count
-        log_flush_time_ns checkpoints_count checkpoint_written_bytes"""
+        read_bytes reads_count written_bytes writes_count log_bytes log_full_pages_count log_writes_count
+        log_flushes_count log_flush_time_ns checkpoints_count checkpoint_written_bytes"""
     assert set(expected.split()) <= metrics
 
 

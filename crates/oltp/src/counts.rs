@@ -367,6 +367,9 @@ mod tests {
         assert!(collector.kept.len() <= TICKS_KEPT + 1);
         let total = collector.totals(0, 4999);
         let payment = &total.counted[0][Transaction::Payment as usize];
-        assert_eq!((payment.committed, payment.latency.count(), payment.latency.sum_ns()), (4999, 4999, 4999 * 5000 / 2));
+        assert_eq!(
+            (payment.committed, payment.latency.count(), payment.latency.sum_ns()),
+            (4999, 4999, 4999 * 5000 / 2)
+        );
     }
 }

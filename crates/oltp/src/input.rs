@@ -176,13 +176,7 @@ impl Inputs {
             Home::Warehouse | Home::All => number % mix.warehouses + 1,
         };
         let cards = Vec::with_capacity(if mix.deck { mix.weights.iter().sum::<u32>() as usize } else { 0 });
-        Self {
-            mix,
-            random: Random::of(seed, 200, number.into()),
-            warehouse,
-            district: number % DISTRICTS + 1,
-            cards,
-        }
+        Self { mix, random: Random::of(seed, 200, number.into()), warehouse, district: number % DISTRICTS + 1, cards }
     }
 
     /// The next transaction and its input.
@@ -192,8 +186,7 @@ impl Inputs {
             self.warehouse = self.random.between(1, self.mix.warehouses);
         }
         let warehouse = self.warehouse;
-        let district =
-            if self.mix.home == Home::District { self.district } else { self.random.between(1, DISTRICTS) };
+        let district = if self.mix.home == Home::District { self.district } else { self.random.between(1, DISTRICTS) };
         match transaction {
             Transaction::NewOrder => {
                 let customer = self.random.customer();
@@ -257,7 +250,8 @@ impl Inputs {
         let mut lines = Lines { lines: [Line::default(); LINES_MOST], count: self.random.between(5, 15) as usize };
         for index in 0..lines.count {
             let item = loop {
-                let item = if self.mix.nurand_items { self.random.skewed_item() } else { self.random.between(1, ITEMS) };
+                let item =
+                    if self.mix.nurand_items { self.random.skewed_item() } else { self.random.between(1, ITEMS) };
                 // An item once per order: stock would be taken twice in one statement otherwise.
                 if lines.lines[..index].iter().all(|line| line.item != item) {
                     break item;

@@ -264,7 +264,8 @@ impl Loader {
     async fn load(&self, driver: &mut AnyDriver, chunk: Chunk) -> Result<(u64, u64), DbError> {
         driver.execute("BEGIN").await?;
         let (kind, warehouse, part) = (chunk.kind.name(), chunk.warehouse, chunk.part);
-        let entry = format!("INSERT INTO assay_chunk (kind, w_id, part, row_count) VALUES ('{kind}', {warehouse}, {part}, 0)");
+        let entry =
+            format!("INSERT INTO assay_chunk (kind, w_id, part, row_count) VALUES ('{kind}', {warehouse}, {part}, 0)");
         driver.execute(&entry).await?;
         let (mut rows, mut bytes) = (0, 0);
         for table in chunk.kind.tables() {
@@ -306,7 +307,8 @@ impl Loader {
                 self.shared.reconnects.fetch_add(1, Ordering::Relaxed);
                 let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
                 if lost_at.elapsed().as_secs_f64() > within_s {
-                    let text = format!("{place}: went away and did not come back within {within_s:.0} s: {}", error.text);
+                    let text =
+                        format!("{place}: went away and did not come back within {within_s:.0} s: {}", error.text);
                     self.shared.fail(OltpError::Lost(text));
                 }
                 sleep(RECONNECT_PAUSE).await;

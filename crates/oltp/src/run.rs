@@ -19,6 +19,10 @@ use crate::{
     users::{Gap, Shared, run_thread},
 };
 
+/// A thread for so many connections unless the plan says otherwise, at most one per core. One thread keeps up with tens of thousands
+/// of transactions per second; several wake up the more often the less there is for each to do.
+const CONNECTIONS_PER_THREAD: u32 = 64;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Connecting,
@@ -114,8 +118,9 @@ impl OltpRun {
             )));
         }
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let wanted = plan.threads.unwrap_or(connections.div_ceil(CONNECTIONS_PER_THREAD).min(cores));
         // Every thread has a connection to every database.
-        let threads = plan.threads.unwrap_or(cores).min(connections / databases as u32).max(1);
+        let threads = wanted.min(connections / databases as u32).max(1);
         let interval_ns = plan.interval_ns;
         let shared = Arc::new(Shared::new(plan, connections));
         let exchanges: Vec<Arc<Exchange>> = (0..threads).map(|_| Arc::default()).collect();

@@ -25,14 +25,8 @@ macro_rules! file {
     };
 }
 
-const FILES: [File; 6] = [
-    file!("schema"),
-    file!("indexes"),
-    file!("statements"),
-    file!("procedures"),
-    file!("conditions"),
-    file!("drop"),
-];
+const FILES: [File; 6] =
+    [file!("schema"), file!("indexes"), file!("statements"), file!("procedures"), file!("conditions"), file!("drop")];
 
 /// One named statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -111,12 +111,16 @@ impl Shared {
         }
     }
 
-    fn answered(&self, database: usize, at_ns: u64) {
-        if self.away[database].load(Ordering::Relaxed) && self.away[database].swap(false, Ordering::Relaxed) {
-            let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(gap) = gaps.iter_mut().rev().find(|gap| gap.database == database && gap.to_ns.is_none()) {
-                gap.to_ns = Some(at_ns);
-            }
+    /// Whether a database that was away has answered for the first time.
+    #[inline]
+    fn is_back(&self, database: usize) -> bool {
+        self.away[database].load(Ordering::Relaxed) && self.away[database].swap(false, Ordering::Relaxed)
+    }
+
+    fn end_gap(&self, database: usize, at_ns: u64) {
+        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gap) = gaps.iter_mut().rev().find(|gap| gap.database == database && gap.to_ns.is_none()) {
+            gap.to_ns = Some(at_ns);
         }
     }
 
@@ -183,6 +187,8 @@ struct Local {
     turns: Option<Turns>,
     epoch: Cell<Instant>,
     busy: Cell<u32>,
+    /// Whether every user has a connection of its own.
+    keeps: bool,
     connecting: Semaphore,
 }
 
@@ -260,6 +266,7 @@ impl Local {
             turns,
             epoch: Cell::new(Instant::now()),
             busy: Cell::new(0),
+            keeps: shared.connections == shared.plan.users,
             connecting: Semaphore::new(CONNECTING_MOST),
             shared,
         })
@@ -395,7 +402,7 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
     let mut began = shared.epoch.subscribe();
     let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else { return };
     local.epoch.set(epoch);
-    let mut user = User { local: &local, database, failures: 0 };
+    let mut user = User { local: &local, database, failures: 0, kept: None };
     let mut input = inputs.next();
     // Users that think do not begin all at once.
     let mut next_ns = 0;
@@ -433,13 +440,18 @@ struct User<'a> {
     database: usize,
     /// Failures without reason one after the other.
     failures: u32,
+    /// The user's connection between transactions, unless users share connections.
+    kept: Option<Taken<'a>>,
 }
 
 impl User<'_> {
     /// Runs one transaction to its end and counts it; false when the run is over for this user.
     async fn transact(&mut self, input: &Input, intended_ns: u64, inputs: &mut Inputs) -> bool {
         let local = self.local;
-        let mut taken = local.pools[self.database].take().await;
+        let mut taken = match self.kept.take() {
+            Some(taken) => taken,
+            None => local.pools[self.database].take().await,
+        };
         let Some(slot) = taken.slot.as_mut() else { return false };
         if slot.driver.is_none() && !local.reconnect(slot, self.database, inputs).await {
             return false;
@@ -448,20 +460,23 @@ impl User<'_> {
             return false;
         }
         local.busy.set(local.busy.get() + 1);
-        let started_ns = local.now_ns();
+        // Nothing but the intended start counts in a closed loop.
+        let started_ns = if local.turns.is_some() { local.now_ns() } else { intended_ns };
         let (ended, retried) = self.attempts(slot, input, inputs).await;
         local.busy.set(local.busy.get() - 1);
         self.count(input, intended_ns, started_ns, &ended, retried);
+        if local.keeps {
+            self.kept = Some(taken);
+        }
         match ended {
             Ok(_) => {
                 self.failures = 0;
-                local.shared.answered(self.database, local.now_ns());
+                if local.shared.is_back(self.database) {
+                    local.shared.end_gap(self.database, local.now_ns());
+                }
                 true
             }
-            Err(error) => {
-                drop(taken);
-                self.failed(&error).await
-            }
+            Err(error) => self.failed(&error).await,
         }
     }
 

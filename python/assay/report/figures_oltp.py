@@ -71,7 +71,9 @@ def _areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
     )
     axis = alt.Axis(format="~s", tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10)
-    areas = alt.Chart(alt.InlineData(values=numbered)).mark_area(opacity=0.9, stroke=AREA_INK, strokeWidth=0.4)
+    areas = alt.Chart(alt.InlineData(values=numbered)).mark_area(
+        opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
+    )
     stacked: alt.Chart = areas.encode(
         x=x, y=alt.Y("value:Q", title=panel, stack="zero", axis=axis), color=hues, order=alt.Order("place:Q")
     )

@@ -31,7 +31,7 @@ def oltp_of(facts: RunFacts) -> Record:
     points = facts.oltp_points
     found: dict[str, Any] = dict(points[-1].get("oltp") or {}) if points else {}
     kept = {name: value for name, value in (facts.oltp or {}).items() if value not in (None, [], {})}
-    return {**found, **kept}
+    return {**(facts.oltp or {}), **found, **kept}
 
 
 def oltp_point(facts: RunFacts) -> Record | None:

@@ -246,6 +246,8 @@ class OltpRunner:
         point["met"] = met(point["limits"])
         self.folder.append_point(point)
         self._note_gaps(point)
+        if point["oltp"]["gaps"] and measurement.trouble is None:
+            self.target.wait(plan.reconnect_s, self.interrupt)
         if measurement.trouble is not None:
             self.points.append(point)
             raise measurement.trouble

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError, OutOfSpace, RefusedTarget, UsageError
+from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import Database, SchemaState, open_database, parse_databases
 from assay.targets.host import folder_facts
 from assay.telemetry.collectors import database_collectors, devices_by_role, host_collectors, roles_by_device
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 BYTES_PER_WAREHOUSE = 110 << 20
 """Room a loaded warehouse takes with its indexes and its share of the log, rounded up."""
+
+WAIT_S = 0.5
+"""Time between two looks at a server that is away."""
 
 CACHE_NOTICE = "caches of the database, the host and the storage are part of what is measured"
 
@@ -74,8 +79,13 @@ class DatabaseTarget:
             A server cannot be started or reached, or is not one that is supported.
         """
         for database in self.databases:
-            show(f"starting the server of {database.name}" if database.spec.kind == "embedded" else "connecting")
-            database.open(connections=connections_needed(plan, len(self.databases)))
+            if database.spec.kind == "embedded":
+                show(f"starting the server of {database.name}")
+                database.open(connections=connections_needed(plan, len(self.databases)))
+            else:
+                # Whether it takes as many connections is asked in `examine`, where users may be told to share them.
+                show(f"connecting to {database.name}")
+                database.open()
         self.devices = devices_by_role(database.storage_paths() for database in self.databases)
         self._facts = self._look()
 
@@ -90,6 +100,27 @@ class DatabaseTarget:
         for database in self.databases:
             if database.revive():
                 self.notices.append(f"the server of {database.name} ended during the work, and was started again")
+
+    def wait(self, timeout_s: float, interrupt: threading.Event) -> None:
+        """Wait until all servers answer again after one was away.
+
+        Raises
+        ------
+        Interrupted, AssayError
+            One does not answer in so many seconds; it says why.
+        """
+        deadline = time.monotonic() + timeout_s
+        for database in self.databases:
+            while True:
+                try:
+                    self.revive()
+                    database.schema()
+                    break
+                except AssayError:
+                    if time.monotonic() > deadline:
+                        raise
+                if interrupt.wait(WAIT_S):
+                    raise Interrupted("interrupted while waiting for a server")
 
     def close(self) -> None:
         """Leave the databases, and stop the servers that `open` started. Closing twice is harmless."""

@@ -27,7 +27,9 @@ impl Driver for AnyDriver {
             Kind::Postgresql => {
                 Ok(Self::Postgresql(Box::new(Postgresql::connect(connection, purpose, isolation).await?)))
             }
-            Kind::Mariadb | Kind::Mysql => Ok(Self::Mysql(Box::new(Mysql::connect(connection, purpose, isolation).await?))),
+            Kind::Mariadb | Kind::Mysql => {
+                Ok(Self::Mysql(Box::new(Mysql::connect(connection, purpose, isolation).await?)))
+            }
             Kind::Mssql => Err(DbError::other("SQL Server is not supported by this build")),
         }
     }

@@ -50,7 +50,9 @@ impl<'a, D: Driver> Talk<'a, D> {
 
     /// The only row of the statement at a place.
     fn row(&self, place: usize) -> Result<Row<'_>, DbError> {
-        self.results.row(place, 0).ok_or_else(|| DbError::other("a row that must be there is missing: run `assay oltp tpcc ... check`"))
+        self.results
+            .row(place, 0)
+            .ok_or_else(|| DbError::other("a row that must be there is missing: run `assay oltp tpcc ... check`"))
     }
 
     /// A whole number of the only row of the statement at a place.
@@ -62,7 +64,9 @@ impl<'a, D: Driver> Talk<'a, D> {
     fn middle_customer(&self, place: usize) -> Result<u32, DbError> {
         let count = self.results.count(place);
         let row = self.results.row(place, count.div_ceil(2).saturating_sub(1));
-        let id = row.and_then(|row| row.int(0)).ok_or_else(|| DbError::other("no customer has a last name that all districts have"))?;
+        let id = row
+            .and_then(|row| row.int(0))
+            .ok_or_else(|| DbError::other("no customer has a last name that all districts have"))?;
         Ok(id as u32)
     }
 
@@ -85,7 +89,8 @@ pub(crate) async fn run_statements<D: Driver>(talk: &mut Talk<'_, D>, input: &In
             new_order::run(talk, *warehouse, *district, *customer, lines).await
         }
         Input::Payment { warehouse, district, customer_warehouse, customer_district, customer, amount } => {
-            let payer = payment::Payer { warehouse: *customer_warehouse, district: *customer_district, customer: *customer };
+            let payer =
+                payment::Payer { warehouse: *customer_warehouse, district: *customer_district, customer: *customer };
             payment::run(talk, *warehouse, *district, payer, *amount).await
         }
         Input::OrderStatus { warehouse, district, customer } => {

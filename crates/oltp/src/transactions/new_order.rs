@@ -45,7 +45,13 @@ pub(super) async fn run<D: Driver>(
     if talk.driver.has(NewOrderDistrictNext) {
         talk.add(NewOrderDistrictNext).int(warehouse).int(district);
     }
-    talk.add(NewOrderOrder).int(order).int(district).int(warehouse).int(customer).int(lines.len() as i64).int(all_local);
+    talk.add(NewOrderOrder)
+        .int(order)
+        .int(district)
+        .int(warehouse)
+        .int(customer)
+        .int(lines.len() as i64)
+        .int(all_local);
     talk.add(NewOrderNewOrder).int(order).int(district).int(warehouse);
     let first_stock = talk.batch.len();
     let at_once = talk.driver.has(NewOrderStock);

@@ -72,8 +72,15 @@ pub(super) async fn run<D: Driver>(
         let update = batch.add(PaymentCustomerUpdateBad).cents(amount).cents(amount);
         let update = update.written(|out| {
             let start = out.len();
-            write!(out, "{id} {} {} {district} {warehouse} {}.{:02} | ", payer.district, payer.warehouse, amount / 100, amount % 100)
-                .expect("writing to memory cannot fail");
+            write!(
+                out,
+                "{id} {} {} {district} {warehouse} {}.{:02} | ",
+                payer.district,
+                payer.warehouse,
+                amount / 100,
+                amount % 100
+            )
+            .expect("writing to memory cannot fail");
             let room = DATA_MOST - (out.len() - start);
             out.extend_from_slice(&old[..old.len().min(room)]);
         });

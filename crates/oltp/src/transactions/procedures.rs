@@ -83,10 +83,8 @@ mod tests {
 
     #[test]
     fn lines_are_written_as_arrays_and_as_json() {
-        let lines = [
-            Line { item: 7, supply_warehouse: 1, quantity: 3 },
-            Line { item: 9, supply_warehouse: 2, quantity: 10 },
-        ];
+        let lines =
+            [Line { item: 7, supply_warehouse: 1, quantity: 3 }, Line { item: 9, supply_warehouse: 2, quantity: 10 }];
         let mut out = Vec::new();
         write_json(&lines, &mut out);
         write_array(lines.iter().map(|line| line.item), &mut out);

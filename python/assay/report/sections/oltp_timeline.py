@@ -30,7 +30,7 @@ WAITS = {
 }
 """What sessions at work wait for, in the order they are stacked; waits for the client count as other."""
 
-MOST_MARKS = 60
+MOST_MARKS = 20
 """Checkpoints that are drawn; more would hide what is beneath them."""
 
 

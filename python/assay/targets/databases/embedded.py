@@ -113,7 +113,7 @@ class EmbeddedPostgresql(Postgresql):
             self._socket_folder = socket_folder(self._programs.identity)
         self._own(data)
         self._configure(data)
-        self._server = Server(data, cluster.log, self.spec.display)
+        self._server = Server(data, cluster.log, self._socket_folder, self.spec.display)
         self._server.start(self._programs, cluster.lock)
         self._make_database()
         super().open(connections=self._connections_wanted)

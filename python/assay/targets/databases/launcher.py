@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     if not settings.get("lifeline"):
         _become(settings)
         os.execv(command[0], command)
+    parent = os.getppid()
     child = os.fork()
     if child == 0:
         # The server must not hold the line, nor find its end on standard input.
@@ -45,7 +47,11 @@ def main(arguments: Sequence[str]) -> int:
         os.close(nothing)
         _become(settings)
         os.execv(command[0], command)
-    return _watch(child, settings["stop_signal"])
+    code = _watch(child, settings["stop_signal"])
+    if os.getppid() != parent and settings.get("socket_folder"):
+        # Who made it has died and cannot delete it.
+        shutil.rmtree(settings["socket_folder"], ignore_errors=True)
+    return code
 
 
 def _watch(child: int, stop_signal: int) -> int:

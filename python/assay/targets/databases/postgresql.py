@@ -32,6 +32,8 @@ CONNECT_TIMEOUT_S = 10
 START_TIMEOUT_S = 60.0
 """How long a server may go on saying that it is starting up or recovering."""
 
+_NOT_YET = r"system is (starting up|in recovery mode|not yet accepting connections)"
+
 SETTINGS_SHOWN = (
     "shared_buffers",
     "effective_cache_size",
@@ -168,7 +170,7 @@ class Postgresql(Database):
                     autocommit=True,
                 )
             except psycopg.Error as error:
-                if "starting up" in str(error) and time.monotonic() < deadline:
+                if re.search(_NOT_YET, str(error)) and time.monotonic() < deadline:
                     time.sleep(0.2)
                     continue
                 raise connect_error(self.spec, error) from error

@@ -92,7 +92,12 @@ class Programs:
         return program_version(self.bin / "postgres")
 
     def command(
-        self, program: str, *arguments: str, lifeline: bool = False, stop_signal: int = signal.SIGINT
+        self,
+        program: str,
+        *arguments: str,
+        lifeline: bool = False,
+        stop_signal: int = signal.SIGINT,
+        socket_folder: Path | None = None,
     ) -> list[str]:
         """Command line that runs a program as the server's user.
 
@@ -102,6 +107,8 @@ class Programs:
             Standard input is a pipe; the program is sent `stop_signal` when it closes.
         stop_signal
             PostgreSQL stops fast and cleanly on SIGINT.
+        socket_folder
+            Deleted once the program has ended, if this process has by then.
         """
         settings = {
             "identity": self.identity.kind,
@@ -110,6 +117,7 @@ class Programs:
             "may_enter_all": self.identity.may_enter_all,
             "lifeline": lifeline,
             "stop_signal": int(stop_signal),
+            "socket_folder": str(socket_folder) if socket_folder is not None else None,
         }
         python = [sys.executable, "-I", "-S", launcher.__file__]
         return [*python, json.dumps(settings), str(self.bin / program), *arguments]
@@ -267,9 +275,10 @@ def run_program(programs: Programs, program: str, arguments: Sequence[str], disp
 class Server:
     """One running server of a data directory."""
 
-    def __init__(self, data: Path, log: Path, display: str) -> None:
+    def __init__(self, data: Path, log: Path, socket_folder: Path, display: str) -> None:
         self.data = data
         self.log = log
+        self.socket_folder = socket_folder
         self.display = display
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -319,7 +328,7 @@ class Server:
         try:
             begin = os.lseek(log, 0, os.SEEK_END)
             self._process = subprocess.Popen(
-                programs.command("postgres", "-D", str(self.data), lifeline=True),
+                programs.command("postgres", "-D", str(self.data), lifeline=True, socket_folder=self.socket_folder),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

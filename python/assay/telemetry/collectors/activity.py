@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -80,7 +81,12 @@ def hottest(before: Activity, after: Activity) -> tuple[list[dict[str, Any]], li
         `inserted_count`, `updated_count`, `deleted_count`, `fetched_count`, `time_ns`.
     """
     statements = [
-        {"database": name, **growth, "mean_ns": growth["time_ns"] / growth["calls_count"]}
+        {
+            "database": name,
+            **growth,
+            "text": _without_comments(growth["text"]),
+            "mean_ns": growth["time_ns"] / growth["calls_count"],
+        }
         for (name, _), growth in _growth(before.statements, after.statements)
         if growth["calls_count"]
     ]
@@ -92,6 +98,17 @@ def hottest(before: Activity, after: Activity) -> tuple[list[dict[str, Any]], li
     ]
     touched = [table for table in tables if any(isinstance(value, float) and value > 0 for value in table.values())]
     return hot[:MOST_STATEMENTS], sorted(touched, key=_heat, reverse=True)[:MOST_TABLES]
+
+
+def _without_comments(text: str) -> str:
+    r"""Statement in one line, without what its author told other people.
+
+    Examples
+    --------
+    >>> _without_comments("-- Customer, items.\nSELECT total /* cents */\n  FROM f($1)")
+    'SELECT total FROM f($1)'
+    """
+    return " ".join(re.sub(r"--[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 
 
 def _heat(table: Record) -> tuple[float, ...]:

@@ -106,8 +106,8 @@ def status_counts(status: Mapping[str, Any]) -> dict[str, float]:
 def file_counts(rows: list[tuple[Any, ...]]) -> dict[str, float]:
     """Counters by metric from the performance schema's rows of the log's and the data's files; times are picoseconds.
 
-    Of the log, "misc" events are its flushes, but for the opening of a file now and then. Where writes are asynchronous
-    their time is not known here, and no write is counted.
+    Of the log, "misc" events are its flushes, but for the opening of a file now and then. Writes of data are
+    asynchronous: what is timed of them is their start.
 
     Examples
     --------
@@ -120,16 +120,23 @@ def file_counts(rows: list[tuple[Any, ...]]) -> dict[str, float]:
             counts |= {"log_writes_count": writes, "log_write_time_ns": write_ps / _PS_PER_NS,
                        "log_flushes_count": misc, "log_flush_time_ns": misc_ps / _PS_PER_NS}  # fmt: skip
         elif str(event).endswith("data_file"):
-            counts |= {"timed_reads_count": reads, "read_time_ns": read_ps / _PS_PER_NS,
-                       "timed_writes_count": writes, "write_time_ns": write_ps / _PS_PER_NS}  # fmt: skip
+            counts |= {"timed_reads_count": reads, "read_time_ns": read_ps / _PS_PER_NS}
     return {metric: float(value) for metric, value in counts.items()}
 
 
 _STATEMENTS = f"""
 select digest, left(digest_text, {TEXT_LENGTH}), count_star, sum_timer_wait, sum_rows_sent + sum_rows_affected
 from performance_schema.events_statements_summary_by_digest
-where schema_name = database() and digest is not null and digest_text not rlike '{SECRET_WORDS}'
+where schema_name = database() and digest is not null
+  and digest_text not rlike '{SECRET_WORDS}|performance_schema|information_schema|^SHOW '
 """
+
+_PROGRAMS = """
+select object_name, concat('CALL ', object_name), count_star, sum_timer_wait, 0
+from performance_schema.events_statements_summary_by_program
+where object_type = 'PROCEDURE' and object_schema = database()
+"""
+"""Procedures: MariaDB has digests of statements that are sent as text only, MySQL of prepared ones as well."""
 
 _TABLES = """
 select object_name, count_fetch, count_insert, count_update, count_delete, sum_timer_wait
@@ -139,14 +146,18 @@ from performance_schema.table_io_waits_summary_by_table where object_schema = da
 
 def statements(query: Query) -> dict[str, Record]:
     """Statements of the current database since the server counts; empty where the performance schema is off."""
+    rows = query(_STATEMENTS, ())
+    if "mariadb" in str(query("select version()", ())[0][0]).lower():
+        calls = query(_PROGRAMS, ())
+        rows = [row for row in rows if not str(row[1]).startswith("CALL ")] + calls
     return {
         key: {
             "text": text,
             "calls_count": float(calls),
             "time_ns": float(time_ps) / _PS_PER_NS,
-            "rows_count": float(rows),
+            "rows_count": float(count),
         }
-        for key, text, calls, time_ps, rows in query(_STATEMENTS, ())
+        for key, text, calls, time_ps, count in rows
     }
 
 

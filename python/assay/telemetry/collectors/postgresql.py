@@ -174,7 +174,8 @@ select s.queryid::text || '/' || s.userid::text || '/' || s.toplevel::text, left
   s.total_exec_time * 1e6, s.rows::float8, s.shared_blks_read * b.block, s.shared_blks_hit::float8,
   s.shared_blks_read::float8, s.wal_bytes::float8
 from pg_stat_statements s, (select current_setting('block_size')::float8 as block) b
-where s.dbid = (select oid from pg_database where datname = current_database()) and s.query !~* '({SECRET_WORDS})'
+where s.dbid = (select oid from pg_database where datname = current_database())
+  and s.query !~* '({SECRET_WORDS}|pg_stat)'
 """
 
 _TABLES = """

@@ -2,6 +2,7 @@
 //! as binary COPY. The client is our own because nothing on the way of a transaction may allocate or pass through another task.
 
 mod binary;
+mod unix;
 mod wire;
 
 use bytes::{Buf, BufMut, BytesMut};
@@ -72,7 +73,8 @@ impl Postgresql {
                     scram = Some(exchange);
                 }
                 Message::AuthenticationSaslContinue(body) => {
-                    let exchange = scram.as_mut().ok_or_else(|| DbError::other("the server mixes up authentication"))?;
+                    let exchange =
+                        scram.as_mut().ok_or_else(|| DbError::other("the server mixes up authentication"))?;
                     exchange.update(body.data()).map_err(|error| DbError::other(error.to_string()))?;
                     frontend::sasl_response(exchange.message(), &mut self.wire.out)?;
                 }

@@ -9,10 +9,11 @@ use postgres_protocol::message::{
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpStream, UnixStream},
+    net::TcpStream,
     time::timeout,
 };
 
+use super::unix::UnixSocket;
 use crate::{
     error::{Cause, DbError},
     plan::{Connection, Tls},
@@ -24,7 +25,7 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 const READ_BYTES: usize = 8 << 10;
 
 enum Stream {
-    Unix(UnixStream),
+    Unix(UnixSocket),
     Tcp(TcpStream),
     Tls(Box<TlsStream>),
 }
@@ -32,7 +33,7 @@ enum Stream {
 impl Stream {
     async fn open(connection: &Connection) -> Result<Self, DbError> {
         if let Some(socket) = &connection.socket {
-            return Ok(Self::Unix(UnixStream::connect(socket).await?));
+            return Ok(Self::Unix(UnixSocket::connect(socket).await?));
         }
         let host = connection.host.as_deref().unwrap_or("localhost");
         let mut stream = TcpStream::connect((host, connection.port)).await?;

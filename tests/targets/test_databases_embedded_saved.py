@@ -1,0 +1,132 @@
+"""The saved state of the embedded PostgreSQL: bit by bit, and whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from embedded_database import Embedded, fill, rows_of
+
+from assay.errors import NotSupported, OutOfSpace, UsageError
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded) -> None:
+    database = embedded(tmp_path / "db")
+    database.open()
+    fill(database)
+    with pytest.raises(UsageError, match="nothing is saved"):
+        database.restore()
+    assert database.saved() is None
+    database.save()
+    (saved,) = (tmp_path / "db").glob("saved-*")
+    before = files_of(saved)
+    for _ in range(2):
+        database.execute("DROP TABLE filled")
+        database.restore()
+        assert rows_of(database) == 1000
+    database.close()
+    assert files_of(saved) == before
+    # What a restored server starts from: stopped at once it has changed nothing but what says that it ran.
+    fresh = embedded(tmp_path / "db")
+    fresh._cluster.take()
+    fresh._cluster.change(data=None)
+    fresh._cluster.tidy()
+    fresh._copy_back()
+    assert fresh._cluster.data is not None
+    assert files_of(fresh._cluster.data) == before
+    again = embedded(tmp_path / "other")
+    again.open()
+    assert again.saved() is None
+
+
+def test_saving_again_replaces_and_dropping_leaves_nothing(tmp_path: Path, embedded: Embedded) -> None:
+    database = embedded(tmp_path / "db")
+    database.open()
+    fill(database)
+    database.save()
+    database.execute("DELETE FROM filled")
+    database.save()
+    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
+    database.restore()
+    assert rows_of(database) == 0
+    saved = database.saved()
+    assert saved is not None
+    assert saved["warehouses"] is None
+    database.drop_saved()
+    assert database.saved() is None
+    assert list((tmp_path / "db").glob("saved-*")) == []
+
+
+def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
+    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = embedded(tmp_path / "db")
+    database.open()
+    fill(database)
+    database.save()
+    database.execute("DELETE FROM filled")
+
+    def cut_short(_: Path, copy: Path) -> int:
+        copy.mkdir()
+        (copy / "PG_VERSION").write_text("18")
+        raise OSError(28, "No space left on device", str(copy / "base"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
+        with pytest.raises(OutOfSpace, match="no room is left for"):
+            database.restore()
+        database.close()
+    again = embedded(tmp_path / "db")
+    again.open()
+    assert rows_of(again) == 1000
+    assert len(list((tmp_path / "db").glob("data-*"))) == 1
+
+
+def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
+    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = embedded(tmp_path / "db")
+    database.open()
+    fill(database)
+    database.save()
+    database.execute("DELETE FROM filled")
+
+    def cut_short(source: Path, copy: Path) -> int:
+        shutil.copytree(source, copy)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("assay.targets.databases.embedded.copy_tree", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            database.save()
+    assert rows_of(database) == 0
+    database.restore()
+    assert rows_of(database) == 1000
+    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
+
+
+def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(tmp_path: Path, embedded: Embedded) -> None:
+    database = embedded(tmp_path / "db")
+    database.open()
+    fill(database)
+    database.save()
+    space = tmp_path / "space"
+    space.mkdir()
+    (space / "not-ours").write_text("kept")
+    space.chmod(0o700)
+    for _ in range(2):
+        (space / "not-ours").unlink()
+        database.execute(f"CREATE TABLESPACE elsewhere LOCATION '{space}'")
+        (space / "not-ours").write_text("kept")
+        database.execute("ALTER TABLE filled SET TABLESPACE elsewhere")
+        assert database.storage_paths()["data:elsewhere"] == str(space)
+        with pytest.raises(NotSupported, match="has tablespaces"):
+            database.save()
+        database.restore()
+        assert rows_of(database) == 1000
+        assert [path.name for path in space.iterdir()] == ["not-ours"]
