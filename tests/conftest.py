@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from servers.fixtures import mariadb, postgresql15, postgresql18
+from servers.fixtures import mariadb, mssql, postgresql15, postgresql18
 
-__all__ = ["mariadb", "postgresql15", "postgresql18"]
+__all__ = ["mariadb", "mssql", "postgresql15", "postgresql18"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -279,3 +280,26 @@ def test_an_open_loop_counts_from_the_intended_start(bench: Bench) -> None:
     assert point["load"] == {"rate": 20.0, "arrivals": "constant", "users": 4}
     assert point["offered"]["rate"] == 20.0
     assert point["service_latency_ns"] is not None
+
+
+def test_a_full_disk_under_the_server_ends_the_work_with_one_line(bench: Bench, mounted: Callable[..., Path]) -> None:
+    place = mounted("-t", "tmpfs", "-o", "size=600m", "none")
+    target = f"embedded:{place}/pg"
+    assert oltp(bench, target, "load", "--warehouses", "1").code == 0
+    refused = oltp(bench, target, "drop", "load", "--warehouses", "200")
+    assert (refused.code, "--warehouses" in refused.stderr.splitlines()[-1]) == (3, True)
+
+    arguments = (target, "run", "--warmup", "0.5s", "--duration", "30s", "--no-report", "-o", bench.results)
+    with bench.started("oltp", "tpcc", *arguments) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        with (place / "filler").open("wb") as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 20))
+        outcome = running.end(120)
+    assert outcome.code == 3
+    assert "space" in outcome.stderr.splitlines()[-1]
+
+    (place / "filler").unlink()
+    checked = oltp(bench, target, "check", "--json")
+    assert checked.code == 0, checked.stderr
+    assert set(by_id(checked.document["oltp"]).values()) == {True}

@@ -109,6 +109,7 @@ def test_violated_conditions_come_before_everything_else() -> None:
     assert rows[1][2:] == ["100", "2", "✗ violated", "tpcc: w_id 3, d_id 7: 3,412 and 3,411"]
     assert rows[10] == ["11", "holds after loading only", "-", "-", "left out", ""]
     assert len(rows) == 12
+    assert "Example" not in [column.title for column in table(assemble(facts_of(run())), "conditions").columns]
 
 
 def test_conditions_of_several_databases_are_one_row_each() -> None:
@@ -323,6 +324,28 @@ def test_the_curve_marks_the_answer_and_what_missed(searched: Document) -> None:
     drawing = render_figures(searched)["oltp-search-1"]
     assert ">meets the limits</text>" in drawing
     assert ">misses a limit</text>" in drawing
+
+
+def test_a_load_that_was_measured_again_has_one_place_on_the_line() -> None:
+    sample, fields = search()
+    again = add_point(sample, 64)
+    sample.answers[0]["point_ids"].append(again["id"])
+    figure = next(f for f in assemble(facts_of((sample, fields))).figures if f.name == "oltp-search-1")
+    datasets = theme(figure.chart)["datasets"].values()
+    assert sorted({len(rows) for rows in datasets}) == [7, 8]
+
+
+def test_ticks_shorter_than_samples_do_not_tear_the_run_over_time() -> None:
+    sample, fields = run()
+    rows = sample.series()
+    fine = [{**row, "interval_ns": 10**8, "t_ns": row["t_ns"] - part * 10**8}
+            for row in rows if row["source"] == "tpcc" for part in range(9)]  # fmt: skip
+    facts = facts_of((sample, fields))
+    frame = pl.DataFrame([*(row for row in rows if row["source"] != "tpcc"), *fine])
+    document = assemble(RunFacts(facts.manifest, facts.points, frame))
+    assert texts(section(document, "series"))[0].startswith(
+        "From 2026-11-21 10:00:00 UTC, all on one time axis. One value"
+    )
 
 
 def test_a_search_over_rates_has_rates_on_its_axis() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from assay.targets.databases.server import shipped_programs
 from servers.mariadb import MariadbServer
+from servers.mssql import VARIABLE, MssqlServer
 from servers.postgresql import PostgresqlServer
 
 DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql")
@@ -57,3 +59,16 @@ def mariadb() -> Iterator[MariadbServer]:
     finally:
         server.stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def mssql() -> Iterator[MssqlServer]:
+    """SQL Server, where somebody runs one for the tests."""
+    url = os.environ.get(VARIABLE, "")
+    if not url:
+        pytest.skip(f"{VARIABLE} names no SQL Server")
+    server = MssqlServer(url)
+    try:
+        yield server
+    finally:
+        server.drop_databases()

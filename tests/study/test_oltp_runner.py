@@ -326,7 +326,13 @@ def test_more_databases_than_warehouses_are_refused(stage: Callable[..., Stage])
 def test_shared_connections_let_more_users_in(stage: Callable[..., Stage]) -> None:
     run = stage(MemoryDatabase(**loaded()), users=500, connections=90, actions=["run"])
     assert run.run() is ExitCode.DONE
-    assert run.databases[0].asked_connections == 90
+
+
+def test_a_server_of_assays_own_is_started_for_so_many_connections(stage: Callable[..., Stage]) -> None:
+    run = stage(MemoryDatabase(**loaded()), actions=["run"], search={"axis": "users", "end": 64, "repeats": 0})
+    run.databases[0].spec.kind = "embedded"
+    run.run()
+    assert run.databases[0].asked_connections == 64
 
 
 def test_after_a_drop_another_size_may_be_loaded(stage: Callable[..., Stage]) -> None:

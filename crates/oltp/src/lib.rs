@@ -12,9 +12,11 @@ mod input;
 mod load;
 mod pacer;
 mod plan;
+mod pool;
 mod random;
 mod rows;
 mod run;
+mod shared;
 mod sql;
 mod tls;
 mod transactions;
@@ -27,8 +29,8 @@ pub use plan::{
     Connection, Home, Isolation, Kind, LoadPlan, LoadedDatabase, Password, RunLoad, RunPlan, Tls, UsedDatabase,
 };
 pub use run::{OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
+pub use shared::Gap;
 pub use sql::{Section, sections};
-pub use users::Gap;
 
 /// Rows of each table of a database of so many warehouses; of order lines as many as are to be expected.
 pub fn row_counts(warehouses: u32) -> [(&'static str, u64); 9] {

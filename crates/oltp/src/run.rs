@@ -16,7 +16,8 @@ use crate::{
     counts::{Collector, Counted, Counter, Exchange, Interval},
     input::{TRANSACTIONS, Transaction},
     plan::RunPlan,
-    users::{Gap, Shared, run_thread},
+    shared::{Gap, Shared},
+    users::run_thread,
 };
 
 /// A thread for so many connections unless the plan says otherwise, at most one per core. One thread keeps up with tens of thousands

@@ -4,29 +4,27 @@
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use assay_load::{Arrivals, Load};
 use tokio::{
-    sync::{Mutex as TurnMutex, Semaphore, watch},
+    sync::{Mutex as TurnMutex, Semaphore},
     task::LocalSet,
     time::{sleep, sleep_until},
 };
 
 use crate::{
     OltpError,
-    batch::{Batch, Results},
     counts::Counter,
     databases::{AnyDriver, Driver, Use},
     error::{Cause, DbError},
     input::{Input, Inputs, Mix},
     pacer::Pacer,
     plan::{RunLoad, RunPlan},
+    pool::{Pool, Slot, Taken},
+    shared::Shared,
     transactions::{Outcome, Talk, run_procedure, run_statements},
 };
 
@@ -41,137 +39,6 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 const FAILURES_MOST: u32 = 50;
 /// A wait that ends later than this after its time was not kept.
 const LATE_NS: u64 = 10_000_000;
-
-/// What a database was away from and until when, in nanoseconds since the start.
-#[derive(Debug, Clone)]
-pub struct Gap {
-    pub from_ns: u64,
-    pub to_ns: Option<u64>,
-    pub database: usize,
-    pub reason: String,
-}
-
-/// What all threads of a run share; users touch it when something is out of the ordinary.
-pub(crate) struct Shared {
-    pub(crate) plan: RunPlan,
-    pub(crate) stop: AtomicBool,
-    pub(crate) connected: AtomicU32,
-    pub(crate) reconnecting: AtomicU32,
-    /// When all were connected.
-    pub(crate) epoch: watch::Sender<Option<Instant>>,
-    pub(crate) connections: u32,
-    failure: Mutex<Option<OltpError>>,
-    example: Mutex<Option<String>>,
-    away: Vec<AtomicBool>,
-    gaps: Mutex<Vec<Gap>>,
-    /// Open loop: when the oldest arrival that waits for a user was due.
-    pub(crate) backlog: Mutex<Vec<(u64, u64)>>,
-}
-
-impl Shared {
-    pub(crate) fn new(plan: RunPlan, connections: u32) -> Self {
-        let away = plan.databases.iter().map(|_| AtomicBool::new(false)).collect();
-        Self {
-            plan,
-            stop: AtomicBool::new(false),
-            connected: AtomicU32::new(0),
-            reconnecting: AtomicU32::new(0),
-            epoch: watch::Sender::new(None),
-            connections,
-            failure: Mutex::new(None),
-            example: Mutex::new(None),
-            away,
-            gaps: Mutex::new(Vec::new()),
-            backlog: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// Ends the run for a reason, the first that is given.
-    pub(crate) fn fail(&self, error: OltpError) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn failure(&self) -> Option<OltpError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn keep_example(&self, text: &str) {
-        self.example.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text.to_owned());
-    }
-
-    pub(crate) fn example(&self) -> Option<String> {
-        self.example.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn lost(&self, database: usize, at_ns: u64, reason: &str) {
-        if !self.away[database].swap(true, Ordering::Relaxed) {
-            let gap = Gap { from_ns: at_ns, to_ns: None, database, reason: reason.to_owned() };
-            self.gaps.lock().unwrap_or_else(PoisonError::into_inner).push(gap);
-        }
-    }
-
-    /// Whether a database that was away has answered for the first time.
-    #[inline]
-    fn is_back(&self, database: usize) -> bool {
-        self.away[database].load(Ordering::Relaxed) && self.away[database].swap(false, Ordering::Relaxed)
-    }
-
-    fn end_gap(&self, database: usize, at_ns: u64) {
-        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gap) = gaps.iter_mut().rev().find(|gap| gap.database == database && gap.to_ns.is_none()) {
-            gap.to_ns = Some(at_ns);
-        }
-    }
-
-    pub(crate) fn gaps(&self) -> Vec<Gap> {
-        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// A connection, or its place while it is lost, with the memory that transactions on it reuse.
-#[derive(Default)]
-struct Slot {
-    driver: Option<AnyDriver>,
-    batch: Batch,
-    results: Results,
-}
-
-/// Connections of one database on one thread, which users take in turn.
-struct Pool {
-    idle: RefCell<Vec<Slot>>,
-    free: Semaphore,
-}
-
-struct Taken<'a> {
-    pool: &'a Pool,
-    slot: Option<Slot>,
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.pool.put(slot);
-        }
-    }
-}
-
-impl Pool {
-    fn new() -> Self {
-        Self { idle: RefCell::default(), free: Semaphore::new(0) }
-    }
-
-    fn put(&self, slot: Slot) {
-        self.idle.borrow_mut().push(slot);
-        self.free.add_permits(1);
-    }
-
-    async fn take(&self) -> Taken<'_> {
-        self.free.acquire().await.expect("the semaphore is never closed").forget();
-        let slot = self.idle.borrow_mut().pop();
-        Taken { pool: self, slot }
-    }
-}
 
 /// Arrivals of a thread's share of an open loop: whoever is free waits for the next.
 struct Turns {
@@ -312,8 +179,7 @@ impl Local {
         self.note_backlog();
         self.counter.borrow_mut().end();
         for pool in &self.pools {
-            let slots = std::mem::take(&mut *pool.idle.borrow_mut());
-            for driver in slots.into_iter().filter_map(|slot| slot.driver) {
+            for driver in pool.take_idle().into_iter().filter_map(|slot| slot.driver) {
                 let _ = tokio::time::timeout(Duration::from_millis(500), driver.close()).await;
             }
         }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.analysis.limits import RESPONSE, parse_limits, show_value
-from assay.units import format_iops, format_latency, format_throughput, format_users
+from assay.units import format_duration, format_iops, format_latency, format_throughput, format_users
 
 Line = dict[str, Any]
 
@@ -40,6 +40,14 @@ def integrity_line(integrity: Mapping[str, Any]) -> Line:
         met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
     line: Line = {"question": "integrity", "limit": None, "value": sum(found.values()), "unit": "count", "met": met}
     return line | {"meaning": meaning, "point_id": None}
+
+
+def load_line(load: Mapping[str, Any], warehouses: int) -> Line:
+    """The verdict line of warehouses that were loaded."""
+    meaning = f"{load['rows']:,} rows in {format_duration(load['seconds'])}, {load['rows_per_s']:,.0f} rows/s"
+    meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
+    line: Line = {"question": "load", "limit": None, "value": warehouses, "unit": "count", "met": None}
+    return line | {"meaning": f"{warehouses:,} warehouses: {meaning}", "point_id": None}
 
 
 def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import altair as alt
@@ -156,10 +157,10 @@ def search_curve(rows: Sequence[Row], limits: Sequence[Row], axis_title: str) ->
     timed = [row for row in rows if row["latency_ns"]]
     most = max(row["load"] for row in rows)
     x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
-    top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False))
-    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",~g"))
+    top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
+    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",~g", tickMinStep=1))
     nopm = alt.Y("nopm:Q", title="new orders per minute", axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True))
-    panels = [_search_panel(rows, states, top if timed else bottom, nopm, [])]
+    panels = [_search_panel(rows, states, top if timed else bottom, nopm, "nopm", [])]
     if timed:
         factor, unit = latency_unit([row["latency_ns"] for row in timed])
         # A limit far above all points would press them flat.
@@ -169,18 +170,23 @@ def search_curve(rows: Sequence[Row], limits: Sequence[Row], axis_title: str) ->
                   axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
         data = [{**row, "latency": row["latency_ns"] / factor} for row in timed]
         drawn = [{"latency": row["latency_ns"] / factor, "limit": row["limit"]} for row in near]
-        panels.append(_search_panel(data, states, bottom, y, drawn))
+        panels.append(_search_panel(data, states, bottom, y, "latency", drawn))
     figure: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(color="shared", shape="shared")
     return figure
 
 
 def _search_panel(
-    rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, limits: Sequence[Row]
+    rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, field: str, limits: Sequence[Row]
 ) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(x=x, y=y)
     hues, marks = colour("state", states), shape("state", states)
+    # The line runs through the mean of the points at each load, which may have been measured again.
+    loads = sorted({row["load"] for row in rows})
+    means = [
+        {"load": load, field: fmean(row[field] for row in rows if row["load"] == load)} for load in loads
+    ]  # fmt: skip
     layers: list[alt.Chart] = [
-        base.mark_line(strokeWidth=1.2, color=QUIET).encode(order="load:Q"),
+        alt.Chart(alt.InlineData(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
         base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
         base.transform_filter("datum.is_answer").mark_point(shape="circle", size=210, strokeWidth=1.6, color=INK),
     ]

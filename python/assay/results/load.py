@@ -49,7 +49,10 @@ POINT_COLUMNS: Columns = {
     "workers": ("Int64", ("load", "workers")),
     "outstanding": ("Int64", ("load", "outstanding")),
     "rate": ("Float64", ("load", "rate")),
+    "users": ("Int64", ("load", "users")),
     "iops": ("Float64", ("total", "iops")),
+    "nopm": ("Float64", ("oltp", "nopm")),
+    "tpm": ("Float64", ("oltp", "tpm_client")),
     **_direction_columns("read"),
     **_direction_columns("write"),
     **_direction_columns("total"),
@@ -73,8 +76,11 @@ ANSWER_COLUMNS: Columns = {
         for key, kind in {
             "outstanding": "Int64",
             "rate": "Float64",
+            "users": "Int64",
             "iops": "Float64",
             "bytes_per_s": "Float64",
+            "nopm": "Float64",
+            "tpm": "Float64",
             "point_id": "String",
         }.items()
     },

@@ -17,7 +17,7 @@ from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.analysis.cache_span import cache_span
 from assay.analysis.limits import parse_limits
 from assay.analysis.notices import notices_of
-from assay.analysis.verdict import consistency_line, integrity_line, verdict_lines
+from assay.analysis.verdict import consistency_line, integrity_line, load_line, verdict_lines
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
 from assay.study.chains import CUT_SHORT, current_points, forget_unfinished, in_order
@@ -272,8 +272,7 @@ class Execution:
         verdict = verdict_lines(measured, self.answers) if self.study is None else self._verdict_by_part()
         if self.integrity is not None:
             verdict.insert(0, integrity_line(self.integrity))
-        if self.oltp and self.oltp.get("conditions"):
-            verdict.append(consistency_line(self.oltp["conditions"]))
+        verdict += self._verdict_of_databases()
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
         if span is not None:
             notices.append(span["note"])
@@ -303,6 +302,14 @@ class Execution:
             self.folder.series_writer().compact()
         if self.with_report and (self.points or self.integrity):
             self._report()
+
+    def _verdict_of_databases(self) -> list[dict[str, Any]]:
+        found, lines = self.oltp or {}, []
+        if found.get("load") and isinstance(self.target, DatabaseTarget):
+            lines.append(load_line(found["load"], self.target.warehouses_total))
+        if found.get("conditions"):
+            lines.append(consistency_line(found["conditions"]))
+        return lines
 
     def _verdict_by_part(self) -> list[dict[str, Any]]:
         """Verdict lines in the order of the levels, each with its levels before the question."""

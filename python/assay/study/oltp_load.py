@@ -64,9 +64,13 @@ class LoadProgress:
         return f"loading: {self.done_share:.0%}, {rate}{left}{self.waiting}"
 
 
-def core_error(error: dict[str, Any], *, hint: str = "") -> AssayError:
+HINTS = {"space": "; free some space under the server, and run again"}
+"""What to do about errors of a kind."""
+
+
+def core_error(error: dict[str, Any]) -> AssayError:
     """The exception for an error that the core reports, `{"kind", "text"}`."""
-    return ERRORS.get(error["kind"], IoFailed)(f"{error['text']}{hint}")
+    return ERRORS.get(error["kind"], IoFailed)(error["text"] + HINTS.get(error["kind"], ""))
 
 
 def load_warehouses(
@@ -97,8 +101,8 @@ def load_warehouses(
         report = _load_rows(target, missing, chunks, plan, display=display, interrupt=interrupt)
         for database in missing:
             _finish(database, load_connections(plan), display=display, interrupt=interrupt)
-    except OpenFailed as error:
-        raise OpenFailed(f"{error}; what was loaded is kept, {GOES_ON}") from None
+    except (OpenFailed, OutOfSpace, IoFailed) as error:
+        raise type(error)(f"{error}; what was loaded is kept, {GOES_ON}") from None
     seconds = time.monotonic() - began
     return {
         "rows": report["rows"],
@@ -180,7 +184,7 @@ def _load_rows(
         target.revive()
         time.sleep(LOOK_S)
     if report["state"] == "failed":
-        raise core_error(report["error"], hint="" if report["error"]["kind"] == "open" else f"; {GOES_ON}")
+        raise core_error(report["error"])
     return report
 
 

@@ -327,7 +327,7 @@ class OltpMeasurement:
         lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
         threads = max(figures["threads"], 1)
         saturated = figures["fullest_thread_share"] >= SATURATED_THREAD_SHARE
-        if lag_ns is not None:
+        if lag_ns is not None and self.plan.rate is not None:
             service = figures["service_latency_ns"]
             saturated = saturated or lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
         return {

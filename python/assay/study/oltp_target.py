@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from assay.telemetry.recorder import Collector
 
 BYTES_PER_WAREHOUSE = 110 << 20
-"""Room a loaded warehouse takes with its indexes and its share of the log, rounded up."""
+"""Room a loaded warehouse takes with its indexes, rounded up."""
+LOG_BYTES_PER_WAREHOUSE, LOG_MOST_BYTES = 85 << 20, 1 << 30
+"""Log that loading one writes, and what servers keep of it at least before they use it again."""
 
 WAIT_S = 0.5
 """Time between two looks at a server that is away."""
@@ -123,9 +126,16 @@ class DatabaseTarget:
                     raise Interrupted("interrupted while waiting for a server")
 
     def close(self) -> None:
-        """Leave the databases, and stop the servers that `open` started. Closing twice is harmless."""
-        for database in self.databases:
-            database.close()
+        """Leave the databases, and stop the servers that `open` started. Closing twice is harmless.
+
+        Raises
+        ------
+        AssayError
+            A server does not stop; all others were left.
+        """
+        with ExitStack() as stack:
+            for database in self.databases:
+                stack.callback(database.close)
 
     def examine(self, plan: TpccPlan) -> TpccPlan:
         """Refuse what the plan's actions cannot do with what is there, before anything is written.
@@ -179,14 +189,22 @@ class DatabaseTarget:
         self.warehouses[database.name] = warehouses or 0
 
     def _refuse_without_room(self, database: Database, warehouses: int) -> None:
-        directory = database.storage_paths().get("data")
+        paths = database.storage_paths()
+        directory = paths.get("data")
         if directory is None:
             return
-        needed_bytes = warehouses * BYTES_PER_WAREHOUSE
-        space = os.statvfs(directory)
+        try:
+            space = os.statvfs(directory)
+            has_log = "log" in paths and os.stat(paths["log"]).st_dev == os.stat(directory).st_dev
+        except OSError:
+            # Folders of a server that runs as somebody else; it will say itself when they are full.
+            return
+        log_bytes = min(warehouses * LOG_BYTES_PER_WAREHOUSE, LOG_MOST_BYTES) if has_log else 0
+        needed_bytes = warehouses * BYTES_PER_WAREHOUSE + log_bytes
         free_bytes = space.f_bavail * space.f_frsize + database.bytes_used()
         if needed_bytes > free_bytes:
-            fits = free_bytes // BYTES_PER_WAREHOUSE
+            each_bytes = BYTES_PER_WAREHOUSE + (LOG_BYTES_PER_WAREHOUSE if has_log else 0)
+            fits = max((free_bytes - log_bytes) // BYTES_PER_WAREHOUSE, free_bytes // each_bytes)
             hint = f"give --warehouses {fits} or fewer" if fits else "free some space"
             raise OutOfSpace(
                 f"{database.name}: {warehouses} warehouses need about {format_bytes(needed_bytes)}, and {directory} has"

@@ -1,8 +1,8 @@
 -- Not verified on SQL Server.
 --
--- Parameters arrive as nvarchar. Compared with an integer they become integers; beside decimals and varchar they are cast, since
--- a comparison would otherwise turn the column into nvarchar and pass over its index. Where a later write depends on a row that
--- was read, the read takes an update lock, which holds under row versioning as well.
+-- Whole numbers arrive as int, all other parameters as nvarchar; beside decimals and varchar these are cast, since a comparison
+-- would otherwise turn the column into nvarchar and pass over its index. Where a later write depends on a row that was read, the
+-- read takes an update lock, which holds under row versioning as well. What begins or ends a transaction has no parameters.
 
 -- name: begin
 BEGIN TRANSACTION

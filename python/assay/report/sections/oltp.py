@@ -208,15 +208,17 @@ def _consistency(conditions: list[Record]) -> list[Block]:
     text, tone = consistency_sentence(conditions)
     columns = [
         Column("No.", number=True, weight=0.5), Column("Condition", weight=4.2), Column("Checked", number=True),
-        Column("Violated", number=True), Column("Result", weight=1.1), Column("Example", weight=3.0),
+        Column("Violated", number=True), Column("Result", weight=1.1),
     ]  # fmt: skip
+    has_examples = tone == "bad"
+    columns += [Column("Example", weight=3.0)] if has_examples else []
     rows = []
     for number in range(1, max([CONDITIONS, *by_id]) + 1):
         found = by_id.get(number)
         if not found:
             why = "holds after loading only" if number == 11 else ""
             rows.append([Cell(str(number)), Cell(why or DASH, "quiet"), *(Cell(DASH, "quiet") for _ in range(2)),
-                         Cell("left out", "quiet"), Cell("")])  # fmt: skip
+                         Cell("left out", "quiet"), *([Cell("")] if has_examples else [])])  # fmt: skip
             continue
         wrong = [one for one in found if one.get("met") is False]
         example = next((one for one in wrong if one.get("example")), None)
@@ -228,7 +230,7 @@ def _consistency(conditions: list[Record]) -> list[Block]:
                 Cell(f"{sum(one.get('checked') or 0 for one in found):,}"),
                 Cell(f"{sum(one.get('violations') or 0 for one in found):,}", "bad" if wrong else "plain"),
                 Cell("✗ violated", "bad") if wrong else Cell("✓ met", "good"),
-                Cell(shorten(where, 200)),
+                *([Cell(shorten(where, 200))] if has_examples else []),
             ]
         )
     caption = (
@@ -269,7 +271,10 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
     if chart is None:
         return blocks
     ids = id_range(point.get("id") for point in points)
-    caption = f"New orders a minute and their p90 over {title}. The ring marks the answer. Points {ids}."
+    caption = (
+        f"New orders a minute and their p90 over {title}. The ring marks the answer; where a load was measured again the "
+        f"line is the mean. Points {ids}."
+    )
     ends = [f"{row['nopm']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"New orders a minute over {title}: from {ends[0]} to {ends[1]}. {said}"
     return [*blocks, Figure(f"oltp-search-{number}", caption, alternative, chart)]

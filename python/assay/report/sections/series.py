@@ -39,6 +39,8 @@ def series_section(facts: RunFacts) -> Section | None:
     if facts.series is None:
         return None
     frame = _of_load(facts.series)
+    if frame.is_empty():
+        return None
     clock = _clock(frame)
     rows = timeline_rows(frame, clock, _devices(facts))
     bands = point_bands(facts, clock)
@@ -63,6 +65,8 @@ def _of_load(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows on the clock of the load: virtual and wall time share no axis."""
     import polars as pl
 
+    # Ticks of transactions may be shorter than samples, and have a figure of their own.
+    frame = frame.filter(pl.col("source").cast(pl.String) != "tpcc")
     if "clock" not in frame.columns or frame["clock"].cast(pl.String).n_unique() < 2:
         return frame
     clock = pl.col("clock").cast(pl.String)

@@ -136,7 +136,7 @@ impl Postgresql {
                     let error = self.wire.error(answer);
                     failed.get_or_insert(error);
                 }
-                tags::READY_FOR_QUERY_TAG => break self.wire.body(answer)[0],
+                tags::READY_FOR_QUERY_TAG => break self.wire.body(answer).first().copied().unwrap_or(b'I'),
                 _ => (),
             }
         };
@@ -293,9 +293,44 @@ fn begin_copy_data(out: &mut BytesMut) {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{Read, Write},
+        os::unix::net::UnixListener,
+        sync::atomic::{AtomicU32, Ordering},
+    };
+
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Connects to a server that reads what comes, answers these bytes, and closes.
+    fn connect_to(answer: Vec<u8>) -> Result<(), DbError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = std::env::temp_dir().join(format!("assay-wire-{}-{number}", std::process::id()));
+        let listener = UnixListener::bind(&socket).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let _ = peer.read(&mut [0; 1024]);
+            let _ = peer.write_all(&answer);
+        });
+        let connection = Connection {
+            kind: Kind::Postgresql,
+            host: None,
+            port: 0,
+            socket: Some(socket.to_str().unwrap().into()),
+            user: "user".into(),
+            password: None,
+            database: "database".into(),
+            tls: Default::default(),
+            tls_ca: None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let connected = runtime.block_on(Postgresql::connect(&connection, Use::Procedures, Isolation::Default));
+        server.join().unwrap();
+        std::fs::remove_file(socket).unwrap();
+        connected.map(|_| ())
+    }
 
     proptest! {
         #[test]
@@ -303,6 +338,23 @@ mod tests {
             let mut results = Results::default();
             results.begin_statement();
             let _ = read_row(&bytes, &mut results);
+        }
+
+        #[test]
+        fn no_server_makes_connecting_panic(
+            answers in prop::collection::vec(prop::sample::select(&b"RSKZENT12CDnItG"[..]).prop_flat_map(|tag| {
+                prop::collection::vec(any::<u8>(), 0..40).prop_map(move |body| (tag, body))
+            }), 0..12),
+            noise in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let mut bytes = Vec::new();
+            for (tag, body) in answers {
+                bytes.push(tag);
+                bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+                bytes.extend_from_slice(&body);
+            }
+            bytes.extend_from_slice(&noise);
+            prop_assert!(connect_to(bytes).is_err(), "no statement was prepared");
         }
     }
 }

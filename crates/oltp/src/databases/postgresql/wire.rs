@@ -23,6 +23,8 @@ use crate::{
 /// A server that does not take a connection within this does not answer.
 pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 const READ_BYTES: usize = 8 << 10;
+/// No answer to what is asked here is longer; one that says so is not PostgreSQL's.
+const ANSWER_MOST_BYTES: usize = 64 << 20;
 
 enum Stream {
     Unix(UnixSocket),
@@ -112,6 +114,9 @@ impl Wire {
             let held = &self.buffer[self.start..self.end];
             let header = Header::parse(held)?;
             let wanted = header.map_or(5, |header| header.len() as usize + 1);
+            if wanted > ANSWER_MOST_BYTES {
+                return Err(DbError::connection("what answers is no PostgreSQL server"));
+            }
             if let Some(header) = header
                 && held.len() >= wanted
             {
