@@ -195,6 +195,34 @@ def test_rows_nobody_drains_are_bounded_and_the_newest_are_kept(clock: Clock, mo
     assert recorder.notices == ["recorder: rows were not drained in time; the oldest are lost"]
 
 
+def test_collectors_of_a_part_are_recorded_while_it_runs_and_closed_then(clock: Clock) -> None:
+    always, own = Counting("always"), Counting("own")
+    recorder = Recorder([always])
+    recorder.sample()
+    with recorder.also([own]):
+        for _ in range(3):
+            clock.now_ns += SECOND_NS
+            recorder.sample()
+    clock.now_ns += SECOND_NS
+    recorder.sample()
+
+    rows = recorder.drain()
+    assert own.closed and own.samples == 3
+    assert len(of(rows, "own")) == 2, "its first sample begins its first interval"
+    assert len(of(rows, "always")) == 4
+    assert not always.closed
+
+
+def test_a_collector_of_a_part_that_failed_is_closed_with_the_others(clock: Clock) -> None:
+    failing = Counting("failing", fails_at=1)
+    recorder = Recorder([])
+    with recorder.also([failing]):
+        recorder.sample()
+
+    assert failing.closed
+    assert recorder.notices == ["recorder: failing is not recorded: the source went away"]
+
+
 @pytest.mark.parametrize("interval_s", [0, -1, float("nan")])
 def test_an_interval_must_be_above_zero(interval_s: float) -> None:
     with pytest.raises(UsageError, match="interval of the recorder") as caught:

@@ -157,6 +157,13 @@ pub(crate) fn write_decimal(digits: i64, scale: u8, out: &mut Vec<u8>) {
     write!(out, "{sign}{}.{:0width$}", magnitude / one, magnitude % one).expect("writing to memory cannot fail");
 }
 
+/// The number that a text of digits alone is, if there is no other way to write it.
+pub(crate) fn plain_number(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_plain = digits.iter().all(u8::is_ascii_digit) && (!digits.starts_with(b"0") || text == b"0");
+    is_plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
+}
+
 /// Rows of a batch, statement by statement.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
@@ -276,6 +283,17 @@ mod tests {
         fn no_text_makes_parsing_panic(text in prop::collection::vec(any::<u8>(), 0..20)) {
             let _ = parse_cents(&text);
         }
+    }
+
+    #[test]
+    fn a_number_is_plain_if_it_can_be_written_in_one_way() {
+        for (text, number) in [("0", 0), ("17", 17), ("-3", -3), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(plain_number(text.as_bytes()), Some(number));
+        }
+        for text in ["", "-", "-0", "007", "1.50", "1e3", "9223372036854775808", "BARBARBAR", " 1", "+1", "\u{661}"] {
+            assert_eq!(plain_number(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(plain_number(b"\xff"), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
     OltpError,
+    batch::{Batch, Results, Statement},
     counts::thread_cpu_ns,
     databases::{AnyDriver, Driver, Use},
     error::{Cause, DbError},
@@ -262,7 +263,7 @@ impl Loader {
 
     /// The entry goes first: if the chunk is there already, its rows are not sent.
     async fn load(&self, driver: &mut AnyDriver, chunk: Chunk) -> Result<(u64, u64), DbError> {
-        driver.execute("BEGIN").await?;
+        run(driver, Statement::Begin).await?;
         let (kind, warehouse, part) = (chunk.kind.name(), chunk.warehouse, chunk.part);
         let entry =
             format!("INSERT INTO assay_chunk (kind, w_id, part, row_count) VALUES ('{kind}', {warehouse}, {part}, 0)");
@@ -277,7 +278,7 @@ impl Loader {
             "UPDATE assay_chunk SET row_count = {rows} WHERE kind = '{kind}' AND w_id = {warehouse} AND part = {part}"
         );
         driver.execute(&count).await?;
-        driver.execute("COMMIT").await?;
+        run(driver, Statement::Commit).await?;
         Ok((rows, bytes))
     }
 
@@ -319,4 +320,11 @@ impl Loader {
             }
         }
     }
+}
+
+/// Runs a statement without parameters as its dialect has it.
+async fn run(driver: &mut AnyDriver, statement: Statement) -> Result<(), DbError> {
+    let mut batch = Batch::default();
+    batch.add(statement);
+    driver.run(&batch, &mut Results::default()).await
 }

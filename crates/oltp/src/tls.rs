@@ -3,29 +3,41 @@
 use std::sync::Arc;
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    ClientConfig, DEFAULT_VERSIONS, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    version::TLS12,
 };
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 use tokio_rustls::TlsConnector;
 
 use crate::{
     error::DbError,
-    plan::{Connection, Tls},
+    plan::{Connection, Kind, Tls},
 };
 
-pub(crate) type TlsStream = tokio_rustls::client::TlsStream<TcpStream>;
+pub(crate) type TlsStream<S = TcpStream> = tokio_rustls::client::TlsStream<S>;
 
 /// Encrypts a connection as its plan demands.
-pub(crate) async fn encrypt(stream: TcpStream, host: &str, connection: &Connection) -> Result<TlsStream, DbError> {
+pub(crate) async fn encrypt<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    host: &str,
+    connection: &Connection,
+) -> Result<TlsStream<S>, DbError> {
     let connector = TlsConnector::from(Arc::new(config(connection)?));
     let name = ServerName::try_from(host.to_owned()).map_err(|error| refused(&error))?;
-    connector.connect(name, stream).await.map_err(|error| refused(&error))
+    connector.connect(name, stream).await.map_err(|error| {
+        // That a certificate is not accepted does not pass; that the server goes away may.
+        let is_refusal = error.get_ref().is_some_and(|inner| inner.is::<Error>());
+        if is_refusal { refused(&error) } else { error.into() }
+    })
 }
 
 fn refused(error: &impl ToString) -> DbError {
@@ -35,7 +47,9 @@ fn refused(error: &impl ToString) -> DbError {
 fn config(connection: &Connection) -> Result<ClientConfig, DbError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone());
-    let builder = builder.with_safe_default_protocol_versions().map_err(|error| refused(&error))?;
+    // SQL Server wraps the handshake alone into its packets, and only before TLS 1.3 nothing of a handshake comes after its end.
+    let versions = if connection.kind == Kind::Mssql { &[&TLS12] } else { DEFAULT_VERSIONS };
+    let builder = builder.with_protocol_versions(versions).map_err(|error| refused(&error))?;
     let verifier: Arc<dyn ServerCertVerifier> = match connection.tls {
         Tls::VerifyCa | Tls::VerifyFull => {
             let roots = Arc::new(roots(connection.tls_ca.as_deref())?);

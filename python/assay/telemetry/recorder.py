@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
@@ -142,6 +143,34 @@ class Recorder:
         self._sample_all()
         self._account(time.thread_time_ns() - began_ns)
 
+    @contextmanager
+    def also(self, collectors: Sequence[Collector[Any]]) -> Iterator[None]:
+        """Record these too while the context lasts, then close them; their intervals count from their first sample."""
+        added = [_Watched(collector) for collector in collectors]
+        if self._sampling.acquire(timeout=_HANG_S):
+            try:
+                self._watched = [*self._watched, *added]
+            finally:
+                self._sampling.release()
+        else:
+            self._notice(f"recorder: a collector does not return; {_names(collectors)} not recorded")
+        try:
+            yield
+        finally:
+            self._leave_out(added)
+
+    def _leave_out(self, leaving: Sequence[_Watched]) -> None:
+        if not self._sampling.acquire(timeout=_HANG_S):
+            # One of them may be what hangs; what it holds ends with the process.
+            self._notice("recorder: a collector does not return; it was left behind")
+            return
+        try:
+            self._watched = [watched for watched in self._watched if watched not in leaving]
+        finally:
+            self._sampling.release()
+        for watched in leaving:
+            watched.collector.close()
+
     def drain(self) -> list[dict[str, Any]]:
         """Rows of the series schema (docs/results.md) since the last call, by time."""
         with self._rows:
@@ -259,6 +288,10 @@ class Recorder:
     def _notice(self, text: str) -> None:
         if text not in self.notices:
             self.notices.append(text)
+
+
+def _names(collectors: Sequence[Collector[Any]]) -> str:
+    return f"{', '.join(collector.name for collector in collectors)} {'are' if len(collectors) > 1 else 'is'}"
 
 
 def _one_line(error: Exception) -> str:

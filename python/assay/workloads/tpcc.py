@@ -36,6 +36,11 @@ USER_ROLLBACK_SHARE = 0.01
 EFFICIENCY_MOST_NOPM = 12.86
 """New orders per minute and warehouse that keying and thinking times let through, by clause 4.2's ten users each."""
 
+PartitionTable = Literal[
+    "", "hottest", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock", "item"
+]
+Background = Literal["checkpoint", "vacuum", "backup"]
+
 Weight = Annotated[int, Field(ge=0, le=10_000)]
 
 
@@ -116,6 +121,41 @@ class TpccSearch(Strict):
         return self
 
 
+class TpccLayout(Strict):
+    """How tables and indexes are laid out before a run; unless given, all lie where the server puts them."""
+
+    tablespaces: Annotated[int, Field(ge=1, le=64)] = 1
+    """Over so many places tables and indexes are spread by size."""
+    directories: tuple[str, ...] = ()
+    """Folders for the places, on the server's host; none: beside its data."""
+    partition_table: PartitionTable = ""
+    """The table that is partitioned by ranges of warehouses; `hottest` is found from a trace."""
+    partition_ways: Annotated[int, Field(ge=1, le=1000)] = 1
+    trace_s: Annotated[Seconds, Field(gt=0)] = 10.0
+    """Length of the trace."""
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether a table gets partitions."""
+        return bool(self.partition_table) and self.partition_ways > 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is moved."""
+        return self.tablespaces == 1 and not self.directories and not self.is_partitioned
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.partition_ways > 1 and not self.partition_table:
+            raise ValueError("partition_ways needs a partition_table, such as hottest")
+        if len(set(self.directories)) < len(self.directories):
+            raise ValueError("a directory is given twice; give each once")
+        relative = next((folder for folder in self.directories if not folder.startswith("/")), None)
+        if relative is not None:
+            raise ValueError(f"directory {relative!r} is no full path; the server does not know where Assay was started")
+        return self
+
+
 class TpccPlan(Strict):
     """A plan of `assay oltp tpcc`."""
 
@@ -153,8 +193,11 @@ class TpccPlan(Strict):
     """How often a deadlock or serialisation failure is tried again."""
     reconnect_s: Seconds = 60.0
     """How long a lost server is waited for before the run fails."""
-    restores: Literal["search", "always", "never"] = "search"
-    """Which points start from the saved state."""
+    restores: Literal["search", "always", "possible", "never"] = "search"
+    """Which points start from the saved state; `possible`: all, unless the database cannot restore."""
+    layout: TpccLayout = TpccLayout()
+    background: tuple[Background, ...] = ()
+    """What goes on again and again while a point is measured."""
     timing: TpccTiming = TpccTiming()
     search: TpccSearch = TpccSearch()
 
@@ -171,6 +214,13 @@ class TpccPlan(Strict):
             raise ValueError("rate and thinking times exclude each other: an open loop does not wait for users")
         if self.rate is not None and self.search.axis == "users":
             raise ValueError("rate and a search on users exclude each other; search on rate")
+        if self.warehouses is not None and self.layout.is_partitioned and self.layout.partition_ways > self.warehouses:
+            raise ValueError(
+                f"layout.partition_ways: {self.layout.partition_ways} ways by warehouse need as many warehouses, and"
+                f" {self.warehouses} are asked for"
+            )
+        if len(set(self.background)) < len(self.background):
+            raise ValueError("background: one is given twice; give each once")
         if self.think_scale and self.search.axis == "rate":
             raise ValueError("a search on rate and thinking times exclude each other; search on users")
         return self
@@ -198,6 +248,8 @@ class TpccPlan(Strict):
             "preset": self.name,
             "warehouses": warehouses,
             "mix": self.mix.model_dump(),
+            "layout": self.layout.model_dump(mode="json"),
+            "background": list(self.background),
             **{key: getattr(self, key) for key in keys},
         }
 

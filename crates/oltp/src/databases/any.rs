@@ -1,4 +1,4 @@
-use super::{Driver, Use, mysql::Mysql, postgresql::Postgresql};
+use super::{Driver, Use, mssql::Mssql, mysql::Mysql, postgresql::Postgresql};
 use crate::{
     batch::{Batch, Results, Statement},
     error::DbError,
@@ -10,6 +10,7 @@ use crate::{
 pub(crate) enum AnyDriver {
     Postgresql(Box<Postgresql>),
     Mysql(Box<Mysql>),
+    Mssql(Box<Mssql>),
 }
 
 macro_rules! each {
@@ -17,6 +18,7 @@ macro_rules! each {
         match $driver {
             AnyDriver::Postgresql($name) => $action,
             AnyDriver::Mysql($name) => $action,
+            AnyDriver::Mssql($name) => $action,
         }
     };
 }
@@ -30,7 +32,7 @@ impl Driver for AnyDriver {
             Kind::Mariadb | Kind::Mysql => {
                 Ok(Self::Mysql(Box::new(Mysql::connect(connection, purpose, isolation).await?)))
             }
-            Kind::Mssql => Err(DbError::other("SQL Server is not supported by this build")),
+            Kind::Mssql => Ok(Self::Mssql(Box::new(Mssql::connect(connection, purpose, isolation).await?))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! One file per database. [`Driver`] is all that the workload asks of one.
 
 mod any;
+mod mssql;
 mod mysql;
 mod postgresql;
 

@@ -272,8 +272,8 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
         return blocks
     ids = id_range(point.get("id") for point in points)
     caption = (
-        f"New orders a minute and their p90 over {title}. The ring marks the answer; where a load was measured again the "
-        f"line is the mean. Points {ids}."
+        f"New orders a minute and their p90 over {title}. The ring marks the answer; where a load was measured again "
+        f"the line is the mean. Points {ids}."
     )
     ends = [f"{row['nopm']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"New orders a minute over {title}: from {ends[0]} to {ends[1]}. {said}"
