@@ -1,16 +1,18 @@
-"""Transactions against pgbench: the same procedures, mix and database, in turn, in one run; and what else the client must hold.
+"""Transactions against pgbench: the same procedures, mix and database, in turn; and what else the client must hold.
 
     python benches/oltp.py --folder /data --warehouses 4 --pairs 5
 
-Every row gives medians, the ratio Assay / pgbench pair by pair, and beside it the spread of pgbench against itself (each run over
-the one before). CPU is that of the whole client process, user and system, over transactions that ended; pgbench gets ten lines in
-every order, Assay five to fifteen. Then: statements pipelined against statements one by one, how many users with thinking times
-one core holds on schedule, and the load against COPY of ready files in binary form.
+Every row gives medians, the ratio Assay / pgbench pair by pair, and beside it the spread of pgbench against itself
+(each run over the one before). CPU is that of the whole client process, user and system, over transactions that ended;
+pgbench gets ten lines in every order, Assay five to fifteen. Then: statements pipelined against statements one by one,
+how many users with thinking times one core holds on schedule, and the load against COPY of ready files in binary form.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import platform
@@ -27,14 +29,22 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
-
 from assay.targets.databases import TABLES, Database, open_database, parse_database
 
 MIXES = {"the mix": (10, 10, 1, 1, 1), "order-status alone": (0, 0, 1, 0, 0)}
-"""Weights of new-order, payment, order-status, delivery and stock-level. Order-status writes nothing: the client counts most."""
+"""Weights of new-order, payment, order-status, delivery and stock-level. Order-status writes nothing."""
 
 ITEMS = 100_000
 LINES = 10
+
+
+LINES_SAID: list[str] = []
+
+
+def say(text: str) -> None:
+    """Print a line and keep it for the results."""
+    print(text, flush=True)
+    LINES_SAID.append(text)
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,8 @@ def cpu_ns(who: int) -> float:
 def scripts(folder: Path, warehouses: int) -> list[tuple[Path, int, int]]:
     """The calls as pgbench scripts, each with its transaction and its share of that in a hundred.
 
-    Customers are drawn by NURand and 60 % of those of payment and order-status by name, as Assay draws them. Items ascend, so that
-    stock is locked in one order, as Assay's do.
+    Customers are drawn by NURand and 60 % of those of payment and order-status by name, as Assay draws them. Items
+    ascend, so that stock is locked in one order, as Assay's do.
     """
     each = ITEMS // LINES
     items = "\n".join(f"\\set i{n} random({n * each + 1}, {(n + 1) * each})" for n in range(LINES))
@@ -91,7 +101,12 @@ def scripts(folder: Path, warehouses: int) -> list[tuple[Path, int, int]]:
 
 
 def run_pgbench(
-    database: Database, files: Sequence[tuple[Path, int, int]], mix: Sequence[int], users: int, threads: int, seconds: float
+    database: Database,
+    files: Sequence[tuple[Path, int, int]],
+    mix: Sequence[int],
+    users: int,
+    threads: int,
+    seconds: float,
 ) -> Result:
     """One run of pgbench with prepared statements."""
     connection = database.connection()
@@ -154,7 +169,7 @@ def run_core(given: dict[str, Any], seconds: float, warmup_s: int = 0) -> tuple[
 
 def spread(values: Sequence[float]) -> str:
     """How far the values of one thing are from the ones before them."""
-    steps = [after / before for before, after in zip(values, values[1:], strict=False)]
+    steps = [after / before for before, after in itertools.pairwise(values)]
     return f"{min(steps):.2f} to {max(steps):.2f}" if steps else "-"
 
 
@@ -178,11 +193,10 @@ def compare(name: str, pairs: int, ours: Callable[[], Result], theirs: Callable[
         "cpu_ratio": statistics.median(costs),
         "peer_cpu_spread": spread([result.cpu_ns for result in others]),
     }
-    print(
+    say(
         f"| {name} | {row['per_s']:,.0f} | {row['peer_per_s']:,.0f} | {row['rate_ratio']:.2f}"
-        f" ({min(rates):.2f} to {max(rates):.2f}) | {row['peer_spread']} | {row['cpu_us']:.1f} | {row['peer_cpu_us']:.1f}"
-        f" | {row['cpu_ratio']:.2f} | {row['peer_cpu_spread']} |",
-        flush=True,
+        f" ({min(rates):.2f} to {max(rates):.2f}) | {row['peer_spread']} | {row['cpu_us']:.1f}"
+        f" | {row['peer_cpu_us']:.1f} | {row['cpu_ratio']:.2f} | {row['peer_cpu_spread']} |",
     )
     return row
 
@@ -204,10 +218,9 @@ def pipelining(database: Database, warehouses: int, pairs: int, seconds: float) 
         "ratios": ratios,
         "spread": spread(others),
     }
-    print(
+    say(
         f"statements, one user: pipelined {row['per_s']:,.0f}/s, one by one {row['unpipelined_per_s']:,.0f}/s:"
         f" {row['ratio']:.2f} ({min(ratios):.2f} to {max(ratios):.2f}; one by one against itself {row['spread']})",
-        flush=True,
     )
     return row
 
@@ -217,7 +230,7 @@ def thinking(database: Database, warehouses: int, seconds: float, users_most: in
     rows = []
     users = 1000
     while users <= users_most:
-        # A hundredth of the times of the specification: cycles of a fifth of a second, so that a short run sees many.
+        # A tenth of the times of the specification: cycles of a second, so that a short run sees many.
         given = {"users": users, "connections": 8, "threads": 1, "think_scale": 0.1, "mix": (0, 0, 1, 0, 0)}
         resident = resident_bytes()
         result, point = run_core(plan(database, warehouses, **given), seconds, warmup_s=3)
@@ -233,10 +246,10 @@ def thinking(database: Database, warehouses: int, seconds: float, users_most: in
             }
         )
         row = rows[-1]
-        print(
-            f"{users:,} users thinking a tenth of the usual times on one thread and 8 connections: {row['kept_share']:.2%} of the"
-            f" waits in time, lag p99 {row['lag_p99_ms']:.1f} ms, {row['per_s']:,.0f}/s, thread {row['thread_share']:.0%}",
-            flush=True,
+        say(
+            f"{users:,} users thinking a tenth of the usual times on one thread and 8 connections:"
+            f" {row['kept_share']:.2%} of the waits in time, lag p99 {row['lag_p99_ms']:.1f} ms,"
+            f" {row['per_s']:,.0f}/s, thread {row['thread_share']:.0%}",
         )
         if schedule["kept_share"] < 0.99:
             break
@@ -266,29 +279,21 @@ def load_against_copy(database: Database, folder: Path, warehouses: int, pairs: 
     for _ in range(pairs):
         empty(database)
         began = time.monotonic()
-        waiting = [
-            subprocess.Popen(
-                psql(database, f"COPY {table} FROM STDIN (FORMAT binary)"),
-                stdin=open(files / table, "rb"),
-                env=environment(database),
-            )
-            for table in TABLES
-        ]
-        if any(process.wait() for process in waiting):
+        with contextlib.ExitStack() as opened:
+            waiting = [
+                subprocess.Popen(
+                    psql(database, f"COPY {table} FROM STDIN (FORMAT binary)"),
+                    stdin=opened.enter_context(open(files / table, "rb")),
+                    env=environment(database),
+                )
+                for table in TABLES
+            ]
+        codes = [process.wait() for process in waiting]
+        if any(codes):
             raise SystemExit("COPY FROM failed")
         theirs.append(rows / (time.monotonic() - began))
         empty(database)
-        given = {
-            "databases": [{"name": "bench", "connection": database.connection().core_plan(), "warehouses": warehouses}],
-            "connections": 4,
-            "seed": 1,
-            "reconnect_s": 10.0,
-        }
-        load = _core.OltpLoad(json.dumps(given))
-        while (report := json.loads(load.poll()))["state"] == "running":
-            time.sleep(0.01)
-        if report["state"] != "done":
-            raise SystemExit(report["error"]["text"])
+        report = fill(database, warehouses)
         ours.append(report["rows"] / (report["elapsed_ns"] / 1e9))
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     row = {
@@ -298,11 +303,10 @@ def load_against_copy(database: Database, folder: Path, warehouses: int, pairs: 
         "ratios": ratios,
         "spread": spread(theirs),
     }
-    print(
-        f"load: {row['rows_per_s']:,.0f} rows/s generated and loaded on 4 connections, {row['copy_rows_per_s']:,.0f} rows/s by COPY of"
-        f" ready binary files, all tables at once: {row['ratio']:.2f} ({min(ratios):.2f} to {max(ratios):.2f};"
-        f" COPY against itself {row['spread']})",
-        flush=True,
+    say(
+        f"load: {row['rows_per_s']:,.0f} rows/s generated and loaded on 4 connections, {row['copy_rows_per_s']:,.0f}"
+        f" rows/s by COPY of ready binary files, all tables at once: {row['ratio']:.2f} ({min(ratios):.2f} to"
+        f" {max(ratios):.2f}; COPY against itself {row['spread']})",
     )
     return row
 
@@ -333,9 +337,8 @@ def empty(database: Database) -> None:
     make(database, "drop", "schema")
 
 
-def load(database: Database, warehouses: int) -> None:
-    """A database ready to run."""
-    empty(database)
+def fill(database: Database, warehouses: int) -> dict[str, Any]:
+    """Load rows into empty tables; returns the core's last report."""
     given = {
         "databases": [{"name": "bench", "connection": database.connection().core_plan(), "warehouses": warehouses}],
         "connections": 4,
@@ -344,9 +347,16 @@ def load(database: Database, warehouses: int) -> None:
     }
     loading = _core.OltpLoad(json.dumps(given))
     while (report := json.loads(loading.poll()))["state"] == "running":
-        time.sleep(0.05)
+        time.sleep(0.01)
     if report["state"] != "done":
         raise SystemExit(report["error"]["text"])
+    return dict(report)
+
+
+def load(database: Database, warehouses: int) -> None:
+    """A database ready to run."""
+    empty(database)
+    fill(database, warehouses)
     make(database, "indexes", "procedures")
     database.vacuum_analyze()
 
@@ -364,7 +374,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where the database goes (a temporary folder)")
     parser.add_argument("--warehouses", type=int, default=4)
     parser.add_argument("--users", type=int, default=8)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--users-most", type=int, default=32_000)
@@ -380,20 +389,21 @@ def main() -> None:
             load(database, given.warehouses)
             files = scripts(Path(folder), given.warehouses)
             found: dict[str, Any] = {"machine": machine(), "options": {k: str(v) for k, v in vars(given).items()}}
-            print(
-                "| procedures | Assay/s | pgbench/s | ratio | pgbench/itself | CPU us | pgbench CPU us | ratio | pgbench/itself |"
-            )
-            print("|---|---|---|---|---|---|---|---|---|")
+            columns = ("procedures", "Assay/s", "pgbench/s", "ratio", "pgbench/itself", "CPU us", "pgbench CPU us")
+            say(f"| {' | '.join(columns)} | ratio | pgbench/itself |")
+            say("|---|---|---|---|---|---|---|---|---|")
             found["procedures"] = [
                 compare(
-                    f"{name}, {given.users} users, {given.threads} threads",
+                    f"{name}, {given.users} users, {threads} thread{'s' if threads > 1 else ''}",
                     given.pairs,
-                    lambda mix=mix: run_core(
-                        plan(database, given.warehouses, users=given.users, threads=given.threads, mix=mix),
-                        given.seconds,
+                    lambda mix=mix, threads=threads: run_core(
+                        plan(database, given.warehouses, users=given.users, threads=threads, mix=mix), given.seconds
                     )[0],
-                    lambda mix=mix: run_pgbench(database, files, mix, given.users, given.threads, given.seconds),
+                    lambda mix=mix, threads=threads: run_pgbench(
+                        database, files, mix, given.users, threads, given.seconds
+                    ),
                 )
+                for threads in sorted({1, os.cpu_count() or 1})
                 for name, mix in MIXES.items()
             ]
             found["pipelining"] = pipelining(database, given.warehouses, given.pairs, given.seconds / 2)
@@ -403,6 +413,8 @@ def main() -> None:
         finally:
             database.close()
     (results / "oltp.json").write_text(json.dumps(found, indent=1) + "\n")
+    head = f"# Transactions against pgbench\n\n{found['machine']}; commits do not wait for the disk\n\n"
+    (results / "oltp.md").write_text(head + "\n".join(LINES_SAID) + "\n")
 
 
 if __name__ == "__main__":

@@ -211,6 +211,64 @@ class TestPoints:
         assert "7 of 8 workloads differ beyond their interval." in told["sentences"][0]
 
 
+class TestTransactions:
+    """Points of transactions are compared by NOPM, and their storage stands beside it."""
+
+    def point(self, name: str, nopm: float, **more: Any) -> dict[str, Any]:
+        write = {"iops": 100.0, "bytes_per_s": 8e5, "latency_ns": {"mean": 4e5}}
+        roles = {"data": {"read": None, "write": write, "total": write}, "log": {"write": write}}
+        oltp = {"nopm": nopm, "tpm_client": nopm * 2.3, "by_transaction": {"new_order": {"latency_ns": {"p90": 5e6}}}}
+        return {
+            "id": f"p-{name}", "part": name, "workload": {"name": "hammerdb", "kind": "tpcc"}, "load": {"users": 8},
+            "total": None, "batches": {"total": {"nopm": [nopm * by for by in WOBBLE]}}, "ended_by": "time",
+            "roles": roles, "oltp": oltp, "errors": {"count": 0}, "generator": {"saturated": False}, **more,
+        }  # fmt: skip
+
+    def told(self, *points: dict[str, Any], fall: str = "") -> dict[str, Any]:
+        asked = study(["nothing", "backups"], figure="nopm")
+        asked["comparison"] |= {"fall": fall}
+        return study_findings(asked, [part(name, "none") for name in asked["levels"]], points, [])
+
+    def test_levels_are_compared_by_new_orders_per_minute(self) -> None:
+        told = self.told(self.point("nothing", 10_000), self.point("backups", 12_000))
+
+        assert told["sentences"] == ["Backups holds 20 % +- 1.4 % more NOPM than nothing (12,000 against 10,000)."]
+        values = {name: figure["value"] for name, figure in told["results"][1]["values"].items()}
+        assert values == pytest.approx({
+            "nopm": 12_000, "tpm": 27_600, "nopm_lowest": 11_760, "response_p90": 5e6, "iops": 100, "bytes_per_s": 8e5,
+            "write_latency": 4e5, "data_write_latency": 4e5, "log_write_latency": 4e5,
+        })  # fmt: skip
+        assert (told["results"][1]["load"], told["comparisons"][0]["unit"]) == ("8 users", "nopm")
+
+    def test_a_fall_is_said_in_the_word_of_the_study(self) -> None:
+        told = self.told(self.point("nothing", 10_000), self.point("backups", 8_000), fall="dip")
+
+        assert told["sentences"] == ["NOPM dip by 20 % +- 0.9 % with backups (8,000 against 10,000)."]
+
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            ({"errors": {"count": 3}}, "3 transactions failed"),
+            ({"generator": {"saturated": True}}, "bottleneck"),
+            ({"ended_by": "failed"}, "cut short"),
+        ],
+    )
+    def test_nothing_rests_on_a_point_in_doubt(self, fault: dict[str, Any], words: str) -> None:
+        told = self.told(self.point("nothing", 10_000), self.point("backups", 8_000, **fault))
+
+        assert words in told["sentences"][0]
+        assert told["comparisons"][0]["differs"] is None
+
+    def test_the_hottest_table_is_named_once(self) -> None:
+        layout = {"hottest": {"sentence": "the hottest table is stock."}}
+        points = [self.point("nothing", 10_000), self.point("backups", 12_000)]
+        for one in points:
+            one["oltp"] |= {"layout": layout}
+
+        assert self.told(*points)["sentences"][0] == "The hottest table is stock."
+        assert len(self.told(*points)["sentences"]) == 2
+
+
 def test_repeats_make_one_result_whose_interval_covers_them() -> None:
     asked = study(["a", "b"])
     asked["levels"] |= {"a #2": {"f": "a"}, "b #2": {"f": "b"}}

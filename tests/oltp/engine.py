@@ -6,7 +6,7 @@ import functools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +26,15 @@ SERVERS = ("postgresql15", "postgresql18", "mariadb")
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 HAMMERDB = [10, 10, 1, 1, 1]
 STRICT = [45, 43, 4, 4, 4]
+READING = [0, 0, 1, 0, 0]
+"""For what is about time, so that a slow disk does not matter."""
 
 SEED = 1
-WAREHOUSES = 2
-"""Of the database that tests share, so that there are remote warehouses."""
+ALL_CONDITIONS = range(1, 13)
+AFTER_RUNS = [number for number in ALL_CONDITIONS if number != 11]
+"""Conditions that hold at any time."""
+QUICK = [number for number in AFTER_RUNS if number not in (6, 7, 10, 12)]
+"""Those of them that do not look at every order line."""
 
 TIMEOUT_S = 60.0
 """How long anything may take; nothing takes that long unless it hangs."""
@@ -58,11 +63,10 @@ class Database:
 
     url: str
     warehouses: int
-    server: Server
 
     @property
     def dialect(self) -> str:
-        return self.server.scheme
+        return urlsplit(self.url).scheme
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -101,22 +105,23 @@ class Database:
             **changes,
         }
 
-    def socket_connection(self) -> dict[str, Any]:
-        """The same over the server's socket."""
-        server = self.server
-        postgresql = isinstance(server, PostgresqlServer)
-        path = server.folder / f".s.PGSQL.{server.port}" if postgresql else server.folder / "mariadb.sock"
-        return self.connection(socket=str(path), host=None, tls="disable")
-
     def chunks(self) -> list[tuple[str, int, int]]:
         """Chunks that are there."""
         with self.session() as session:
             return [(str(k), int(w), int(p)) for k, w, p in session.execute("SELECT kind, w_id, part FROM assay_chunk")]
 
-    def failing(self, *, after_load: bool = False) -> set[int]:
-        """Numbers of the consistency conditions that do not hold."""
+    def failing(self, conditions: Iterable[int]) -> set[int]:
+        """Which of these consistency conditions do not hold."""
+        names = {f"condition.{number}": number for number in conditions}
         with self.session() as session:
-            return session.failing(after_load)
+            found = {
+                names[name]: session.execute(text)[0]
+                for name, text in tpcc_sql(self.dialect, "conditions")
+                if name in names
+            }
+        assert len(found) == len(names)
+        assert all(int(checked) > 0 for checked, _, _ in found.values())
+        return {number for number, (_, violations, _) in found.items() if int(violations)}
 
     def next_orders(self) -> int:
         """Sum of the districts' next order numbers."""
@@ -124,7 +129,7 @@ class Database:
             return int(session.execute("SELECT sum(d_next_o_id) FROM district")[0][0])
 
     def contents(self, *tables: str, where: str = "") -> dict[str, tuple[int, int]]:
-        """Of tables their number of rows and a sum over all that they hold, the same for the same rows on every server."""
+        """Of tables how many rows they have, and a sum over them that is the same for the same rows on every server."""
         found = {}
         with self.session() as session:
             for table in tables or TABLES:
@@ -133,8 +138,21 @@ class Database:
                 cells = [f"coalesce(CAST({name} AS {text_type}), '-')" for name in columns("postgresql")[table]]
                 digest = FIRST_32_BITS[self.dialect].format(text=f"concat_ws('|', {', '.join(cells)})")
                 ((count, total),) = session.execute(f"SELECT count(*), sum({digest}) FROM {table} {where}")
-                found[table] = (int(count), int(total))
+                found[table] = (int(count), int(total or 0))
         return found
+
+    def contents_of_first_warehouse(self) -> dict[str, tuple[int, int]]:
+        """The same of items and of the rows of the first warehouse."""
+        found = self.contents("item")
+        for table, column in WAREHOUSE_COLUMNS.items():
+            found |= self.contents(table, where=f"WHERE {column} = 1")
+        return found
+
+
+def socket_of(server: Server) -> str:
+    """Path of a server's socket."""
+    name = f".s.PGSQL.{server.port}" if isinstance(server, PostgresqlServer) else "mariadb.sock"
+    return str(server.folder / name)
 
 
 def load_plan(*databases: Database, **changes: Any) -> dict[str, Any]:
@@ -280,13 +298,43 @@ def assert_failed(status: dict[str, Any], kind: str, *words: str) -> None:
     assert "s3cret" not in json.dumps(status)
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A database that tests share, and what it was before any of them ran transactions on it."""
+
+    database: Database
+    status: dict[str, Any]
+    contents: dict[str, tuple[int, int]]
+    """Of items and of the first warehouse."""
+    rows: dict[str, int]
+    lines: dict[tuple[int, int], int]
+    """Order lines by warehouse and district."""
+    failing: set[int]
+
+
 @functools.cache
-def loaded(server: Server) -> Database:
-    """The database of a server that tests share: loaded once, by several connections and without a break."""
-    database = Database(server.fresh_database(), WAREHOUSES, server)
+def first_load(server: Server) -> Loaded:
+    """Load a database once per server, by several connections and without a break."""
+    # Two where they cost little, so that there are remote warehouses.
+    database = Database(server.fresh_database(), warehouses=2 if isinstance(server, PostgresqlServer) else 1)
     database.make_tables()
     with loading(load_plan(database)) as load:
         status = load.end()
     assert (status["state"], status["error"]) == ("done", None)
     database.finish_tables()
-    return database
+    with database.session() as session:
+        rows = {table: int(session.execute(f"SELECT count(*) FROM {table}")[0][0]) for table in TABLES}
+        by_district = session.execute("SELECT ol_w_id, ol_d_id, count(*) FROM order_line GROUP BY ol_w_id, ol_d_id")
+    return Loaded(
+        database=database,
+        status=status,
+        contents=database.contents_of_first_warehouse(),
+        rows=rows,
+        lines={(int(warehouse), int(district)): int(count) for warehouse, district, count in by_district},
+        failing=database.failing(ALL_CONDITIONS),
+    )
+
+
+def loaded(server: Server) -> Database:
+    """The database of a server that tests share."""
+    return first_load(server).database

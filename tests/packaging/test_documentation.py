@@ -18,6 +18,7 @@ from assay.errors import ExitCode
 from assay.study.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
 from assay.workloads.integrity import DatabaseFile, IntegrityPlan, integrity_preset_names
 from assay.workloads.io import Activity
+from assay.workloads.tpcc import TpccLayout, TpccPlan, TpccSearch, TpccTiming, tpcc_preset_names
 
 DOCUMENTS = (
     "README.md",
@@ -27,6 +28,7 @@ DOCUMENTS = (
     "docs/exit-codes.md",
     "docs/integrity.md",
     "docs/models.md",
+    "docs/oltp.md",
     "docs/plans.md",
     "docs/reliability.md",
     "docs/results.md",
@@ -125,6 +127,21 @@ def test_integrity_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> N
     check_rows(table(section(text, "Integrity timing, users and files")), inner)
 
 
+def test_transactions_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> None:
+    text = (root / "docs/plans.md").read_text()
+    inner = {
+        f"{name}.{key}": field.default
+        for name, model in {"timing": TpccTiming, "search": TpccSearch}.items()
+        for key, field in model.model_fields.items()
+    }
+    defaults = {key: field.default for key, field in TpccPlan.model_fields.items()}
+    check_rows(table(section(text, "Transactions plan")), defaults)
+    check_rows(table(section(text, "Transactions timing and search")), inner)
+    layout = {key: field.default for key, field in TpccLayout.model_fields.items()}
+    check_rows(table(section(text, "Transactions layout")), layout)
+    assert set(table(section(text, "Transactions presets"))) == set(tpcc_preset_names())
+
+
 def test_plans_in_the_documents_are_understood(root: Path) -> None:
     plans = blocks((root / "docs/plans.md").read_text(), "toml")
     plans += re.findall(r"\.toml <<'END'\n(.*?)^END$", (root / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -169,7 +186,7 @@ def test_the_readme_names_every_verb(root: Path) -> None:
 
 def test_the_pictures_of_the_readme_are_small(root: Path) -> None:
     pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / "README.md").read_text())
-    assert sorted(pictures) == [f"docs/images/{name}.png" for name in ("report", "study")]
+    assert sorted(pictures) == [f"docs/images/{name}.png" for name in ("report", "study", "transactions")]
     for picture in pictures:
         assert (root / picture).read_bytes().startswith(b"\x89PNG")
         assert (root / picture).stat().st_size < 400_000

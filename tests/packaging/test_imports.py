@@ -41,7 +41,7 @@ def imported_by(statement: str) -> list[str]:
     return last.split()[1:]
 
 
-@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "compare", "report", "sqlio"])
+@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "sqlio"])
 def test_help_imports_no_large_library(verb: str) -> None:
     arguments = ["assay", *filter(None, [verb]), "--help"]
     assert imported_by(f"sys.argv = {arguments!r}; from assay.cli import main; main()") == []

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from assay.arrays.published import PublishedPoint
 from assay.cli import app
-from assay.study.factors import Case, Comparison, Factor, Study, choose_target, load_study, study_names
+from assay.study.factors import Case, Comparison, Factor, Study, choose_target, load_study
 from assay.study.request import Request
+from assay.study.study_files import study_names
 from assay.study.study_parts import choose_targets, study_parts
 
 

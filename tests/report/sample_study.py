@@ -7,20 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from sample import Sample, write_run
+from sample_oltp import add_point, storage
 
+from assay.analysis.oltp_storage import roles_of
 from assay.analysis.study import study_findings
-from assay.study.factors import read_study
 from assay.study.part import Part, part_report
 from assay.study.plan import Plan
+from assay.study.study_files import read_study
 from assay.study.study_parts import study_parts
+from assay.workloads.tpcc import TpccPlan
 
+WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 BANDS = {"band_90": 0.12, "band_basis": "one fitted parameter"}
 
 
 def study_run(folder: Path, name: str, *, bands: bool = False, **options: Any) -> Path:
     """Run folder of a study whose levels hold less and less: 20 % from each to the next."""
     study = read_study(name)
-    parts, facts = study_parts(study, target=study.target or "", **options)
+    parts, facts = study_parts(study, target=study.target or "embedded:/srv/pg", **options)
     sample = Sample(5)
     for place, part in enumerate(parts):
         measure(sample, part, 0.8**place, bands=bands)
@@ -33,6 +37,9 @@ def study_run(folder: Path, name: str, *, bands: bool = False, **options: Any) -
 
 def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
     """An answer for each workload of a part that searches, a point for each of another."""
+    if isinstance(part.plan, TpccPlan):
+        transactions(sample, part, speed)
+        return
     assert isinstance(part.plan, Plan)
     for workload in part.plan.workloads():
         facts = workload.facts()
@@ -56,6 +63,15 @@ def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
         sample.answers.append(answer)
 
 
+def transactions(sample: Sample, part: Part, speed: float) -> None:
+    """A point of transactions whose storage has a device for the data and its own for the log."""
+    found = add_point(sample, 8, slow=1 / speed)
+    found["oltp"]["storage"] = storage(8, found["oltp"]["nopm"], is_shared=False)
+    found |= {"part": part.name, "roles": roles_of(found["oltp"]["storage"])}
+    wobble = [found["oltp"]["nopm"] * by for by in WOBBLE]
+    found["batches"] = {"seconds": 3.0, "total": {"nopm": wobble}}
+
+
 def point(sample: Sample, part: str, facts: Mapping[str, Any], depth: int, speed: float) -> dict[str, Any]:
     """One point; the more is outstanding the more is held, and the longer it takes."""
     block, share = int(facts["block_bytes"]), float(facts["read_share"])
@@ -64,10 +80,9 @@ def point(sample: Sample, part: str, facts: Mapping[str, Any], depth: int, speed
         "read": sample.direction(iops * share, block, depth / iops * 1e9),
         "write": sample.direction(iops * (1 - share), block, depth / iops * 0.4e9),
     }
-    wobble = [0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0]
-    batches: dict[str, Any] = {"seconds": 0.5, "total": {"iops": [iops * by for by in wobble], "latency_mean_ns": []}}
+    batches: dict[str, Any] = {"seconds": 0.5, "total": {"iops": [iops * by for by in WOBBLE], "latency_mean_ns": []}}
     for name, side in sides.items():
-        means = [side["latency_ns"]["mean"] * by for by in wobble] if side else []
+        means = [side["latency_ns"]["mean"] * by for by in WOBBLE] if side else []
         batches[name] = {"iops": [], "latency_mean_ns": means}
     load = {"queue_depth": depth, "workers": 1, "outstanding": depth}
     return sample.point(part, dict(facts), load, sides["read"], sides["write"], batches=batches)

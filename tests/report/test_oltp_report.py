@@ -391,7 +391,7 @@ def test_transactions_do_not_disturb_what_the_examination_measured() -> None:
 
 def test_a_run_that_only_loaded_is_a_report() -> None:
     fields = manifest(None)
-    fields["oltp"] |= {"conditions": [], "actions_done": ["load"]}
+    fields["oltp"] |= {"conditions": [], "actions_done": {"tpcc": ["load"]}}
     document = assemble(facts_of((OltpSample(1), fields)))
     assert items(document, "oltp-facts") == {"Loaded": "24,950,312 rows (4.936 GiB) in 2 min 11 s (190,460 rows/s)"}
     assert not any("No point" in text for text in notices(document))
@@ -400,7 +400,7 @@ def test_a_run_that_only_loaded_is_a_report() -> None:
 
 def test_a_run_cut_short_has_the_figures_of_its_last_point() -> None:
     sample, fields = run()
-    fields["oltp"] = {"actions_done": ["load"], "load": None}
+    fields["oltp"] = {"actions_done": {"tpcc": ["load"]}, "load": None}
     document = assemble(facts_of((sample, {**fields, "status": "interrupted"})))
     assert texts(section(document, "summary"))[0].startswith("30,898 new orders a minute")
 

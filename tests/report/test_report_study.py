@@ -17,7 +17,7 @@ from assay.report.figures_study import level_figure
 from assay.report.palette import MOST_SERIES
 from assay.report.render import render
 from assay.report.source import load_facts
-from assay.study.factors import study_names
+from assay.study.study_files import study_names
 
 
 def document_of(run: Path) -> Document:
@@ -56,6 +56,22 @@ def test_the_table_names_the_baseline_and_what_each_level_differs_by(tmp_path: P
     against = [column.title for column in table.columns].index("Against baseline")
     # Each level holds 20 % less than the one before.
     assert [row[against].text.split(" +-")[0] for row in table.rows] == ["+25 %", "baseline", "-20 %"]
+
+
+def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path) -> None:
+    document = document_of(study_run(tmp_path, "oltp-layout"))
+
+    (table,) = blocks(document, Table)
+    assert [column.title for column in table.columns][1:7] == [
+        "NOPM", "95 % interval", "TPM", "Response p90", "Data writes", "Log writes",
+    ]  # fmt: skip
+    titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document, Figure)]
+    assert titles == [
+        "new orders per minute (NOPM)", "response time, p90 (ms)", "data write latency, mean (us)",
+        "log write latency, mean (us)",
+    ]  # fmt: skip
+    spanned = ["whiskers" in figure.caption for figure in blocks(document, Figure)]
+    assert spanned == [True, False, False, False]
 
 
 def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:

@@ -34,7 +34,9 @@ class MemoryDatabase:
 
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
-        self.spec = SimpleNamespace(kind="postgresql", display=f"postgresql://tester@db/{name}", host=None)
+        self.spec = SimpleNamespace(
+            kind="postgresql", display=f"postgresql://tester@db/{name}", host=None, database="d"
+        )
         self.there = SchemaState(**{"kind": "absent", **schema})
         self.copy: SchemaState | None = None
         self.notices: list[str] = []
@@ -74,6 +76,8 @@ class MemoryDatabase:
         return self.there
 
     def query(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        if "pg_tablespace" in sql:
+            return []
         assert not params
         if "pg_indexes" in sql:
             return [(name,) for name in self.indexes]

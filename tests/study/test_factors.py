@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.study.factors import choose_target, combinations, draw_order, load_study, read_study, study_names
+from assay.study.factors import Study, choose_target, combination_plan, combinations, draw_order, load_study
+from assay.study.plan_settings import with_settings
+from assay.study.study_files import read_study, study_names, study_variants
+from assay.workloads.tpcc import TpccPlan
 
 MINE = """
 question = "What does a slower device hold?"
@@ -33,9 +37,84 @@ def mine(**changes: Any) -> dict[str, Any]:
 
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
-        "block-and-mix", "cache-size", "degraded", "fill", "paths", "published", "queue-depth", "raid-policy",
-        "read-realloc", "san-scaling",
+        "block-and-mix", "cache-size", "degraded", "fill", "oltp-layout", "oltp-partition", "paths", "published",
+        "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "steady-state",
     ]  # fmt: skip
+
+
+def test_a_study_has_a_variant_for_each_kind_of_target() -> None:
+    assert [study.targets for study in study_variants("cache-size")] == [("model",), ("database",)]
+    assert read_study("cache-size").title == read_study("cache-size", "model:ps6100xv").title == "Controller cache"
+    assert read_study("cache-size", "embedded:/srv/pg").title == "Buffer cache"
+    # One that has none for the target says so itself.
+    assert read_study("fill", "embedded:/srv/pg").targets == ("model",)
+
+
+TPCC = """
+title = "Users"
+question = "How many?"
+targets = ["database"]
+plan = { kind = "tpcc", warehouses = 4, timing = { duration_s = 5 }, layout = { partition_table = "hottest" } }
+factor = [
+    { name = "users", title = "users", of = "plan", levels = [4, 8] },
+    { name = "ways", title = "partitions", of = "layout", key = "partition_ways", levels = [1, 4] },
+]
+"""
+
+
+def on_database(**changes: Any) -> Study:
+    return load_study({"name": "mine"} | tomllib.loads(TPCC) | changes, source="mine")
+
+
+def plans_of(study: Study) -> list[TpccPlan]:
+    plans = [combination_plan(study, one, repeat=0, source="mine") for one in combinations(study, {}, "mine")]
+    return [plan for plan in plans if isinstance(plan, TpccPlan)]
+
+
+def test_levels_change_the_plan_of_transactions_and_its_layout() -> None:
+    plans = plans_of(on_database())
+
+    assert [(plan.users, plan.layout.partition_ways) for plan in plans] == [(4, 1), (4, 4), (8, 1), (8, 4)]
+    # All levels run on the same rows, whatever the seed of the order.
+    assert {plan.seed for plan in plans_of(on_database(seed=7))} == {1}
+
+
+def test_settings_change_the_plan_at_all_levels_or_are_left_for_the_target() -> None:
+    given = {"warehouses": "8", "duration": "3s", "directories": "/a,/b", "mix": "new_order=1", "set.fsync": "off"}
+
+    study, left = with_settings(on_database(), given)
+
+    plan = plans_of(study)[0]
+    assert (plan.warehouses, plan.timing.duration_s, plan.layout.directories) == (8, 3.0, ("/a", "/b"))
+    assert plan.mix.weights == [1, 0, 0, 0, 0]
+    assert left == {"set.fsync": "off"}
+    assert with_settings(load_study(mine(), source="mine"), {"raid": "10"})[1] == {"raid": "10"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"warehouse": "8"}, "did you mean 'warehouses'?"),
+        ({"users": "8"}, "--levels users="),
+        ({"partition_ways": "8"}, "--levels ways="),
+        ({"warehouses": "many"}, "warehouses"),
+        ({"directories": "here"}, "no full path"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        with_settings(on_database(), given)
+
+
+def test_databases_are_asked_for_by_studies_on_databases_alone() -> None:
+    assert choose_target(on_database(), "embedded:/srv/pg", {}) == "embedded:/srv/pg"
+    with pytest.raises(UsageError, match=r"no sense on '/data'.*a database"):
+        choose_target(on_database(), "/data", {})
+    with pytest.raises(UsageError, match=r"no sense on 'postgresql:\.\.\.'") as refused:
+        choose_target(load_study(mine(), source="mine"), "postgresql://u:secret@db/t", {})
+    assert "secret" not in str(refused.value)
+    with pytest.raises(UsageError, match=r"has none; give embedded:DIR"):
+        choose_target(read_study("cache-size", "embedded:/a"), "postgresql://db/t", {})
 
 
 @pytest.mark.parametrize("name", study_names())

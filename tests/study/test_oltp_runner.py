@@ -3,111 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, load_report, loaded, run_report, tpcc_sql
+from oltp_stage import Stage
+from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
-from assay import _core
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
-from assay.results.run_folder import RunFolder
-from assay.study import oltp_point, oltp_target
-from assay.study.execute import Execution, new_folder, run_document
 from assay.study.oltp import DISCLAIMER
-from assay.study.oltp_target import DatabaseTarget
-from assay.study.part import Part
-from assay.telemetry.collectors import Activity
-from assay.workloads.tpcc import load_tpcc_plan
-
-SHORT = {"warmup_s": 0.1, "duration_s": 1.0}
-
-
-class Seen:
-    """A display that remembers."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-        self.lines: list[str] = []
-        self.phases: list[str] = []
-        self.points: list[str] = []
-
-    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None: ...
-
-    def phase(self, text: str) -> None:
-        self.phases.append(text)
-
-    def point(self, progress: Any) -> None:
-        self.lines.append(progress.line)
-
-    def tell(self, text: str) -> None:
-        self.told.append(text)
-
-    def point_done(self, point: dict[str, Any]) -> None:
-        self.points.append(point["id"])
-
-
-class Stage:
-    """An execution of `oltp` on databases in memory."""
-
-    def __init__(self, folder: Path, databases: list[MemoryDatabase], plan: dict[str, Any]) -> None:
-        self.databases, self.seen, self.interrupt = databases, Seen(), threading.Event()
-        self.load, self.core = ScriptedLoad(), ScriptedRun(databases=databases)
-        data = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}, **plan}
-        self.plan = load_tpcc_plan(data, source="plan")
-        self.path = folder / "runs"
-        self.target = DatabaseTarget(databases=databases)  # type: ignore[arg-type]
-
-    def run(self) -> ExitCode:
-        self.target.open(self.plan, self.seen.phase)
-        self.part = Part(name="tpcc", title="T", plan=self.target.examine(self.plan))
-        self.folder = new_folder(self.path, "oltp", ["oltp"], {"targets": []}, [self.part])
-        return self._run()
-
-    def again(self) -> ExitCode:
-        """Go on with the folder, as `--resume` does."""
-        self.folder.close()
-        self.folder = RunFolder.open(self.folder.path)
-        self.interrupt.clear()
-        return self._run()
-
-    def _run(self) -> ExitCode:
-        self.execution = Execution(verb="oltp", folder=self.folder, target=self.target, parts=[self.part],
-                                   display=self.seen, interrupt=self.interrupt, with_report=False)  # fmt: skip
-        return self.execution.run()
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return run_document(self.folder)
-
-    @property
-    def oltp(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.document["oltp"]
-        return found
-
-    @property
-    def notices(self) -> str:
-        return "\n".join(self.document["notices"])
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
-    def make(*databases: MemoryDatabase, **plan: Any) -> Stage:
-        made = Stage(tmp_path, list(databases) or [MemoryDatabase()], plan)
-        monkeypatch.setattr(_core, "tpcc_sql", tpcc_sql, raising=False)
-        monkeypatch.setattr(_core, "OltpLoad", made.load, raising=False)
-        monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
-        monkeypatch.setattr(oltp_target, "database_collectors", lambda _: [])
-        monkeypatch.setattr(oltp_point, "activity", lambda _: Activity())
-        monkeypatch.setattr(oltp_point, "LOOK_S", 0.0)
-        return made
-
-    return make
-
 
 # Everything
 
@@ -129,7 +36,7 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
         {"rows": 5000, "bytes": 500_000, "rows_per_s": 2500.0, "resumed": False, "seconds": run.oltp["load"]["seconds"]}
     )
     assert run.oltp["nopm"] == pytest.approx(2400)
-    assert run.oltp["actions_done"] == ["load", "run", "check"]
+    assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "check"]}
     assert run.document["notices"][0] == DISCLAIMER
 
 
@@ -150,7 +57,7 @@ def test_a_point_has_the_keys_that_are_promised(stage: Callable[..., Stage]) -> 
     assert point["oltp"]["point_id"] == point["id"] == run.oltp["point_id"] == "p0001"
     keys = {"nopm", "tpm_client", "tpm_server", "client_cpu_ns_per_transaction", "memory_bytes_per_user", "users",
             "warehouses", "point_id", "by_transaction", "errors", "gaps", "schedule", "databases", "storage",
-            "statements", "tables"}  # fmt: skip
+            "statements", "tables", "background", "layout"}  # fmt: skip
     assert set(point["oltp"]) == keys
     assert set(run.oltp) == keys | {"load", "conditions", "actions_done"}
     assert point["oltp"]["databases"][0] | {"name": "shop", "version": "18.1"} == point["oltp"]["databases"][0]
@@ -580,6 +487,13 @@ def test_a_database_that_cannot_be_saved_is_said(stage: Callable[..., Stage]) ->
     assert asked.run() is ExitCode.TARGET_FAILED
 
 
+def test_where_restoring_is_not_possible_levels_go_on_all_the_same(stage: Callable[..., Stage]) -> None:
+    run = stage(MemoryDatabase(**loaded()), actions=["run"], restores="possible")
+    run.databases[0].can_save = False
+    assert run.run() is ExitCode.DONE
+    assert "points did not start from the same state" in run.notices
+
+
 def test_a_search_ends_where_the_connections_do(stage: Callable[..., Stage]) -> None:
     database = MemoryDatabase(**loaded())
     database.connections_free = 6
@@ -632,12 +546,12 @@ def test_actions_that_were_done_are_not_done_again(stage: Callable[..., Stage]) 
     run = stage(MemoryDatabase(**loaded(2)), warehouses=2, actions=["drop", "load", "run", "check"])
     run.core.reports = {0: run_report(state="failed", error={"kind": "open", "text": "away"})}
     assert run.run() is ExitCode.TARGET_FAILED
-    assert run.oltp["actions_done"] == ["drop", "load"]
+    assert run.oltp["actions_done"] == {"tpcc": ["drop", "load"]}
 
     run.core.reports = {}
     assert run.again() is ExitCode.DONE
     assert len(run.load.asked) == 1
-    assert run.oltp["actions_done"] == ["drop", "load", "run", "check"]
+    assert run.oltp["actions_done"] == {"tpcc": ["drop", "load", "run", "check"]}
 
 
 def test_no_password_is_in_the_run_folder(stage: Callable[..., Stage]) -> None:

@@ -10,10 +10,11 @@ import pytest
 from assay.arrays.published import read_published
 from assay.errors import UsageError
 from assay.study.chains import chains_of, current_points, forget_unfinished, in_order
-from assay.study.factors import load_study, read_study
+from assay.study.factors import load_study
 from assay.study.part import Part, part_from_report, part_report
 from assay.study.plan import Plan
 from assay.study.request import Request
+from assay.study.study_files import read_study
 from assay.study.study_parts import choose_targets, study_parts
 
 

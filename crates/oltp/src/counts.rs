@@ -87,7 +87,7 @@ pub(crate) struct Interval {
     pub(crate) waits: u64,
     pub(crate) late: u64,
     pub(crate) cpu_ns: u64,
-    /// The largest share of its core that a thread used, in billionths of a tick's time.
+    /// CPU time of whichever thread used most.
     pub(crate) fullest_cpu_ns: u64,
 }
 
@@ -142,6 +142,11 @@ impl Counter {
     pub(crate) fn new(exchange: Arc<Exchange>, databases: usize, interval_ns: u64) -> Self {
         let current = Box::new(Interval::new(databases));
         Self { exchange, current, interval_ns, cpu_before_ns: thread_cpu_ns() }
+    }
+
+    /// Counts CPU time from here on: what connecting took is no part of it.
+    pub(crate) fn begin(&mut self) {
+        self.cpu_before_ns = thread_cpu_ns();
     }
 
     /// The interval of now; one that is over is handed over first.

@@ -162,6 +162,8 @@ impl Mix {
 pub(crate) struct Inputs {
     mix: Mix,
     random: Random,
+    /// For pauses, so that they do not change which inputs follow.
+    pauses: Random,
     warehouse: u32,
     /// The user's own district, used with [`Home::District`].
     district: u32,
@@ -176,7 +178,14 @@ impl Inputs {
             Home::Warehouse | Home::All => number % mix.warehouses + 1,
         };
         let cards = Vec::with_capacity(if mix.deck { mix.weights.iter().sum::<u32>() as usize } else { 0 });
-        Self { mix, random: Random::of(seed, 200, number.into()), warehouse, district: number % DISTRICTS + 1, cards }
+        Self {
+            mix,
+            random: Random::of(seed, 200, number.into()),
+            pauses: Random::of(seed, 201, number.into()),
+            warehouse,
+            district: number % DISTRICTS + 1,
+            cards,
+        }
     }
 
     /// The next transaction and its input.
@@ -285,12 +294,12 @@ impl Inputs {
 
     /// A pause before another attempt, up to some milliseconds and longer with each.
     pub(crate) fn pause_us(&mut self, attempt: u32) -> u64 {
-        self.random.between(100, 500 << attempt.min(6)).into()
+        self.pauses.between(100, 500 << attempt.min(6)).into()
     }
 
     /// A share of a second for users not to begin or return all at once.
     pub(crate) fn share(&mut self) -> f64 {
-        self.random.share()
+        self.pauses.share()
     }
 }
 

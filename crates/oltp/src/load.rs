@@ -1,7 +1,7 @@
 //! Loading: chunks of rows, each in one transaction with its entry in `assay_chunk`, on several connections at once.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -18,6 +18,7 @@ use crate::{
     counts::thread_cpu_ns,
     databases::{AnyDriver, Driver, Use},
     error::{Cause, DbError},
+    panics::{Alive, OnPanic},
     plan::{Isolation, LoadPlan},
     rows::{Chunk, Rows, Table},
 };
@@ -55,6 +56,8 @@ struct Shared {
     /// Chunks to be loaded, each with its database.
     waiting: Mutex<VecDeque<(usize, Chunk)>>,
     stop: AtomicBool,
+    /// Whether each database was connected to once.
+    reached: Vec<AtomicBool>,
     rows: AtomicU64,
     bytes: AtomicU64,
     chunks_done: AtomicU64,
@@ -100,6 +103,7 @@ impl OltpLoad {
         let threads = plan.threads.unwrap_or(cores).min(plan.connections).max(1);
         let connections = plan.connections;
         let shared = Arc::new(Shared {
+            reached: plan.databases.iter().map(|_| AtomicBool::new(false)).collect(),
             plan,
             waiting: Mutex::new(waiting),
             stop: AtomicBool::new(false),
@@ -113,15 +117,19 @@ impl OltpLoad {
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();
         for number in 0..threads {
-            let (shared, alive) = (shared.clone(), alive.clone());
+            let (stopping, shared, alive) = (shared.clone(), shared.clone(), alive.clone());
             let own = connections / threads + u32::from(number < connections % threads);
             let work = move || {
+                let _alive = Alive(alive);
+                let _guard = OnPanic(|error| shared.fail(error));
                 load_thread(&shared, own);
                 shared.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
-                alive.fetch_sub(1, Ordering::Release);
             };
             let spawned = thread::Builder::new().name(format!("assay-load-{number}")).spawn(work);
-            handles.push(spawned.map_err(|error| OltpError::Database(format!("no thread: {error}")))?);
+            handles.push(spawned.map_err(|error| {
+                stopping.stop.store(true, Ordering::Relaxed);
+                OltpError::Database(format!("no thread: {error}"))
+            })?);
         }
         let began = Instant::now();
         Ok(Self { shared, began, ended: None, alive, _threads: handles, rows_total, chunks_total, chunks_skipped })
@@ -184,8 +192,16 @@ fn load_thread(shared: &Arc<Shared>, connections: u32) {
         Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
     };
     let tasks = LocalSet::new();
-    let loaders: Vec<_> =
-        (0..connections).map(|_| tasks.spawn_local(Loader { shared: shared.clone(), lost_at: None }.run())).collect();
+    let loaders: Vec<_> = (0..connections)
+        .map(|_| {
+            let loader = Loader { shared: shared.clone(), drivers: BTreeMap::new(), lost_at: None };
+            let failing = shared.clone();
+            tasks.spawn_local(async move {
+                let _guard = OnPanic(|error| failing.fail(error));
+                loader.run().await;
+            })
+        })
+        .collect();
     tasks.block_on(&runtime, async {
         for loader in loaders {
             let _ = loader.await;
@@ -211,31 +227,24 @@ impl Shared {
     }
 }
 
-/// One loading connection at a time, to whichever database the next chunk is of.
+/// Loads chunks one after the other, over a connection to each database.
 struct Loader {
     shared: Arc<Shared>,
+    drivers: BTreeMap<usize, AnyDriver>,
     /// Since when no connection is to be had.
     lost_at: Option<Instant>,
 }
 
 impl Loader {
     async fn run(mut self) {
-        let mut connected: Option<(usize, AnyDriver)> = None;
         while let Some((database, chunk)) = self.shared.next() {
-            let mut driver = match connected.take() {
-                Some((at, driver)) if at == database => driver,
-                other => {
-                    if let Some((_, driver)) = other {
-                        driver.close().await;
-                    }
-                    match self.connect(database).await {
-                        Some(driver) => driver,
-                        None => {
-                            self.shared.give_back(database, chunk);
-                            continue;
-                        }
-                    }
-                }
+            let connected = match self.drivers.remove(&database) {
+                Some(driver) => Some(driver),
+                None => self.connect(database).await,
+            };
+            let Some(mut driver) = connected else {
+                self.shared.give_back(database, chunk);
+                continue;
             };
             match self.load(&mut driver, chunk).await {
                 Ok((rows, bytes)) => {
@@ -243,12 +252,12 @@ impl Loader {
                     self.shared.rows.fetch_add(rows, Ordering::Relaxed);
                     self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
                     self.shared.chunks_done.fetch_add(1, Ordering::Relaxed);
-                    connected = Some((database, driver));
+                    self.drivers.insert(database, driver);
                 }
                 // The answer to a commit was lost, and the commit was not.
                 Err(error) if error.cause == Cause::Duplicate && self.shared.reconnects.load(Ordering::Relaxed) > 0 => {
                     self.shared.chunks_done.fetch_add(1, Ordering::Relaxed);
-                    connected = Some((database, driver));
+                    self.drivers.insert(database, driver);
                 }
                 Err(error) => {
                     self.shared.give_back(database, chunk);
@@ -256,7 +265,7 @@ impl Loader {
                 }
             }
         }
-        if let Some((_, driver)) = connected {
+        for driver in self.drivers.into_values() {
             driver.close().await;
         }
     }
@@ -285,16 +294,17 @@ impl Loader {
     async fn connect(&mut self, database: usize) -> Option<AnyDriver> {
         let connection = &self.shared.plan.databases[database].connection;
         match AnyDriver::connect(connection, Use::Load, Isolation::Default).await {
-            Ok(driver) => Some(driver),
-            Err(error) => {
-                let error = if self.shared.reconnects.load(Ordering::Relaxed) == 0 && self.lost_at.is_none() {
-                    // What cannot be reached at the beginning is not waited for.
-                    self.shared.fail(OltpError::Connect(format!("{}: {}", connection.place(), error.text)));
-                    return None;
-                } else {
-                    error
-                };
+            Ok(driver) => {
+                self.shared.reached[database].store(true, Ordering::Relaxed);
+                Some(driver)
+            }
+            Err(error) if self.shared.reached[database].load(Ordering::Relaxed) => {
                 self.failed(database, &error).await;
+                None
+            }
+            Err(error) => {
+                // What cannot be reached at the beginning is not waited for.
+                self.shared.fail(OltpError::Connect(format!("{}: {}", connection.place(), error.text)));
                 None
             }
         }

@@ -8,7 +8,10 @@ use crate::OltpError;
 
 /// Most users of a run: each has a task of its own, a few kilobytes.
 const USERS_MOST: u32 = 100_000;
-const WAREHOUSES_MOST: u32 = 1_000_000;
+/// Ten terabytes.
+const WAREHOUSES_MOST: u32 = 100_000;
+const WEIGHT_MOST: u32 = 1000;
+const LOAD_CONNECTIONS_MOST: u32 = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,11 +114,11 @@ impl LoadPlan {
     /// [`OltpError::InvalidPlan`] when it asks for nothing or too much.
     pub fn validate(&self) -> Result<(), OltpError> {
         let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
-        if self.databases.is_empty() || self.connections == 0 {
-            return refuse("a load needs a database and a connection");
+        if self.databases.is_empty() || !(1..=LOAD_CONNECTIONS_MOST).contains(&self.connections) {
+            return refuse("a load needs a database and 1 to 1000 connections");
         }
         if self.databases.iter().any(|database| !(1..=WAREHOUSES_MOST).contains(&database.warehouses)) {
-            return refuse("warehouses: accepted: 1 to 1000000");
+            return refuse("warehouses: accepted: 1 to 100000");
         }
         validate_common(self.reconnect_s, self.threads)
     }
@@ -212,8 +215,8 @@ impl RunPlan {
         if self.connections.is_some_and(|connections| connections == 0 || connections > self.users) {
             return refuse("connections: accepted: 1 to the number of users");
         }
-        if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > 10_000) {
-            return refuse("mix: weights from 0 to 10000, one of them above 0");
+        if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > WEIGHT_MOST) {
+            return refuse("mix: weights from 0 to 1000, one of them above 0");
         }
         if let RunLoad::Open { rate, .. } = self.load
             && !(rate > 0.0 && rate <= 1e7)

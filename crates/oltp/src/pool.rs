@@ -13,6 +13,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) driver: Option<AnyDriver>,
+    /// When it was connected, in nanoseconds since the start; 0 for what was connected before.
+    pub(crate) made_ns: u64,
     pub(crate) batch: Batch,
     pub(crate) results: Results,
 }

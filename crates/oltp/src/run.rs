@@ -15,6 +15,7 @@ use crate::{
     OltpError,
     counts::{Collector, Counted, Counter, Exchange, Interval},
     input::{TRANSACTIONS, Transaction},
+    panics::{Alive, OnPanic},
     plan::RunPlan,
     shared::{Gap, Shared},
     users::run_thread,
@@ -128,14 +129,20 @@ impl OltpRun {
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();
         for (number, exchange) in (0..threads).zip(&exchanges) {
-            let (shared, exchange, alive) = (shared.clone(), exchange.clone(), alive.clone());
+            let (stopping, shared) = (shared.clone(), shared.clone());
+            let (exchange, alive) = (exchange.clone(), alive.clone());
             let work = move || {
+                let _alive = Alive(alive);
+                let failing = shared.clone();
+                let _guard = OnPanic(|error| failing.fail(error));
                 let counter = Counter::new(exchange, databases, interval_ns);
                 run_thread(shared, counter, number, threads);
-                alive.fetch_sub(1, Ordering::Release);
             };
             let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
-            handles.push(spawned.map_err(|error| OltpError::Database(format!("no thread: {error}")))?);
+            handles.push(spawned.map_err(|error| {
+                stopping.stop();
+                OltpError::Database(format!("no thread: {error}"))
+            })?);
         }
         let collector = Collector::new(databases, &exchanges);
         Ok(Self { shared, collector, threads: handles, alive, names: databases })
@@ -210,7 +217,7 @@ impl OltpRun {
 
     /// Lets no more transactions begin.
     pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.stop();
     }
 
     /// Stops and waits until all threads ended, so long at most.

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Instant,
@@ -11,6 +11,11 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{OltpError, plan::RunPlan};
+
+/// A server that goes down has ended all its connections by then.
+const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
+/// More gaps are not kept.
+const GAPS_MOST: usize = 1000;
 
 /// What a database was away from and until when, in nanoseconds since the start.
 #[derive(Debug, Clone)]
@@ -24,7 +29,8 @@ pub struct Gap {
 /// A run as its threads see it.
 pub(crate) struct Shared {
     pub(crate) plan: RunPlan,
-    pub(crate) stop: AtomicBool,
+    stop: AtomicBool,
+    stopped_at: OnceLock<Instant>,
     pub(crate) connected: AtomicU32,
     pub(crate) reconnecting: AtomicU32,
     /// When all were connected.
@@ -44,6 +50,7 @@ impl Shared {
         Self {
             plan,
             stop: AtomicBool::new(false),
+            stopped_at: OnceLock::new(),
             connected: AtomicU32::new(0),
             reconnecting: AtomicU32::new(0),
             epoch: watch::Sender::new(None),
@@ -56,10 +63,26 @@ impl Shared {
         }
     }
 
+    /// Lets no more transactions begin.
+    pub(crate) fn stop(&self) {
+        self.stopped_at.get_or_init(Instant::now);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// When the run was stopped, or now.
+    pub(crate) fn stopped_at(&self) -> Instant {
+        self.stopped_at.get().copied().unwrap_or_else(Instant::now)
+    }
+
     /// Ends the run for a reason, the first that is given.
     pub(crate) fn fail(&self, error: OltpError) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop();
     }
 
     pub(crate) fn failure(&self) -> Option<OltpError> {
@@ -74,24 +97,37 @@ impl Shared {
         self.example.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn lost(&self, database: usize, at_ns: u64, reason: &str) {
-        if !self.away[database].swap(true, Ordering::Relaxed) {
-            let gap = Gap { from_ns: at_ns, to_ns: None, database, reason: reason.to_owned() };
-            self.gaps.lock().unwrap_or_else(PoisonError::into_inner).push(gap);
-        }
-    }
-
-    /// Whether a database that was away has answered for the first time.
-    #[inline]
-    pub(crate) fn is_back(&self, database: usize) -> bool {
-        self.away[database].load(Ordering::Relaxed) && self.away[database].swap(false, Ordering::Relaxed)
-    }
-
-    pub(crate) fn end_gap(&self, database: usize, at_ns: u64) {
+    /// Notes that a connection is lost. One from before the last gap was lost in it, and its user only asks now.
+    pub(crate) fn lost(&self, database: usize, made_ns: u64, at_ns: u64, reason: &str) {
         let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gap) = gaps.iter_mut().rev().find(|gap| gap.database == database && gap.to_ns.is_none()) {
-            gap.to_ns = Some(at_ns);
+        let last = gaps.iter().rev().find(|gap| gap.database == database);
+        if last.is_none_or(|gap| gap.to_ns.is_some() && made_ns > gap.from_ns) {
+            if gaps.len() == GAPS_MOST {
+                return;
+            }
+            gaps.push(Gap { from_ns: at_ns, to_ns: None, database, reason: reason.to_owned() });
+            self.away[database].store(true, Ordering::Relaxed);
         }
+    }
+
+    #[inline]
+    pub(crate) fn is_away(&self, database: usize) -> bool {
+        self.away[database].load(Ordering::Relaxed)
+    }
+
+    /// Notes that a database answered that was thought away. A connection made since ends the gap. One from before does not at once,
+    /// because a server that goes down answers some for a while; later it means that a connection was lost, and not the server.
+    pub(crate) fn answered(&self, database: usize, made_ns: u64, started_ns: u64, at_ns: u64) {
+        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = gaps.iter().rposition(|gap| gap.database == database && gap.to_ns.is_none()) else { return };
+        if made_ns > gaps[open].from_ns {
+            gaps[open].to_ns = Some(at_ns);
+        } else if started_ns > gaps[open].from_ns + GOES_DOWN_WITHIN_NS {
+            gaps.remove(open);
+        } else {
+            return;
+        }
+        self.away[database].store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn gaps(&self) -> Vec<Gap> {

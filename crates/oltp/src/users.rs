@@ -12,7 +12,7 @@ use assay_load::{Arrivals, Load};
 use tokio::{
     sync::{Mutex as TurnMutex, Semaphore},
     task::LocalSet,
-    time::{sleep, sleep_until},
+    time::{sleep, sleep_until, timeout_at},
 };
 
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     error::{Cause, DbError},
     input::{Input, Inputs, Mix},
     pacer::Pacer,
+    panics::OnPanic,
     plan::{RunLoad, RunPlan},
     pool::{Pool, Slot, Taken},
     shared::Shared,
@@ -72,16 +73,22 @@ pub(crate) fn run_thread(shared: Arc<Shared>, counter: Counter, number: u32, thr
             Err(error) => return shared.fail(error),
         };
         for (user, database) in members(shared.plan.users, &shared.plan, number, threads) {
-            tasks.spawn_local(work(local.clone(), user, database));
+            tasks.spawn_local(guarded(shared.clone(), work(local.clone(), user, database)));
         }
         for (_, database) in members(shared.connections, &shared.plan, number, threads) {
-            tasks.spawn_local(connect_one(local.clone(), database));
+            tasks.spawn_local(guarded(shared.clone(), connect_one(local.clone(), database)));
         }
         local.watch().await;
         local.end().await;
     });
     // Users that wait for their time are dropped with their tasks.
     drop(tasks);
+}
+
+/// A task whose panic ends the run: the runtime would keep it for itself, and the figures would be those of fewer users.
+async fn guarded(shared: Arc<Shared>, task: impl Future<Output = ()>) {
+    let _guard = OnPanic(|error| shared.fail(error));
+    task.await;
 }
 
 /// Users, or connections, of a thread, each with its number on its database and the database.
@@ -95,7 +102,7 @@ fn members(total: u32, plan: &RunPlan, thread: u32, threads: u32) -> impl Iterat
 /// Makes one connection of a database at the beginning.
 async fn connect_one(local: Rc<Local>, database: usize) {
     let _turn = local.connecting.acquire().await.expect("the semaphore is never closed");
-    if local.shared.stop.load(Ordering::Relaxed) {
+    if local.stopping() {
         return;
     }
     match local.connect(database).await {
@@ -144,7 +151,7 @@ impl Local {
     }
 
     fn stopping(&self) -> bool {
-        self.shared.stop.load(Ordering::Relaxed)
+        self.shared.is_stopped()
     }
 
     async fn connect(&self, database: usize) -> Result<AnyDriver, DbError> {
@@ -159,7 +166,9 @@ impl Local {
         while !self.stopping() {
             let epoch = *began.borrow_and_update();
             if let Some(epoch) = epoch {
-                self.epoch.set(epoch);
+                if self.epoch.replace(epoch) != epoch {
+                    self.counter.borrow_mut().begin();
+                }
                 self.counter.borrow_mut().at(self.now_ns());
                 let interval_ns = self.shared.plan.interval_ns;
                 let left_ns = interval_ns - self.now_ns() % interval_ns;
@@ -172,11 +181,11 @@ impl Local {
 
     /// Lets transactions end that are under way, and closes the connections.
     async fn end(&self) {
+        self.note_backlog();
         let deadline = Instant::now() + STOP_WITHIN;
         while self.busy.get() > 0 && Instant::now() < deadline {
             sleep(Duration::from_millis(2)).await;
         }
-        self.note_backlog();
         self.counter.borrow_mut().end();
         for pool in &self.pools {
             for driver in pool.take_idle().into_iter().filter_map(|slot| slot.driver) {
@@ -185,19 +194,19 @@ impl Local {
         }
     }
 
-    /// Counts arrivals that were due and that nobody took.
+    /// Counts arrivals that were due when the run was stopped and that nobody had taken.
     fn note_backlog(&self) {
         let Some(turns) = &self.turns else { return };
         // A user that waits for its time holds the turn, and then nothing is due.
         let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
-        let now_ns = self.now_ns();
-        let oldest_ns = now_ns.saturating_sub(arrivals.next_ns());
-        let count = arrivals.count_due(now_ns);
+        let stopped_ns = self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64;
+        let oldest_ns = stopped_ns.saturating_sub(arrivals.next_ns());
+        let count = arrivals.count_due(stopped_ns);
         self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push((count, oldest_ns));
     }
 
-    /// The intended start of the next transaction of an open loop, when it has come.
-    async fn arrival(&self, turns: &Turns) -> u64 {
+    /// The intended start of the next transaction of an open loop, when it has come; none once the run is stopped.
+    async fn arrival(&self, turns: &Turns) -> Option<u64> {
         let mut arrivals = turns.arrivals.lock().await;
         let due_ns = arrivals.next_ns();
         let now_ns = self.now_ns();
@@ -207,7 +216,7 @@ impl Local {
             }
             self.waited(due_ns);
         }
-        arrivals.advance()
+        (!self.stopping()).then(|| arrivals.advance())
     }
 
     /// Counts how late a wait ended.
@@ -230,15 +239,24 @@ impl Local {
     /// Connects a slot anew, as long as that may take; false when the run ends over it.
     async fn reconnect(&self, slot: &mut Slot, database: usize, inputs: &mut Inputs) -> bool {
         self.shared.reconnecting.fetch_add(1, Ordering::Relaxed);
+        let is_back = self.connect_within(slot, database, inputs).await;
+        self.shared.reconnecting.fetch_sub(1, Ordering::Relaxed);
+        is_back
+    }
+
+    async fn connect_within(&self, slot: &mut Slot, database: usize, inputs: &mut Inputs) -> bool {
         let deadline = Instant::now() + Duration::from_secs_f64(self.shared.plan.reconnect_s);
         loop {
-            let error = match self.connect(database).await {
-                Ok(driver) => {
-                    slot.driver = Some(driver);
-                    self.shared.reconnecting.fetch_sub(1, Ordering::Relaxed);
+            let turn = self.connecting.acquire().await.expect("the semaphore is never closed");
+            let connected = timeout_at(deadline.into(), self.connect(database)).await;
+            drop(turn);
+            let error = match connected {
+                Ok(Ok(driver)) => {
+                    (slot.driver, slot.made_ns) = (Some(driver), self.now_ns());
                     return true;
                 }
-                Err(error) => error,
+                Ok(Err(error)) => error,
+                Err(_) => DbError::connection("does not answer"),
             };
             if self.stopping() {
                 return false;
@@ -278,11 +296,12 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
     }
     while !local.stopping() {
         let intended_ns = if let Some(turns) = &local.turns {
-            local.arrival(turns).await
-        } else if inputs.thinks() {
-            local.wait_until(next_ns).await;
-            next_ns
+            let Some(intended_ns) = local.arrival(turns).await else { return };
+            intended_ns
         } else {
+            if inputs.thinks() {
+                local.wait_until(next_ns).await;
+            }
             local.now_ns()
         };
         if local.stopping() {
@@ -326,23 +345,24 @@ impl User<'_> {
             return false;
         }
         local.busy.set(local.busy.get() + 1);
-        // Nothing but the intended start counts in a closed loop.
+        // A closed loop has no schedule that service times would be compared with.
         let started_ns = if local.turns.is_some() { local.now_ns() } else { intended_ns };
         let (ended, retried) = self.attempts(slot, input, inputs).await;
         local.busy.set(local.busy.get() - 1);
         self.count(input, intended_ns, started_ns, &ended, retried);
+        let made_ns = slot.made_ns;
         if local.keeps {
             self.kept = Some(taken);
         }
         match ended {
             Ok(_) => {
                 self.failures = 0;
-                if local.shared.is_back(self.database) {
-                    local.shared.end_gap(self.database, local.now_ns());
+                if local.shared.is_away(self.database) {
+                    local.shared.answered(self.database, made_ns, started_ns, local.now_ns());
                 }
                 true
             }
-            Err(error) => self.failed(&error).await,
+            Err(error) => self.failed(&error, made_ns).await,
         }
     }
 
@@ -400,11 +420,11 @@ impl User<'_> {
     }
 
     /// What follows from a failure; false when the run cannot go on.
-    async fn failed(&mut self, error: &DbError) -> bool {
+    async fn failed(&mut self, error: &DbError, made_ns: u64) -> bool {
         let shared = &self.local.shared;
         let place = || shared.plan.databases[self.database].connection.place();
         match error.cause {
-            Cause::Connection => shared.lost(self.database, self.local.now_ns(), &error.text),
+            Cause::Connection => shared.lost(self.database, made_ns, self.local.now_ns(), &error.text),
             Cause::NoSpace => {
                 shared.fail(OltpError::NoSpace(format!("{}: {}", place(), error.text)));
                 return false;

@@ -28,6 +28,11 @@ fn parse<T: DeserializeOwned>(plan_json: &str) -> PyResult<T> {
     })
 }
 
+fn duration(seconds: f64) -> PyResult<Duration> {
+    let refused = || raise("UsageError", format!("timeout_s {seconds}: accepted: 0 and above"));
+    Duration::try_from_secs_f64(seconds).map_err(|_| refused())
+}
+
 /// The Python exception for an error, one class for each variant.
 fn to_python(error: &OltpError) -> PyErr {
     let class = match error {
@@ -64,13 +69,14 @@ impl OltpLoad {
     }
 
     /// Begins no more chunks.
-    fn stop(&self) {
-        locked(&self.0).stop();
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| locked(&self.0).stop());
     }
 
     /// Stops, waits for the chunks that are under way, `timeout_s` at most, and returns what `poll` does.
-    fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
-        py.detach(|| load_report(&locked(&self.0).finish(Duration::from_secs_f64(timeout_s))))
+    fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
+        let within = duration(timeout_s)?;
+        Ok(py.detach(|| load_report(&locked(&self.0).finish(within))))
     }
 }
 
@@ -135,8 +141,8 @@ impl OltpRun {
     }
 
     /// Forgets the ticks before this one.
-    fn measure_from(&self, tick: u64) {
-        locked(&self.inner).measure_from(tick);
+    fn measure_from(&self, py: Python<'_>, tick: u64) {
+        py.detach(|| locked(&self.inner).measure_from(tick));
     }
 
     /// What was counted in the complete ticks `from_tick..to_tick`.
@@ -149,13 +155,14 @@ impl OltpRun {
     }
 
     /// Lets no more transactions begin.
-    fn stop(&self) {
-        locked(&self.inner).stop();
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| locked(&self.inner).stop());
     }
 
     /// Stops, waits for what is under way, `timeout_s` at most, and returns what `poll` does.
-    fn finish(&self, py: Python<'_>, timeout_s: f64) -> String {
-        py.detach(|| run_report(&locked(&self.inner).finish(Duration::from_secs_f64(timeout_s))))
+    fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
+        let within = duration(timeout_s)?;
+        Ok(py.detach(|| run_report(&locked(&self.inner).finish(within))))
     }
 }
 

@@ -16,12 +16,31 @@ from typing import Any
 from assay.analysis.compare import load_text
 from assay.analysis.compare_interval import by_answer_intervals
 from assay.analysis.published import published_findings
-from assay.analysis.study_words import Compared, Trend, comparison_sentence, study_sentences, trend_sentence
+from assay.analysis.raw_gap import gaps_of
+from assay.analysis.study_words import (
+    Compared,
+    Trend,
+    capital,
+    comparison_sentence,
+    study_sentences,
+    trend_sentence,
+)
 from assay.study.steady import half_width_95
 
 Record = Mapping[str, Any]
 
-UNITS = {"iops": "iops", "bytes_per_s": "bytes_per_s", "read_latency": "ns", "write_latency": "ns"}
+UNITS = {
+    "iops": "iops",
+    "bytes_per_s": "bytes_per_s",
+    "read_latency": "ns",
+    "write_latency": "ns",
+    "nopm": "nopm",
+    "nopm_lowest": "nopm",
+    "tpm": "tpm",
+    "response_p90": "ns",
+    "data_write_latency": "ns",
+    "log_write_latency": "ns",
+}
 """Unit of each figure that can be compared."""
 
 
@@ -101,12 +120,18 @@ def study_findings(
             trends += _trend(study, series)
     published = published_findings(study, parts, results)
     words = [comparison_sentence(study, one) for one in compared]
+    # Of a partition study, which table was chosen, and why.
+    traced = [((point.get("oltp") or {}).get("layout") or {}).get("hottest") for point in points]
+    reasons = list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
+    gaps = gaps_of(parts, points, answers)
+    sentences = [capital(reason) for reason in reasons] + study_sentences(study, compared, trends, published)
     return {
         "results": [result.to_dict() for result in results],
         "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
         "trends": [asdict(one) | {"sentence": trend_sentence(study, one)} for one in trends],
-        "sentences": study_sentences(study, compared, trends, published),
+        "sentences": [*sentences, *(sentence for gap in gaps for sentence in gap["sentences"])],
         "published": published,
+        "gaps": gaps,
     }
 
 
@@ -141,6 +166,7 @@ def level_label(study: Record, factor: str, key: str) -> str:
 
 def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: dict[str, Any]) -> Result:
     best = answer["max"]
+    of_database = _is_of_database(answer)
     result = Result(
         **told,
         workload=answer["workload"]["name"],
@@ -153,11 +179,12 @@ def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: di
     if best is None:
         return result
     interval = answer["interval_95"]
-    values: dict[str, Any] = {"iops": (best["iops"], tuple(interval) if interval else None)}
-    values["bytes_per_s"] = _scaled(values["iops"], best["bytes_per_s"] / best["iops"] if best["iops"] else 0.0)
+    first, second = ("nopm", "tpm") if of_database else ("iops", "bytes_per_s")
+    values: dict[str, Any] = {first: (best[first], tuple(interval) if interval else None)}
+    values[second] = _scaled(values[first], best[second] / best[first] if best[first] else 0.0)
     point = by_id.get(best["point_id"])
     if point is not None:
-        values |= _latencies(point)
+        values |= _of_storage(point) if of_database else _latencies(point)
     # The search gives the band in I/Os per second.
     band = answer.get("band_90")
     return replace(
@@ -179,6 +206,8 @@ def _of_point(point: Record, place: int, told: dict[str, Any]) -> Result:
         reason=_doubt(point),
         point_ids=(point["id"],),
     )
+    if _is_of_database(point):
+        return replace(result, values=_of_transactions(point))
     total = point["total"]
     if not total:
         return result
@@ -194,10 +223,13 @@ def _of_point(point: Record, place: int, told: dict[str, Any]) -> Result:
 
 
 def _doubt(point: Record) -> str:
-    if not point["total"]:
+    of_database = _is_of_database(point)
+    if of_database and not point["oltp"]["nopm"]:
+        return "no new order was committed"
+    if not of_database and not point["total"]:
         return "no I/O ended"
     if point["errors"]["count"]:
-        return "I/O errors"
+        return f"{point['errors']['count']:,} transactions failed" if of_database else "I/O errors"
     if point["generator"]["saturated"]:
         return "the load generator was the bottleneck"
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
@@ -212,6 +244,42 @@ def _latencies(point: Record) -> dict[str, Value]:
         for side in ("read", "write")
         if point[side]
     }
+
+
+def _is_of_database(record: Record) -> bool:
+    """Whether a point or an answer is of transactions."""
+    return bool(record["workload"].get("kind") == "tpcc")
+
+
+def _of_transactions(point: Record) -> dict[str, Value]:
+    """Figures of a point of transactions, and what its storage did meanwhile."""
+    oltp, batches = point["oltp"], point["batches"]["total"]["nopm"]
+    values = {"nopm": _with_interval(oltp["nopm"], batches)}
+    values["tpm"] = _scaled(values["nopm"], oltp["tpm_client"] / oltp["nopm"] if oltp["nopm"] else 0.0)
+    if batches:
+        values["nopm_lowest"] = (min(batches), None)
+    return values | _of_storage(point)
+
+
+def _of_storage(point: Record) -> dict[str, Value]:
+    """Response time of new orders, and means of the data's and the log's storage, where they are known."""
+    latency = point["oltp"]["by_transaction"]["new_order"]["latency_ns"]
+    data = point["roles"].get("data") or {}
+    total, log = data.get("total") or {}, point["roles"].get("log") or {}
+
+    def mean(direction: Record | None) -> float | None:
+        return direction["latency_ns"]["mean"] if direction else None
+
+    known = {
+        "response_p90": latency["p90"] if latency else None,
+        "iops": total.get("iops"),
+        "bytes_per_s": total.get("bytes_per_s"),
+        "read_latency": mean(data.get("read")),
+        "write_latency": mean(data.get("write")),
+        "data_write_latency": mean(data.get("write")),
+        "log_write_latency": mean(log.get("write")),
+    }
+    return {name: (float(value), None) for name, value in known.items() if value is not None}
 
 
 def _with_interval(value: float, batches: Sequence[float | None]) -> Value:

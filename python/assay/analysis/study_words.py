@@ -14,9 +14,23 @@ Record = Mapping[str, Any]
 ALL_SAID = 6
 """Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
 
-_NOUNS = {"iops": "IOPS", "bytes_per_s": "throughput", "read_latency": "read latency", "write_latency": "write latency"}
-_VERBS = {"iops": "holds", "bytes_per_s": "reaches", "read_latency": "has", "write_latency": "has"}
-_MORE = {"iops": ("more", "fewer"), "bytes_per_s": ("more", "less")}
+_NOUNS = {
+    "iops": "IOPS",
+    "bytes_per_s": "throughput",
+    "read_latency": "read latency",
+    "write_latency": "write latency",
+    "nopm": "NOPM",
+    "nopm_lowest": "NOPM in the weakest moment",
+    "tpm": "TPM",
+    "response_p90": "response time of new orders (p90)",
+    "data_write_latency": "data write latency",
+    "log_write_latency": "log write latency",
+}
+_VERBS = {"iops": "holds", "bytes_per_s": "reaches", "nopm": "holds", "nopm_lowest": "holds", "tpm": "holds"}
+"""What a level does with a figure, where it is not that it `has` it."""
+_COUNTS = frozenset({"iops", "nopm", "nopm_lowest", "tpm"})
+"""Figures that are many things, which `rise`, not one that `rises`."""
+_MORE = {**dict.fromkeys(_COUNTS, ("more", "fewer")), "bytes_per_s": ("more", "less")}
 """Words for above and below, where they are not `higher` and `lower`."""
 
 
@@ -117,10 +131,11 @@ def comparison_sentence(study: Record, one: Compared) -> str:
     """
     text = _found(study, one)
     before = f"{one.series}: " if one.series else ""
-    return _capital(before + text + _band_text(one) + ".")
+    return capital(before + text + _band_text(one) + ".")
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """A text that begins with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -134,7 +149,11 @@ def _found(study: Record, one: Compared) -> str:
         return f"nothing can be said of {one.level} against {one.baseline}, {change} {noun}: {one.reason}"
     if one.differs is False:
         return f"no difference in {noun} was found between {one.level} and {one.baseline}: {change} {against}"
-    verb = study["comparison"]["verb"] or _VERBS[one.figure]
+    fall = study["comparison"].get("fall")
+    if fall and one.ratio < 1:
+        ending = "" if one.figure in _COUNTS else "s"
+        return f"{noun} {fall}{ending} by {change.lstrip('-')} with {one.level} {against}"
+    verb = study["comparison"]["verb"] or _VERBS.get(one.figure, "has")
     open_end = "" if one.interval_95 is not None else "; no interval could be given"
     if one.ratio >= 2:
         return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}{open_end}"
@@ -165,16 +184,16 @@ def trend_sentence(study: Record, one: Trend) -> str:
     listed = ", ".join(
         f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
     )
-    are, do = ("are", "") if one.figure == "iops" else ("is", "s")
+    are, do = ("are", "") if one.figure in _COUNTS else ("is", "s")
     if one.direction is None:
         how = f"{noun} {are} largest at {one.most} and least at {one.least}"
         if one.ordered:
             how = f"{noun} neither rise{do} nor fall{do} throughout and {are} largest at {one.most}"
-        return _capital(f"{before}{how}: {listed}.")
+        return capital(f"{before}{how}: {listed}.")
     title = _compared_title(study)
     doubt = one.steps - one.clear_steps
     sure = "" if not doubt else f", {doubt} of {one.steps} steps within {'its' if doubt == 1 else 'their'} interval"
-    return _capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
+    return capital(f"{before}{noun} {one.direction}{do} at every step of {title}{sure}: {listed}.")
 
 
 def _compared_title(study: Record) -> str:
@@ -219,11 +238,11 @@ def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
     if len(trends) <= 2:
         return [trend_sentence(study, one) for one in trends]
     noun = _NOUNS[trends[0].figure]
-    are, do = ("are", "") if trends[0].figure == "iops" else ("is", "s")
+    are, do = ("are", "") if trends[0].figure in _COUNTS else ("is", "s")
     if not trends[0].ordered:
         counts = Counter(one.most for one in trends)
         told = ", ".join(f"at {level} in {count}" for level, count in counts.most_common())
-        return [_capital(f"{noun} {are} largest {told} of {len(trends)} workloads.")]
+        return [capital(f"{noun} {are} largest {told} of {len(trends)} workloads.")]
     title = _compared_title(study)
     words = [
         f"{direction}{do} at every step of {title} in {count}"
@@ -232,8 +251,8 @@ def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
     ]
     if not words:
         told = f"neither rise{do} nor fall{do} throughout over {title} in any"
-        return [_capital(f"{noun} {told} of {len(trends)} workloads.")]
-    return [_capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
+        return [capital(f"{noun} {told} of {len(trends)} workloads.")]
+    return [capital(f"{noun} {' and '.join(words)} of {len(trends)} workloads.")]
 
 
 def _published_sentences(published: Sequence[Record]) -> list[str]:
@@ -257,30 +276,42 @@ def _published_sentences(published: Sequence[Record]) -> list[str]:
 
 # Rows of tables, for the terminal and the report
 
-RESULT_COLUMNS = ("levels", "workload", "IOPS", "95 % interval", "throughput", "read", "write", "limited by")
-"""Columns of `result_texts`."""
+_IO_COLUMNS = {"throughput": "bytes_per_s", "read": "read_latency", "write": "write_latency"}
+_TRANSACTION_COLUMNS = {
+    "TPM": "tpm",
+    "response p90": "response_p90",
+    "data writes": "data_write_latency",
+    "log writes": "log_write_latency",
+}
 
 
-def result_texts(result: Record) -> tuple[str, ...]:
-    """A result of the manifest in the columns of `RESULT_COLUMNS`."""
-    values = result["values"]
-
-    def shown(name: str) -> str:
-        return figure_text(values[name]["value"], values[name]["unit"]) if name in values else "-"
-
-    interval = (values.get("iops") or {}).get("interval_95")
-    between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
-    load = f", {result['load']}" if result["load"] else ""
-    return (
-        result["title"],
-        result["workload"] + load,
-        shown("iops"),
-        between,
-        shown("bytes_per_s"),
-        shown("read_latency"),
-        shown("write_latency"),
-        result["reason"] or result["limited_by"] or "-",
+def are_of_databases(results: Sequence[Record]) -> bool:
+    """Whether results are shown as those of transactions; where some are of I/O alone, what storage did is common."""
+    measured = [result.get("values") or {} for result in results]
+    return any("nopm" in values for values in measured) and not any(
+        "iops" in values and "nopm" not in values for values in measured
     )
+
+
+def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
+    """Results of the manifest as columns and their rows; the workload only where there are several."""
+    first, shown = ("nopm", _TRANSACTION_COLUMNS) if are_of_databases(results) else ("iops", _IO_COLUMNS)
+    several = len({result["workload"] for result in results}) > 1
+    columns = ["levels", *(["workload"] if several else []), first.upper(), "95 % interval", *shown, "limited by"]
+    rows = []
+    for result in results:
+        values = result["values"]
+        texts = {
+            name: figure_text(values[name]["value"], values[name]["unit"]) if name in values else "-"
+            for name in (first, *shown.values())
+        }
+        interval = (values.get(first) or {}).get("interval_95")
+        between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
+        load = f", {result['load']}" if result["load"] else ""
+        named = [result["workload"] + load] if several else []
+        told = [texts[first], between, *(texts[name] for name in shown.values())]
+        rows.append([result["title"], *named, *told, result["reason"] or result["limited_by"] or "-"])
+    return columns, rows
 
 
 def published_texts(row: Record) -> tuple[str, ...]:

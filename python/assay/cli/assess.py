@@ -11,12 +11,14 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
+from assay.study.oltp_target import BYTES_PER_WAREHOUSE
 from assay.study.part import Part
 from assay.study.plan import fit_bursts, load_plan, read_preset
 from assay.study.request import ONLY_VERIFY, Request, refuse_model
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity import IntegrityTiming, load_integrity_plan, read_integrity_preset
+from assay.workloads.tpcc import WARMUP_SHARE, load_tpcc_plan, read_tpcc_preset
 
 EXAMPLES = """
 Examples:
@@ -28,8 +30,16 @@ Examples:
 `assay assess /data --only oltp,log`
 """
 
-PART_SHARES = {"cache-span": 0.06, "oltp": 0.42, "dss": 0.13, "log": 0.13, "database": 0.18, "integrity": 0.08}
-"""How the budget is divided; later parts join this table."""
+PART_SHARES = {
+    "cache-span": 0.06,
+    "oltp": 0.42,
+    "dss": 0.13,
+    "log": 0.13,
+    "database": 0.18,
+    "integrity": 0.08,
+    "transactions": 0.12,
+}
+"""How the budget is divided; the parts run in this order."""
 
 BUDGET_DEFAULT_S = 30 * 60
 BUDGET_QUICK_S = 90
@@ -49,6 +59,18 @@ INTEGRITY_STRESS_SHARE = 0.7
 POINTS_PER_SEARCH = 13
 """Points a search takes as a rule: doublings, halvings, repeats."""
 
+TRANSACTIONS = "transactions"
+DATABASE_FOLDER = "assay-postgresql"
+"""Folder of the database within the one that is examined; it is kept for the next time, as the file is."""
+WAREHOUSES_LEAST = 2
+DATABASE_FREE_SHARE = 0.25
+"""Share of the free space that the database may take."""
+LOAD_BUDGET_SHARE = 0.15
+"""Time for loading, as a share of the budget, which it comes on top of as layout does."""
+LOAD_BYTES_PER_S = 100e6
+DATABASE_MEMORY_FACTOR = 1.1
+"""Size of a database that no memory holds, as a factor of the memory."""
+
 
 def assess(
     context: typer.Context,
@@ -61,7 +83,7 @@ def assess(
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Only these parts: cache-span,oltp,dss,log,database,integrity.", rich_help_panel=opt.TIME),
+        typer.Option(help=f"Only these parts: {','.join(PART_SHARES)}.", rich_help_panel=opt.TIME),
     ] = None,
     skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=opt.TIME)] = None,
     limit: Annotated[
@@ -82,7 +104,7 @@ def assess(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Examine the storage under a folder: transactions, scans, log, a database mix, integrity; and write the report."""
+    """Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report."""
     del debug
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     if resume_run is not None:
@@ -108,6 +130,7 @@ def assess(
         limits=limit,
         timeout_s=parse_duration(io_timeout, what="--io-timeout") / 1e9 if io_timeout else None,
         direct=direct,
+        directory=directory,
         other={key: value for key, value in other.items() if value is not None},
     )
     request = Request(paths=[directory], size=size, cache_size=cache_size, overwrite=overwrite or [])
@@ -149,6 +172,7 @@ def plan_parts(
     limits: list[str] | None,
     timeout_s: float | None,
     direct: bool,
+    directory: str,
     other: dict[str, Any],
 ) -> list[Part]:
     """The parts with their plans, each fitted to its share of the budget."""
@@ -156,6 +180,11 @@ def plan_parts(
     parts = []
     for name in names:
         seconds = budget_s * PART_SHARES[name] / shares
+        if name == TRANSACTIONS:
+            warehouses = warehouses_of(directory, budget_s)
+            # Where nothing else is asked for, it is no part to be left out.
+            parts.append(_plan_transactions(directory, warehouses, seconds, limits, other, optional=len(names) > 1))
+            continue
         parts.append(_plan_part(name, seconds, budget_s >= FULL_GRID_FROM_S, limits, timeout_s, direct, other))
     return parts
 
@@ -209,6 +238,51 @@ def _plan_integrity(seconds: float, full: bool, timeout_s: float | None, direct:
         preset | other | size | {"timing": timing, "no_buffering": direct}, source=f"part {INTEGRITY}"
     )
     return Part(name=INTEGRITY, title=plan.title, plan=plan, planned_s=seconds)
+
+
+def _plan_transactions(
+    directory: str, warehouses: int, seconds: float, limits: list[str] | None, other: dict[str, Any], *, optional: bool
+) -> Part:
+    """A database of its own in the folder, loaded unless an earlier examination left one that is large enough."""
+    duration_s = max(seconds / (1 + WARMUP_SHARE), 1.0)
+    preset = read_tpcc_preset("hammerdb")
+    data = preset.model_dump(mode="json", exclude_unset=True) | {
+        # The server is reached through a socket: what is sent again is not sent for it.
+        "limits": [text for text in preset.limits if not text.startswith("tcp.")],
+        "seed": other.get("seed", 1),
+        "warehouses": warehouses,
+        "reloads": True,
+        "timing": {"duration_s": duration_s},
+    }
+    if limits:
+        data |= {"limits": limits, "user_limits": True}
+    return Part(
+        name=TRANSACTIONS,
+        title="Transactions on PostgreSQL",
+        plan=load_tpcc_plan(data, source=f"part {TRANSACTIONS}"),
+        planned_s=seconds,
+        target_text=f"embedded:{os.path.join(directory, DATABASE_FOLDER)}",
+        optional=optional,
+    )
+
+
+def warehouses_of(directory: str, budget_s: float) -> int:
+    """Warehouses of the database: so many that no memory holds them, if budget and free space allow.
+
+    A sketch: a warehouse takes about 110 MiB with its indexes and log, and is loaded at about 100 MB/s, 1.2 s each. On
+    a machine with 16 GiB reads reach storage from 164 warehouses on, or 18 GiB, which load in 3 minutes and a half: a
+    share of the default budget of half an hour. A quick examination is about commits alone: what two warehouses hold
+    fits any memory, and is there in seconds.
+    """
+    if budget_s < FULL_GRID_FROM_S:
+        return WAREHOUSES_LEAST
+    space = os.statvfs(directory)
+    wanted_bytes = min(
+        DATABASE_MEMORY_FACTOR * memory_bytes(),
+        LOAD_BUDGET_SHARE * budget_s * LOAD_BYTES_PER_S,
+        DATABASE_FREE_SHARE * space.f_bavail * space.f_frsize,
+    )
+    return max(int(wanted_bytes / BYTES_PER_WAREHOUSE), WAREHOUSES_LEAST)
 
 
 def _timing(data: dict[str, Any], seconds: float, full: bool) -> dict[str, Any]:

@@ -10,15 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as opt
-from assay.cli.console import Console
-from assay.cli.running import OutputOptions, refuse_decided, run_to_end, show_finished
+from assay.cli.running import OutputOptions, databases_open, refuse_decided, run_to_end, show_finished, show_plan
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.study.execute import estimate_s, new_folder, print_json
-from assay.study.oltp import DISCLAIMER
+from assay.study.execute import new_folder
+from assay.study.oltp import DISCLAIMER, actions_done
 from assay.study.oltp_target import DatabaseRequest, DatabaseTarget
 from assay.study.part import Part, part_from_report
-from assay.units import format_duration, parse_duration
+from assay.units import parse_duration
 from assay.workloads.tpcc import (
     WAREHOUSES_DEFAULT,
     Action,
@@ -264,15 +263,9 @@ def tpcc(
     if dry_run:
         _show_plan(found, chosen, shown)
         return
-    try:
-        with Console(quiet=quiet) as console:
-            found.open(chosen, console.phase)
-            chosen = found.examine(chosen)
-        part = Part(name=PART, title=chosen.title, plan=chosen)
+    with databases_open(found, Part(name=PART, title=chosen.title, plan=chosen), shown) as part:
         folder = new_folder(output, "oltp", sys.argv[1:], request.to_dict(), [part])
         run_to_end("oltp", folder, found, [part], shown)
-    finally:
-        found.close()
 
 
 def build_plan(
@@ -337,47 +330,15 @@ def _resume(path: Path, options: OutputOptions, context: typer.Context) -> None:
     if manifest["status"] == "done":
         show_finished(folder, [part], options)
     folder.lock()
-    done = (manifest.get("oltp") or {}).get("actions_done", [])
-    left = tuple(action for action in plan.actions if action not in done)
-    try:
-        with Console(quiet=options.quiet) as console:
-            found.open(plan, console.phase)
-            found.examine(plan.model_copy(update={"actions": left}))
+    with databases_open(found, part, options, actions_done(manifest, part.name)):
         run_to_end("oltp", folder, found, [part], options)
-    finally:
-        found.close()
 
 
 def _show_plan(target: DatabaseTarget, plan: TpccPlan, options: OutputOptions) -> None:
     """What would be done; no server is asked or started."""
-    part = Part(name=PART, title=plan.title, plan=plan)
-    shortest, longest = estimate_s([part])
-    if options.json:
-        document = {
-            "schema_version": 1,
-            "verb": "oltp",
-            "estimate": {"shortest_s": shortest, "longest_s": longest},
-            "databases": [
-                {"name": database.name, "target": database.spec.display, "kind": database.spec.kind}
-                for database in target.databases
-            ],
-            "plan": plan.model_dump(mode="json"),
-        }
-        print(print_json(document))
-        return
-    for database in target.databases:
-        print(f"database {database.name}: {database.spec.display}")
-    size = "those that are loaded, else 10" if plan.warehouses is None else f"{plan.warehouses:,}"
-    load = f"{plan.users:,} users" if plan.rate is None else f"{plan.rate:,.0f} transactions per s, {plan.arrivals}"
-    if plan.search.axis != "none":
-        load = f"search on {plan.search.axis} from {plan.search.first_load:,.0f} to {plan.search.last_load:,.0f}"
-    print(f"part {PART}: {plan.title}; warehouses: {size}; {', then '.join(plan.actions)}")
-    print(f"  {load}; {plan.mode}; limits: {', '.join(plan.limits) or 'none'}")
-    warmup, measured = plan.timing.warmup_length_s, plan.timing.duration_s
-    print(f"  each point: {format_duration(warmup)} warm-up, {format_duration(measured)} measured")
-    apart = "loading, restoring, checking and report apart"
-    print(f"time: {format_duration(shortest)} to {format_duration(longest)}, {apart}")
-    print(f"note: {DISCLAIMER}")
+    show_plan("oltp", target, [Part(name=PART, title=plan.title, plan=plan)], options)
+    if not options.json:
+        print(f"note: {DISCLAIMER}")
 
 
 def _home(home: str | None, *, all_warehouses: bool) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ from assay.cli.options import parse_exports
 from assay.cli.study_tables import print_study
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.study.chains import current_points
+from assay.study.chains import current_points, in_order
 from assay.study.execute import (
     Execution,
     estimate_s,
@@ -30,14 +31,16 @@ from assay.study.integrity_files import Placed, place_files
 from assay.study.integrity_plan import memory_of
 from assay.study.integrity_result import findings_line
 from assay.study.layout import Target
+from assay.study.oltp import actions_done
 from assay.study.oltp_check import violations_total
 from assay.study.oltp_target import DatabaseTarget
-from assay.study.part import Part, part_from_report, part_report
+from assay.study.part import AnyTarget, Part, part_from_report, part_report
 from assay.study.plan import Plan
 from assay.study.request import Request
 from assay.study.study_parts import choose_targets
 from assay.units import format_bytes, format_duration
 from assay.workloads.integrity import IntegrityPlan
+from assay.workloads.tpcc import TpccPlan
 
 GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})
 """Parameters that a resumed run does not take from its folder."""
@@ -73,17 +76,43 @@ def start(
     target.notices += options.notices
     parts = [_with_spans(part, target) for part in parts]
     if options.dry_run:
-        _show_plan(verb, target, parts, options, study)
+        show_plan(verb, target, parts, options, study)
         return
-    folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
-    run_to_end(verb, folder, target, parts, options)
+    with databases_open(target, in_order(parts, study)[0], options):
+        folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
+        run_to_end(verb, folder, target, parts, options)
 
 
-def _with_spans(part: Part, target: Target) -> Part:
+@contextmanager
+def databases_open(
+    target: AnyTarget, first: Part, options: OutputOptions, actions_done: Sequence[str] = ()
+) -> Iterator[Part]:
+    """Open and examine the databases of the part that runs first, so that what is refused leaves no run folder.
+
+    Yields the part with its plan as it fits them. A part that may be left out is not opened before its time.
+
+    Raises
+    ------
+    AssayError
+        As `DatabaseTarget.prepare` raises them.
+    """
+    databases, plan = first.target or target, first.plan
+    if first.optional or not isinstance(databases, DatabaseTarget) or not isinstance(plan, TpccPlan):
+        yield first
+        return
+    try:
+        with Console(quiet=options.quiet) as console:
+            fitted = databases.prepare(plan.without(actions_done), console.phase)
+        yield replace(first, plan=fitted.model_copy(update={"actions": plan.actions}))
+    finally:
+        databases.close()
+
+
+def _with_spans(part: Part, target: AnyTarget) -> Part:
     """The latency-against-span part with the spans of the target's smallest volume."""
     from assay.study.cache_span import cache_span_plan
 
-    if part.name != CACHE_SPAN:
+    if part.name != CACHE_SPAN or not isinstance(target, Target):
         return part
     plan = cache_span_plan(min(target.sizes.values()))
     seconds = min((part.planned_s or 10.0) / len(plan.workloads()) * 0.8, 5.0)
@@ -119,9 +148,11 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
     if options.dry_run:
-        _show_plan(verb, target, parts, options, study)
+        show_plan(verb, target, parts, options, study)
         return
-    run_to_end(verb, folder, target, parts, options)
+    first = in_order(parts, study)[0]
+    with databases_open(target, first, options, actions_done(manifest, first.name)):
+        run_to_end(verb, folder, target, parts, options)
 
 
 def refuse_decided(context: typer.Context) -> None:
@@ -154,7 +185,7 @@ def show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptio
 def run_to_end(
     verb: str,
     folder: RunFolder,
-    target: Target | DatabaseTarget,
+    target: AnyTarget,
     parts: Sequence[Part],
     options: OutputOptions,
     signals: Signals | None = None,
@@ -217,21 +248,29 @@ def _print_outcome(execution: Execution, options: OutputOptions) -> None:
             print(f"assay: go on with: assay {verb} --resume {folder.path}", file=sys.stderr)
 
 
-def _show_plan(
-    verb: str, target: Target, parts: Sequence[Part], options: OutputOptions, study: dict[str, Any] | None
+def show_plan(
+    verb: str,
+    target: AnyTarget,
+    parts: Sequence[Part],
+    options: OutputOptions,
+    study: dict[str, Any] | None = None,
 ) -> None:
+    """Show what would be done; nothing is written, and no server is asked or started."""
     shortest, longest = estimate_s(parts)
-    placed = {part.name: place_files(target, part.plan) for part in parts if isinstance(part.plan, IntegrityPlan)}
+    storage = target if isinstance(target, Target) else None
+    placed = {
+        part.name: place_files(storage, part.plan)
+        for part in parts
+        if isinstance(part.plan, IntegrityPlan) and storage is not None
+    }
     if options.json:
         print(print_json(_plan_document(verb, target, parts, placed, study)))
         return
     if study is not None:
         print(f"study {study['name']}: {study['question']}")
-    new = {volume.spec.name for volume in target.to_lay_out}
-    for volume in target.volumes if any(part.target is None for part in parts) else []:
-        facts = [str(volume.spec.path or "no medium"), format_bytes(volume.size_bytes), "+".join(volume.roles)]
-        facts += ["to be laid out"] if volume.name in new else []
-        print(f"volume {volume.name}: {', '.join(facts)}")
+    if any(part.target is None for part in parts):
+        for line in _target_lines(target):
+            print(line)
     for part in parts:
         for line in _part_lines(part, placed.get(part.name, [])):
             print(line)
@@ -239,15 +278,30 @@ def _show_plan(
     if all((part.target or target).array is not None for part in parts):
         print(f"time: {time} of the model's time, which passes some hundred times faster")
         return
-    if not target.database:
-        print(f"layout: writes {format_bytes(target.layout_bytes)}")
-    apart = "preparing, final checkpoint, audit" if target.database else "layout"
-    print(f"time: {time}, {apart} and report apart")
+    if storage is not None and not storage.database:
+        print(f"layout: writes {format_bytes(storage.layout_bytes)}")
+    with_database = storage is not None and storage.database
+    apart = ["preparing, final checkpoint, audit"] if with_database else ["layout"] if storage is not None else []
+    apart += ["loading, restoring, checking"] if any(isinstance(part.plan, TpccPlan) for part in parts) else []
+    print(f"time: {time}, {', '.join(apart)} and report apart")
+
+
+def _target_lines(target: AnyTarget) -> list[str]:
+    """The target of all parts that have none of their own, in words."""
+    if isinstance(target, DatabaseTarget):
+        return [f"database {database.name}: {database.spec.display}" for database in target.databases]
+    new = {volume.spec.name for volume in target.to_lay_out}
+    lines = []
+    for volume in target.volumes:
+        facts = [str(volume.spec.path or "no medium"), format_bytes(volume.size_bytes), "+".join(volume.roles)]
+        facts += ["to be laid out"] if volume.spec.name in new else []
+        lines.append(f"volume {volume.spec.name}: {', '.join(facts)}")
+    return lines
 
 
 def _plan_document(
     verb: str,
-    target: Target,
+    target: AnyTarget,
     parts: Sequence[Part],
     placed: Mapping[str, Sequence[Placed]],
     study: dict[str, Any] | None,
@@ -257,17 +311,10 @@ def _plan_document(
     document: dict[str, Any] = {
         "schema_version": 1,
         "verb": verb,
-        "estimate": {"shortest_s": shortest, "longest_s": longest, "layout_bytes": target.layout_bytes},
-        "volumes": [
-            {
-                "name": volume.name,
-                "path": str(volume.spec.path),
-                "roles": list(volume.roles),
-                "size_bytes": volume.size_bytes,
-            }
-            for volume in target.volumes
-        ],
-    }
+        "estimate": {"shortest_s": shortest, "longest_s": longest},
+    } | _target_document(target)
+    if isinstance(target, Target):
+        document["estimate"]["layout_bytes"] = target.layout_bytes
     plans = {part.name: part.plan.model_dump(mode="json") for part in parts}
     asked = [plan for name, plan in plans.items() if name != CACHE_SPAN]
     # What `--plan` takes back; the cache-span part belongs to the option of its own.
@@ -284,6 +331,41 @@ def _plan_document(
     return document
 
 
+def _target_document(target: AnyTarget) -> dict[str, Any]:
+    if isinstance(target, DatabaseTarget):
+        return {
+            "databases": [
+                {"name": database.name, "target": database.spec.display, "kind": database.spec.kind}
+                for database in target.databases
+            ]
+        }
+    volumes = [
+        {
+            "name": volume.name,
+            "path": str(volume.spec.path),
+            "roles": list(volume.roles),
+            "size_bytes": volume.size_bytes,
+        }
+        for volume in target.volumes
+    ]
+    return {"volumes": volumes}
+
+
+def _transactions_lines(part: Part, plan: TpccPlan) -> list[str]:
+    """A part on databases in words."""
+    size = "those that are loaded, else 10" if plan.warehouses is None else f"{plan.warehouses:,}"
+    load = f"{plan.users:,} users" if plan.rate is None else f"{plan.rate:,.0f} transactions per s, {plan.arrivals}"
+    if plan.search.axis != "none":
+        load = f"search on {plan.search.axis} from {plan.search.first_load:,.0f} to {plan.search.last_load:,.0f}"
+    warmup, measured = plan.timing.warmup_length_s, plan.timing.duration_s
+    on = f"; target: {part.target_text}" if part.target_text is not None else ""
+    return [
+        f"part {part.name}: {part.title}; warehouses: {size}; {', then '.join(plan.actions)}{on}",
+        f"  {load}; {plan.mode}; limits: {', '.join(plan.limits) or 'none'}",
+        f"  each point: {format_duration(warmup)} warm-up, {format_duration(measured)} measured",
+    ]
+
+
 def _part_lines(part: Part, files: Sequence[Placed]) -> list[str]:
     """A part in words."""
     limits = ", ".join(part.plan.limits) or "none"
@@ -291,8 +373,8 @@ def _part_lines(part: Part, files: Sequence[Placed]) -> list[str]:
         on = f"; target: {part.target_text}" if part.target_text is not None else ""
         lines = [f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}{on}"]
         return lines + [f"  {workload.title}" for workload in part.plan.workloads()]
-    if not isinstance(part.plan, IntegrityPlan):
-        return []
+    if isinstance(part.plan, TpccPlan):
+        return _transactions_lines(part, part.plan)
     cycles = f"{part.plan.cycles} times" if part.plan.cycles else "until interrupted"
     lines = [
         f"part {part.name}: {part.title}; {cycles}: prepare, stress for {format_duration(part.plan.timing.stress_s)},"

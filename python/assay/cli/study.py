@@ -11,9 +11,11 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
 from assay.study.execute import estimate_s, print_json
-from assay.study.factors import Study, choose_target, has_options, load_study, read_study, study_names, target_kind
+from assay.study.factors import Study, choose_target, has_options, load_study, target_kind
 from assay.study.part import Part
+from assay.study.plan_settings import RAW, with_settings
 from assay.study.request import Request
+from assay.study.study_files import read_study, study_names, study_variants
 from assay.study.study_parts import study_parts
 from assay.units import format_duration
 
@@ -30,6 +32,8 @@ Examples:
 
 `assay study run queue-depth /data/f --size 10G`
 
+`assay study run oltp-partition embedded:/data/pg --set warehouses=20`
+
 `assay study run published`
 
 `assay study run ./mine-study.toml --dry-run`
@@ -43,6 +47,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR"}
+"""Stand in where a study is shown without a target."""
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]
 
 
@@ -50,10 +57,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file 
 def list_studies(json: opt.Json = False, debug: opt.Debug = False) -> None:
     """List the studies, each with its question."""
     del debug
-    studies = [read_study(name) for name in study_names()]
+    studies = [study_variants(name) for name in study_names()]
     if json:
         keys = ("name", "title", "question", "targets", "target")
-        listed = [{key: getattr(study, key) for key in keys} for study in studies]
+        listed = [{key: getattr(study, key) for key in keys} for variants in studies for study in variants]
         print(print_json({"schema_version": 1, "studies": listed}))
         return
     from rich.console import Console
@@ -63,20 +70,30 @@ def list_studies(json: opt.Json = False, debug: opt.Debug = False) -> None:
     table = Table()
     for column in ("study", "question", "on"):
         table.add_column(column, overflow="fold")
-    for study in studies:
-        table.add_row(*(Text(cell) for cell in (study.name, study.question, " and ".join(study.targets))))
+    for variants in studies:
+        kinds = [kind for study in variants for kind in study.targets]
+        questions = dict.fromkeys(study.question for study in variants)
+        table.add_row(*(Text(cell) for cell in (variants[0].name, " ".join(questions), " and ".join(kinds))))
     Console(highlight=False).print(table)
 
 
 @app.command(name="show", epilog="Examples:\n\n`assay study show raid-policy --json > mine.json`")
-def show(name: Name, json: opt.Json = False, debug: opt.Debug = False) -> None:
+def show(
+    name: Name,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="What it is to run on, where that makes a difference.", show_default=False),
+    ] = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
     """Show what a study asks, varies and compares; `--json` prints it in the form `study run` takes."""
     del debug
-    study = read_study(name)
+    study = read_study(name, target)
     if json:
         print(print_json(study.model_dump(mode="json", exclude_defaults=True) | {"name": study.name}))
         return
-    parts, _ = study_parts(study, target=study.target or "model:")
+    parts, _ = study_parts(study, target=target or study.target or DEFAULT_TARGETS[study.targets[0]])
     for line in _lines(study, parts):
         print(line)
 
@@ -109,7 +126,10 @@ def run(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Argument(help="model:NAME?option=value, a file, folder or device; the study's own.", show_default=False),
+        typer.Argument(
+            help="model:NAME?option=value, a file, folder or device, embedded:DIR, a database; the study's own.",
+            show_default=False,
+        ),
     ] = None,
     levels: Annotated[
         list[str] | None,
@@ -117,7 +137,11 @@ def run(
     ] = None,
     set_options: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Option of the target at all levels: members=2.", rich_help_panel=opt.TARGET),
+        typer.Option(
+            "--set",
+            help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
+            rich_help_panel=opt.TARGET,
+        ),
     ] = None,
     size: opt.Size = None,
     repeats: Annotated[
@@ -144,11 +168,12 @@ def run(
         return
     if name is None:
         raise UsageError(f"study run: give a study: {', '.join(study_names())}, or the file of one")
-    study = read_study(name)
+    study = read_study(name, target)
     asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
     if asked:
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
-    options = _pairs(set_options, "--set", "members=2")
+    study, options = with_settings(study, _pairs(set_options, "--set", "members=2"))
+    beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
     if study.published:
         if target is not None:
             raise UsageError(
@@ -160,8 +185,8 @@ def run(
     kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
     for factor in kept:
         study.factor_named(factor, "--levels")
-    parts, facts = study_parts(study, target=chosen, options=options, levels=kept)
-    if chosen and not has_options(chosen) and any(_writes(part) for part in parts):
+    parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside)
+    if chosen and target_kind(chosen) == "file" and not has_options(chosen) and any(_writes(part) for part in parts):
         shown.notices.append("the levels write to the same target one after the other: its state carries over")
     compared = study.comparison
     if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:

@@ -45,14 +45,12 @@ def _print_results(console: Any, study: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.analysis.study_words import RESULT_COLUMNS, result_texts
+    from assay.analysis.study_words import result_rows
 
-    several = len({result["workload"] for result in study["results"]}) > 1
-    columns = [column for column in RESULT_COLUMNS if several or column != "workload"]
+    columns, rows = result_rows(study["results"])
     table = Table(title="Levels", title_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold")
-    for result in study["results"]:
-        texts = dict(zip(RESULT_COLUMNS, result_texts(result), strict=True))
-        table.add_row(*(Text(texts[column]) for column in columns))
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)

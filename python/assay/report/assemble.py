@@ -28,20 +28,26 @@ def assemble(facts: RunFacts) -> Document:
         return reliability_document(facts.manifest)
     study = study_of(facts)
     facts = with_levels(facts) if study is not None else facts
-    sections = [
-        study_section(facts),
-        summary_section(facts),
-        integrity_section(facts) if facts.verifies else None,
+    transactions = [
         oltp_section(facts),
         search_section(facts),
         oltp_timeline_section(facts),
         oltp_storage_section(facts),
+    ]
+    # Where storage was measured by itself as well, what a database makes of it follows.
+    with_io = bool(facts.io_points)
+    sections = [
+        study_section(facts),
+        summary_section(facts),
+        integrity_section(facts) if facts.verifies else None,
+        *(transactions if not with_io else []),
         method_section(facts),
         # A study has figures of its own; bars by block and mix would hold a level each without saying which.
         iops_section(facts) if study is None else None,
         curves_section(facts),
         percentiles_section(facts),
         parts_section(facts),
+        *(transactions if with_io else []),
         integrity_section(facts) if not facts.verifies else None,
         series_section(facts),
         points_section(facts),
@@ -74,7 +80,8 @@ def _target_names(facts: RunFacts) -> str:
     volumes, databases = target.get("volumes") or [], target.get("databases") or []
     if volumes and volumes[0].get("kind") == "model":
         return str(volumes[0].get("model") or "a modelled array")
-    if databases:
+    volumes = [volume for volume in volumes if volume.get("kind") != "database"]
+    if databases and not volumes:
         labels = [shorten(str(database.get("name") or DASH), 30) for database in databases]
         others = [f"{len(labels) - 2} more"] if len(labels) > 3 else labels[2:]
         servers = dict.fromkeys(server_text(database) for database in databases)

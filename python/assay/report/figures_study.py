@@ -18,7 +18,15 @@ BAR_MOST_PX = 80
 """Widest bar: one as wide as it is high looks like an area."""
 TOLERATED_PERCENT = 10
 """Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
-TITLES = {"iops": "I/Os per second", "bytes_per_s": "throughput (MB/s)"}
+TITLES = {
+    "iops": "I/Os per second",
+    "bytes_per_s": "throughput (MB/s)",
+    "nopm": "new orders per minute (NOPM)",
+    "nopm_lowest": "NOPM in the weakest moment",
+    "tpm": "transactions per minute (TPM)",
+    "response_p90": "response time, p90",
+}
+"""Titles of axes; those of other latencies follow from their names."""
 
 
 def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool) -> alt.TopLevelMixin | None:
@@ -29,10 +37,10 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     Parameters
     ----------
     rows : sequence of rows
-        `level`, `series` (one text for all where there is one), `value`, `low`, `high`, `band_low`, `band_high` (None
-        where there is none), in base units and in the order to show.
+        `level`, `series` (one text for all where there is one), `unit`, `value`, `low`, `high`, `band_low`,
+        `band_high` (None where there is none), in base units and in the order to show.
     figure : str
-        `iops`, `bytes_per_s`, `read_latency` or `write_latency`.
+        `iops`, `nopm`, `response_p90`, ...: one of `assay.analysis.study.UNITS`.
     factor_title : str
         What the levels are of.
     joined : bool
@@ -47,7 +55,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     keys = ("value", "low", "high", "band_low", "band_high")
     data = [{**row, **{key: row[key] / factor if row[key] is not None else None for key in keys}} for row in rows]
     most = max(row[key] or 0.0 for row in data for key in keys)
-    y_axis = alt.Axis(format=",d" if most >= 20 else "~g", tickCount=6)
+    y_axis = alt.Axis(format=",d" if most >= 20 else "~f", tickCount=6)
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     width = PANEL_WIDTH[1] if joined else min(PANEL_WIDTH[1], BAR_MOST_PX * len(levels) * max(len(series), 2))
     x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=width / len(levels))
@@ -66,10 +74,10 @@ def _legend(series: Sequence[str]) -> dict[str, Any]:
 
 
 def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
-    if figure in TITLES:
+    if rows[0]["unit"] != "ns":
         return (1e6 if figure == "bytes_per_s" else 1.0), TITLES[figure]
     factor, unit = latency_unit(row["value"] for row in rows)
-    return factor, f"{figure.replace('_', ' ')}, mean ({unit})"
+    return factor, f"{TITLES.get(figure) or figure.replace('_', ' ') + ', mean'} ({unit})"
 
 
 def _bars(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, texts: int) -> list[alt.Chart]:
@@ -81,7 +89,7 @@ def _bars(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, 
             "max(datum.value, isValid(datum.high) ? datum.high : 0, isValid(datum.band_high) ? datum.band_high : 0)"
         )
         tops = placed.transform_calculate(top=highest)
-        shown = alt.Text("value:Q", format=",.4~g")
+        shown = alt.Text("value:Q", format=",.4~r")
         layers.append(tops.mark_text(dy=-7, fontSize=9, color=INK).encode(y=alt.Y("top:Q"), text=shown))
     return layers
 

@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,17 +24,18 @@ from assay.study.chains import CUT_SHORT, current_points, forget_unfinished, in_
 from assay.study.display import Display
 from assay.study.integrity import IntegrityRunner
 from assay.study.integrity_result import findings_total
-from assay.study.layout import Target, lay_out
+from assay.study.layout import Target
 from assay.study.modelled import ModelRun
-from assay.study.oltp import OltpRunner
+from assay.study.oltp import OltpRunner, actions_done
 from assay.study.oltp_check import violations_total
 from assay.study.oltp_target import DatabaseTarget
-from assay.study.part import Part, part_report
+from assay.study.part import AnyTarget, Part, part_report
+from assay.study.part_targets import PartTargets, devices_of
 from assay.study.plan import Plan
 from assay.study.runner import Runner
+from assay.study.seen import seen_plan
 from assay.study.session import sharing_roles
 from assay.targets.host import host_facts
-from assay.telemetry.collectors import host_collectors
 from assay.telemetry.recorder import Recorder
 from assay.workloads.integrity import IntegrityPlan
 from assay.workloads.tpcc import TpccPlan
@@ -52,7 +53,8 @@ class Execution:
 
     verb: str
     folder: RunFolder
-    target: Target | DatabaseTarget
+    target: AnyTarget
+    """That of all parts that have none of their own."""
     parts: Sequence[Part]
     display: Display
     interrupt: threading.Event
@@ -70,8 +72,15 @@ class Execution:
     """What the integrity part found (docs/integrity.md)."""
     oltp: dict[str, Any] | None = None
     """What transactions on databases came to (docs/oltp.md)."""
+    _warehouses: int = 0
     error: AssayError | None = None
     _model: ModelRun | None = None
+    _targets: PartTargets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._targets = PartTargets(
+            shared=self.target, parts=self.parts, display=self.display, interrupt=self.interrupt
+        )
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
@@ -82,48 +91,31 @@ class Execution:
             self.error, status = error, "interrupted"
         except AssayError as error:
             self.error, status = error, "failed"
-        if isinstance(self.target, DatabaseTarget):
-            self._leave(self.target)
+        finally:
+            self._targets.leave()
+            self.notices += self._targets.notices
         self._conclude(status)
         return self.exit_code
 
     def _measure(self) -> None:
-        target = self.target
-        facts = self._target_facts()
-        devices = sorted({volume["device"] for volume in facts["volumes"] if volume["device"]})
+        targets = self._targets
         own = [part.target for part in self.parts if part.target is not None]
-        self.notices = list(dict.fromkeys(notice for each in (target, *own) for notice in each.notices))
-        self.folder.update(target=facts, host=host_facts(), build=_core.build_info(), status="running", error=None)
-        if isinstance(target, DatabaseTarget):
-            collectors = target.collectors()
-        else:
-            self._lay_out(target)
-            # A model records itself, on its own clock.
-            collectors = host_collectors(devices) if self._needs_host else []
-        with Recorder(collectors) as recorder:
+        self.notices = list(dict.fromkeys(notice for each in (self.target, *own) for notice in each.notices))
+        self.folder.update(host=host_facts(), build=_core.build_info(), status="running", error=None)
+        self._keep_target_facts()
+        if isinstance(self.target, Target):
+            targets.lay_out(self.target)
+            self._keep_target_facts()
+        with Recorder(targets.collectors()) as recorder:
             try:
-                self._run_parts(recorder, devices)
+                self._run_parts(recorder)
             finally:
                 self.notices += recorder.notices
         self._note_strangers()
         self._refuse_failed_points()
 
-    def _leave(self, target: DatabaseTarget) -> None:
-        """Stop the servers that the run started; that one does not stop is said, and takes nothing from the figures."""
-        self.display.phase("leaving the databases")
-        self.notices += [notice for notice in target.all_notices if notice not in self.notices]
-        try:
-            target.close()
-        except AssayError as error:
-            self.notices.append(str(error))
-
-    def _lay_out(self, target: Target) -> None:
-        plan = self.parts[0].plan
-        if target.to_lay_out and not isinstance(plan, TpccPlan):
-            self.display.phase("laying out")
-            timeout_s = plan.timing.io_timeout_s
-            lay_out(target, io_timeout_s=timeout_s, interrupt=self.interrupt, progress=self.display.layout)
-            self.folder.update(target=self._target_facts())
+    def _keep_target_facts(self) -> None:
+        self.folder.update(target=self._targets.facts(self.folder.manifest["target"]))
 
     def _note_strangers(self) -> None:
         """Say of points that nobody asked for this time: the target or the plan is no longer what it was."""
@@ -132,16 +124,7 @@ class Execution:
         if others and all(isinstance(part.plan, Plan) for part in self.parts):
             self.notices.append(f"the folder holds points of another model or plan, in no answer: {', '.join(others)}")
 
-    def _target_facts(self) -> dict[str, Any]:
-        """The manifest's `target`; a resumed run goes on with the state its volumes had when it began."""
-        facts = self.target.facts()
-        before = {volume["name"]: volume for volume in self.folder.manifest["target"]["volumes"]}
-        for volume in facts["volumes"]:
-            if volume["name"] in before and not volume["bytes_laid_out"]:
-                volume |= {key: before[volume["name"]][key] for key in ("state", "bytes_laid_out")}
-        return facts
-
-    def _run_parts(self, recorder: Recorder, devices: list[str]) -> None:
+    def _run_parts(self, recorder: Recorder) -> None:
         known = self.folder.points()
         finished = {point["key"]: point for point in known if point["ended_by"] not in CUT_SHORT}
         numbers = itertools.count(len(known) + 1)
@@ -151,64 +134,94 @@ class Execution:
         reports: dict[str, dict[str, Any]] = {}
         for part in ordered:
             began = time.monotonic()
-            runner = self._runner(part, recorder, devices, finished, numbers)
+            ready = self._made_ready(part, recorder)
+            if ready is None:
+                continue
+            part = self._with_what_it_follows(ready)
+            runner = self._runner(part, recorder, finished, numbers)
             try:
-                self.answers += runner.run()
+                with recorder.also(self._targets.own_collectors(part)):
+                    self.answers += runner.run()
             finally:
                 self.points += runner.points
-                self.notices += runner.notices
+                self.notices += [notice for notice in runner.notices if notice not in self.notices]
                 if isinstance(runner, IntegrityRunner):
                     self.integrity = runner.integrity
                 elif isinstance(runner, OltpRunner):
                     self.oltp = runner.oltp
+                    self._warehouses = runner.target.warehouses_total
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports[part.name] = part_report(part) | {"spent_s": spent}
                 self.folder.update(
                     parts=[reports.get(other.name) or part_report(other) for other in self.parts],
                     answers=self.answers,
                     engine=self._engine(),
-                    target=self._target_facts(),
                 )
+                self._keep_target_facts()
 
-    @property
-    def _needs_host(self) -> bool:
-        """Whether any part is on more than a model."""
-        return any((part.target or self.target).array is None for part in self.parts)
+    def _made_ready(self, part: Part, recorder: Recorder) -> Part | None:
+        """The part with its target ready; None if it is left out since that cannot be."""
+        try:
+            ready = self._targets.make_ready(part, actions_done(self.folder.manifest, part.name))
+        except (Interrupted, NotAnswering):
+            raise
+        except AssayError as error:
+            if not part.optional:
+                raise
+            self.notices.append(f"{part.title}: left out: {error}")
+            self.display.tell(self.notices[-1])
+            return None
+        self._keep_target_facts()
+        # Nobody asks what was recorded meanwhile.
+        recorder.drain()
+        return ready
+
+    def _with_what_it_follows(self, part: Part) -> Part:
+        """The part with the block size and mix that the storage of databases saw in the part it follows."""
+        if part.follows is None:
+            return part
+        assert isinstance(part.plan, Plan), "I/O follows what transactions did"
+        point = next(point for point in reversed(self.points) if point["part"] == part.follows)
+        seen = {device["device"] for device in (point["oltp"]["storage"] or {}).get("devices", ())}
+        own = devices_of(self._targets.of(part))
+        if seen and not seen & {*own}:
+            self.notices.append(
+                f"{part.title}: is on {', '.join(own) or 'no device'}, and the database on {', '.join(sorted(seen))}:"
+                " they are not the same storage"
+            )
+        return replace(part, plan=seen_plan(part.plan, point))
 
     def _runner(
-        self,
-        part: Part,
-        recorder: Recorder,
-        devices: list[str],
-        finished: dict[str, dict[str, Any]],
-        numbers: Iterator[int],
+        self, part: Part, recorder: Recorder, finished: dict[str, dict[str, Any]], numbers: Iterator[int]
     ) -> Runner | IntegrityRunner | OltpRunner:
         """What measures or verifies a part."""
-        if isinstance(self.target, DatabaseTarget):
-            assert isinstance(part.plan, TpccPlan), "databases are the target of transactions alone"
+        target, plan = self._targets.of(part), part.plan
+        limits = parse_limits(plan.limits)
+        if isinstance(target, DatabaseTarget):
+            assert isinstance(plan, TpccPlan), "databases are the target of transactions alone"
             return OltpRunner(
                 folder=self.folder,
                 recorder=recorder,
-                target=self.target,
-                plan=part.plan,
+                target=target,
+                plan=plan,
                 part=part.name,
-                limits=parse_limits(part.plan.limits),
+                limits=limits,
                 interrupt=self.interrupt,
                 display=self.display,
                 finished=finished,
                 numbers=numbers,
             )
-        assert not isinstance(part.plan, TpccPlan), "transactions run on databases alone"
-        if isinstance(part.plan, IntegrityPlan):
+        assert not isinstance(plan, TpccPlan), "transactions run on databases alone"
+        if isinstance(plan, IntegrityPlan):
             return IntegrityRunner(
                 folder=self.folder,
                 recorder=recorder,
-                target=self.target,
-                devices=devices,
-                plan=part.plan,
+                target=target,
+                devices=devices_of(target),
+                plan=plan,
                 part=part.name,
                 understood=part.understood,
-                limits=parse_limits(part.plan.limits),
+                limits=limits,
                 interrupt=self.interrupt,
                 show=self.display.point,
                 done=self.display.point_done,
@@ -216,8 +229,7 @@ class Execution:
                 finished=finished,
                 numbers=numbers,
             )
-        target = part.target or self.target
-        self._note_sharing(part.plan, part.title or part.name, self.target)
+        self._note_sharing(plan, part.title or part.name, target)
         self._choose_model(part, target)
         return Runner(
             folder=self.folder,
@@ -225,10 +237,10 @@ class Execution:
             with_bands=self.study is not None,
             recorder=recorder,
             volumes=target.volumes,
-            devices=devices,
-            plan=part.plan,
+            devices=devices_of(target),
+            plan=plan,
             part=part.name,
-            limits=parse_limits(part.plan.limits),
+            limits=limits,
             interrupt=self.interrupt,
             show=self.display.point,
             done=self.display.point_done,
@@ -266,7 +278,8 @@ class Execution:
         return engines[-1] if engines else None
 
     def _conclude(self, status: str) -> None:
-        sizes = [volume["size_bytes"] for volume in self.folder.manifest["target"]["volumes"]]
+        volumes = self.folder.manifest["target"]["volumes"]
+        sizes = [volume["size_bytes"] for volume in volumes if volume["kind"] != "database"]
         span = cache_span(self.points, min(sizes, default=0))
         measured = [point for point in self.points if point["part"] != CACHE_SPAN]
         verdict = verdict_lines(measured, self.answers) if self.study is None else self._verdict_by_part()
@@ -305,8 +318,8 @@ class Execution:
 
     def _verdict_of_databases(self) -> list[dict[str, Any]]:
         found, lines = self.oltp or {}, []
-        if found.get("load") and isinstance(self.target, DatabaseTarget):
-            lines.append(load_line(found["load"], self.target.warehouses_total))
+        if found.get("load"):
+            lines.append(load_line(found["load"], self._warehouses))
         if found.get("conditions"):
             lines.append(consistency_line(found["conditions"]))
         return lines

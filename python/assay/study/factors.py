@@ -1,4 +1,4 @@
-"""Studies: what is varied, over which levels, and what is compared. Presets are TOML files in `studies/`.
+"""Studies: what is varied, over which levels, and what is compared; those that come with Assay are in `study_files`.
 
 A study is a plan, a target, and factors. Each combination of levels becomes one part of one run (docs/studies.md).
 """
@@ -6,25 +6,34 @@ A study is a plan, a target, and factors. Each combination of levels becomes one
 from __future__ import annotations
 
 import itertools
-import json
 import random
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.errors import UsageError
 from assay.study.plan import Plan, load_plan
+from assay.targets.databases import is_database
 from assay.workloads.io import Strict
 from assay.workloads.reading import EXPECTED, nearest, validated
+from assay.workloads.tpcc import TpccPlan, load_tpcc_plan
 
 Scalar = str | int | float | bool
-Kind = Literal["model", "file"]
-FigureName = Literal["iops", "bytes_per_s", "read_latency", "write_latency"]
+Kind = Literal["model", "file", "database"]
+FigureName = Literal[
+    "iops",
+    "bytes_per_s",
+    "read_latency",
+    "write_latency",
+    "nopm",
+    "nopm_lowest",
+    "tpm",
+    "response_p90",
+    "data_write_latency",
+    "log_write_latency",
+]
 
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
@@ -74,7 +83,7 @@ class Factor(Strict):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
     title: str
-    of: Literal["target", "activity", "search", "timing"] = "target"
+    of: Literal["target", "activity", "search", "timing", "plan", "layout"] = "target"
     key: str = ""
     """The key that a level's value is for; the factor's name unless given."""
     ordered: bool = True
@@ -117,6 +126,11 @@ class Case(Strict):
     limits: tuple[str, ...] | None = None
     continues: bool = False
     """Goes on with the state in which the case before left the model."""
+    plan: dict[str, Any] | None = None
+    """A plan of its own, in place of the study's."""
+    follows: str | None = None
+    """Label of an earlier case on databases. This one is I/O on a file beside them, with the block size and the share
+    of reads that their storage saw."""
 
 
 class Comparison(Strict):
@@ -129,6 +143,8 @@ class Comparison(Strict):
     """Figures drawn beside the one that is compared."""
     verb: str = ""
     """What a level does with the figure, where `holds`, `moves` or `has` reads wrong."""
+    fall: str = ""
+    """What the figure does where a level has less of it, as in `dip`: the sentence then is about the figure."""
 
 
 class Study(Strict):
@@ -171,48 +187,6 @@ class Study(Strict):
         return any(factor.of == "target" for factor in self.factor) or any(case.target for case in self.case)
 
 
-def study_names() -> list[str]:
-    """Names of the studies that come with Assay."""
-    entries = resources.files("assay.study").joinpath("studies").iterdir()
-    return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
-
-
-def read_study(name: str) -> Study:
-    """A study by name, or from a file where the name ends in `.toml` or `.json`.
-
-    Raises
-    ------
-    UsageError
-        There is no such study, the nearest is named; or the file is not a study.
-    """
-    if name.endswith((".toml", ".json")):
-        path = Path(name)
-        try:
-            return load_study({"name": path.stem} | _table(path), source=f"study {name}")
-        except RecursionError:
-            raise UsageError(f"study {name}: is nested too deep") from None
-    known = study_names()
-    if name not in known:
-        meant = nearest(name, known)
-        hint = f"did you mean {meant!r}? " if meant else ""
-        raise UsageError(f"study {name!r}: unknown; {hint}known: {', '.join(known)}; a file of your own ends in .toml")
-    path = Path(str(resources.files("assay.study").joinpath("studies", f"{name}.toml")))
-    return load_study({"name": name} | _table(path), source=f"study {name}")
-
-
-def _table(path: Path) -> dict[str, Any]:
-    """The table of a TOML file, or of the JSON that `assay study show --json` prints."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data: dict[str, Any] = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"study {path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        # Both decoders raise kinds of ValueError, and so does text that is not UTF-8.
-        raise UsageError(f"study {path}: {error}") from None
-    return data
-
-
 def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     """A study from its TOML or JSON form.
 
@@ -233,7 +207,7 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
             raise UsageError(f"{source}: factor {factor.name} has two levels {max(keys, key=keys.count)!r}")
     if study.published and (study.factor or study.case):
         raise UsageError(f"{source}: the published figures are the cases; leave out factor and case")
-    if not study.published and not study.factor:
+    if not study.published and not study.factor and not study.case:
         raise UsageError(f"{source}: no factor given; a study varies something")
     if study.comparison is not None:
         compared = study.factor_named(study.comparison.by, f"{source}: comparison")
@@ -243,9 +217,28 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
         plan = combination_plan(study, combination, repeat=0, source=source)
         if combination.case.continues and plan.search.axis != "none":
             raise UsageError(f"{source}: a case that continues cannot search; give search.axis none")
+    _refuse_following(combined, study, source)
     if combined and combined[0].case.continues:
         raise UsageError(f"{source}: the first case has no case before it to continue")
     return study
+
+
+def _refuse_following(combined: Sequence[Combination], study: Study, source: str) -> None:
+    """Refuse a case that follows none on databases, or does not measure one load of I/O."""
+    for place, combination in enumerate(combined):
+        case = combination.case
+        if case.follows is None:
+            continue
+        plans = {one.name: combination_plan(study, one, repeat=0, source=source) for one in combined[:place]}
+        if not isinstance(plans.get(case.follows), TpccPlan):
+            raise UsageError(
+                f"{source}: case {combination.name!r} follows {case.follows!r}, no case on databases before it"
+            )
+        plan = combination_plan(study, combination, repeat=0, source=source)
+        if isinstance(plan, TpccPlan) or len(plan.workloads()) != 1:
+            raise UsageError(
+                f"{source}: case {combination.name!r} follows databases: give it a plan of one load of I/O"
+            )
 
 
 def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
@@ -333,27 +326,51 @@ def _listed(study: Study, source: str) -> Iterator[Combination]:
         yield Combination(levels=named, case=case)
 
 
-def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Plan:
-    """The plan of a combination.
+def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Plan | TpccPlan:
+    """The plan of a combination: of I/O, or where its `kind` is `tpcc` of transactions.
 
     Raises
     ------
     UsageError
         It is not a plan; the part is named.
     """
-    data: dict[str, Any] = {"name": combination.name, "title": combination.title, **study.plan}
+    own = study.plan if combination.case.plan is None else combination.case.plan
+    data: dict[str, Any] = {"name": combination.name, "title": combination.title, **own}
+    where = f"{source}: {combination.name}"
+    if data.get("kind") == "tpcc":
+        return _transactions_plan(study, combination, data, where)
     data["seed"] = study.seed + SEED_STEP * repeat
     first, *others = data.get("activity") or [{}]
     tables = {"activity": dict(first), "search": dict(data.get("search", {})), "timing": dict(data.get("timing", {}))}
     for factor in study.factor:
         if factor.of != "target" and factor.name in combination.levels:
-            tables[factor.of] |= factor.changes(combination.levels[factor.name])
+            tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
+    data |= tables.pop("plan", {})
+    if "layout" in tables:
+        raise UsageError(f'{where}: a layout is one of transactions; give the plan: kind = "tpcc"')
     for name, table in tables.items():
         table |= getattr(combination.case, name)
     if combination.case.limits is not None:
         data["limits"] = combination.case.limits
     data |= {"activity": [tables["activity"], *others], "search": tables["search"], "timing": tables["timing"]}
-    return load_plan(data, source=f"{source}: {combination.name}")
+    return load_plan(data, source=where)
+
+
+def _transactions_plan(study: Study, combination: Combination, data: dict[str, Any], where: str) -> TpccPlan:
+    """A plan of transactions; its seed is that of the rows, which all levels and repeats share."""
+    tables = {name: dict(data.get(name, {})) for name in ("search", "timing", "layout")}
+    for factor in study.factor:
+        if factor.of == "target" or factor.name not in combination.levels:
+            continue
+        if factor.of == "activity":
+            raise UsageError(f"{where}: factor {factor.name}: transactions have no activity; give of: plan or layout")
+        changed = data if factor.of == "plan" else tables[factor.of]
+        changed |= factor.changes(combination.levels[factor.name])
+    for name in ("search", "timing"):
+        tables[name] |= getattr(combination.case, name)
+    if combination.case.limits is not None:
+        data["limits"] = combination.case.limits
+    return load_tpcc_plan(data | tables, source=where)
 
 
 def combination_options(study: Study, combination: Combination) -> dict[str, str]:
@@ -369,19 +386,21 @@ def combination_options(study: Study, combination: Combination) -> dict[str, str
 
 
 def target_kind(text: str) -> Kind:
-    """Whether a target is a model; files, devices and null: are measured in real time.
+    """Whether a target is a model or a database; files, devices and null: are measured in real time.
 
     Examples
     --------
-    >>> target_kind("model:ps6100xv?raid=10"), target_kind("/data")
-    ('model', 'file')
+    >>> target_kind("model:ps6100xv?raid=10"), target_kind("/data"), target_kind("embedded:/data/pg")
+    ('model', 'file', 'database')
     """
+    if is_database(text):
+        return "database"
     return "model" if text.lower().startswith("model:") else "file"
 
 
 def has_options(text: str) -> bool:
-    """Whether a target takes options: models and null: do."""
-    return text.lower().startswith(("model:", "null:"))
+    """Whether a target takes options: models, null: and embedded: do."""
+    return text.lower().startswith(("model:", "null:", "embedded:"))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
@@ -409,11 +428,13 @@ def choose_target(study: Study, text: str | None, options: Mapping[str, str]) ->
     if chosen is None:
         raise UsageError(f"study {study.name}: give a target: {_accepted(study)}")
     kind = target_kind(chosen)
+    # The URL of a database may hold a password.
+    shown = chosen.partition(":")[0] + ":..." if kind == "database" else chosen
     if kind not in study.targets:
-        raise UsageError(f"study {study.name} makes no sense on {chosen!r}: it asks about {_accepted(study)}")
+        raise UsageError(f"study {study.name} makes no sense on {shown!r}: it asks about {_accepted(study)}")
     if (options or study.varies_target) and not has_options(chosen):
         what = "--set" if options else f"study {study.name}"
-        raise UsageError(f"{what} changes options of the target, and {chosen!r} has none; give model:NAME")
+        raise UsageError(f"{what} changes options of the target, and {shown!r} has none; give {_with_options(study)}")
     given = [item.partition("=")[0] for item in (text or "").partition("?")[2].split("&") if item]
     for key in given if has_options(chosen) else []:
         if given.count(key) > 1:
@@ -435,8 +456,16 @@ def _refuse_varied(study: Study, key: str, what: str) -> None:
 
 
 def _accepted(study: Study) -> str:
-    words: dict[Kind, str] = {"model": "a model (model:NAME)", "file": "a file, folder or device"}
+    words: dict[Kind, str] = {
+        "model": "a model (model:NAME)",
+        "file": "a file, folder or device",
+        "database": "a database (embedded:DIR, postgresql://...)",
+    }
     return " or ".join(words[kind] for kind in study.targets)
+
+
+def _with_options(study: Study) -> str:
+    return "embedded:DIR" if study.targets == ("database",) else "model:NAME"
 
 
 # Order

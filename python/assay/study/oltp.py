@@ -19,6 +19,7 @@ from assay.errors import Interrupted, NotSupported
 from assay.results.run_folder import RunFolder
 from assay.study.display import Display
 from assay.study.oltp_check import check_conditions
+from assay.study.oltp_layout import apply_layout, find_hottest, remove_places, trace_plan
 from assay.study.oltp_load import drop_warehouses, load_warehouses, set_state
 from assay.study.oltp_point import OltpMeasurement
 from assay.study.oltp_target import DatabaseTarget
@@ -83,7 +84,8 @@ class OltpRunner:
         Interrupted, AssayError
             What was finished is in `oltp` and in the run folder.
         """
-        self.oltp = dict(self.folder.manifest.get("oltp") or {"actions_done": []})
+        self.oltp = dict(self.folder.manifest.get("oltp") or {"actions_done": {}})
+        done = actions_done(self.folder.manifest, self.part)
         self.notices.append(DISCLAIMER)
         answers: list[dict[str, Any]] = []
         work: dict[Action, Callable[[], object]] = {
@@ -96,12 +98,13 @@ class OltpRunner:
         }
         for action in self.plan.actions:
             # Points of a finished run are taken from the folder, which gives its answer again.
-            if action in self.oltp["actions_done"] and action != "run":
+            if action in done and action != "run":
                 continue
             if self.interrupt.is_set():
                 raise Interrupted("interrupted")
             work[action]()
-            self._keep(actions_done=[*self.oltp["actions_done"], action])
+            done = list(dict.fromkeys([*done, action]))
+            self._keep(actions_done=self.oltp["actions_done"] | {self.part: done})
         return answers
 
     def _keep(self, **figures: Any) -> None:
@@ -113,18 +116,23 @@ class OltpRunner:
 
     def _load(self) -> None:
         loaded = load_warehouses(self.target, self.plan, display=self.display, interrupt=self.interrupt)
-        self._keep(load=loaded)
         self.target.refresh()
         if loaded is None:
-            self.notices.append(f"the {self.target.warehouses_total} warehouses were loaded before")
+            if not self.oltp.get("load"):
+                self._keep(load=None)
+                self.notices.append(f"the {self.target.warehouses_total} warehouses were loaded before")
             return
+        self._keep(load=loaded)
         self.display.tell(
             f"loaded {self.target.warehouses_total} warehouses: {loaded['rows']:,} rows in"
             f" {format_duration(loaded['seconds'])}, {loaded['rows_per_s']:,.0f} rows/s"
         )
 
     def _check(self) -> None:
-        self._keep(conditions=check_conditions(self.target.databases, display=self.display, interrupt=self.interrupt))
+        found = check_conditions(self.target.databases, display=self.display, interrupt=self.interrupt)
+        # What another part of the run found violated is not forgotten.
+        violated = [condition for condition in self.oltp.get("conditions") or [] if not condition["met"]]
+        self._keep(conditions=[*violated, *found])
 
     def _save(self) -> None:
         for database in self.target.databases:
@@ -140,6 +148,7 @@ class OltpRunner:
         for database in self.target.databases:
             self.display.phase(f"dropping the tables of {database.name}")
             drop_warehouses(database)
+        remove_places(self.target)
         self.oltp |= {"load": None, "conditions": []}
 
     def _run(self) -> list[dict[str, Any]]:
@@ -222,6 +231,7 @@ class OltpRunner:
         self._rest()
         if self._restores == "always":
             self._start_from_saved()
+        layout = self._lay_out(plan)
         for database in self.target.databases:
             set_state(database, "ran")
         measurement = OltpMeasurement(self, plan, repeat)
@@ -231,7 +241,7 @@ class OltpRunner:
         finally:
             measurement.close(point_id)
             self.notices += [notice for notice in measurement.notices if notice not in self.notices]
-        measured["oltp"]["point_id"] = point_id
+        measured["oltp"] |= {"point_id": point_id, "layout": layout}
         point = {
             "id": point_id,
             "key": key,
@@ -261,11 +271,13 @@ class OltpRunner:
     def _restores(self) -> str:
         """`always` or `never`, for the points of this plan."""
         if self.plan.restores == "search":
-            return "never" if self.plan.search.axis == "none" else "always"
-        return self.plan.restores
+            return "never" if self.plan.search.axis == "none" and self.plan.layout.is_plain else "always"
+        return "never" if self.plan.restores == "never" else "always"
 
     def _start_from_saved(self) -> None:
         """Bring back the saved state; the first time, keep the present one."""
+        # What records a server gives up on one that does not answer the first time: it must not be away by then.
+        self.recorder.sample()
         try:
             for database in self.target.databases:
                 saved, there = database.saved() or {}, database.schema()
@@ -278,10 +290,47 @@ class OltpRunner:
                     self.display.phase(f"restoring the state of {database.name}")
                     database.restore()
         except NotSupported as error:
-            if self.plan.restores == "always":
+            if self.plan.restores == "always" or not self.plan.layout.is_plain:
                 raise
             notice = f"points did not start from the same state: {error}"
             self.notices += [notice] if notice not in self.notices else []
+
+    # Layout
+
+    def _lay_out(self, plan: TpccPlan) -> dict[str, Any] | None:
+        """Lay the tables out as the plan wants them; the layout for the point, None where it is the plain one."""
+        if plan.layout.is_plain:
+            return None
+        table, why = str(plan.layout.partition_table), None
+        if plan.layout.is_partitioned and table == "hottest":
+            why = self._hottest(plan)
+            table = why["table"]
+        for database in self.target.databases:
+            # Whatever becomes of it, the state is no longer the loaded one.
+            set_state(database, "ran")
+        return {"databases": apply_layout(self.target, plan, table, self.display), "hottest": why}
+
+    def _hottest(self, plan: TpccPlan) -> dict[str, Any]:
+        """The hottest table, the same one for all points of a run."""
+        found: dict[str, Any] | None = self.oltp.get("hottest")
+        if found is None:
+            self.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
+            for database in self.target.databases:
+                set_state(database, "ran")
+            measurement = OltpMeasurement(self, trace_plan(plan), 0)
+            try:
+                oltp = measurement.run()["oltp"]
+            finally:
+                measurement.close("trace")
+            if measurement.trouble is not None:
+                raise measurement.trouble
+            found = find_hottest(oltp["tables"], oltp["statements"], plan.layout.trace_s)
+            self._keep(hottest=found)
+            if self._restores == "always":
+                self._start_from_saved()
+        if found["sentence"] not in self.notices:
+            self.notices.append(found["sentence"])
+        return found
 
     # Notices
 
@@ -315,6 +364,11 @@ class OltpRunner:
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
                 f" let through with ten users for each of {self.target.warehouses_total} warehouses"
             )
+
+
+def actions_done(manifest: Fact, part: str) -> list[str]:
+    """What a run has done of a part on databases, by its manifest."""
+    return list((manifest.get("oltp") or {}).get("actions_done", {}).get(part, ()))
 
 
 def failure(point: Fact) -> str | None:

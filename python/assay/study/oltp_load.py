@@ -14,7 +14,7 @@ from typing import Any
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
 from assay.study.display import Display, Step
-from assay.study.oltp_target import DatabaseTarget, load_connections
+from assay.study.oltp_target import DatabaseTarget, is_part_of, load_connections
 from assay.targets.databases import Database
 from assay.units import format_bytes, format_duration
 from assay.workloads.tpcc import TpccPlan
@@ -89,14 +89,23 @@ def load_warehouses(
         What was loaded stays; loading again goes on.
     """
     states = {database.name: database.schema() for database in target.databases}
-    missing = [database for database in target.databases if states[database.name].kind != "complete"]
+    missing = [
+        database
+        for database in target.databases
+        if states[database.name].kind != "complete"
+        or states[database.name].warehouses != target.warehouses[database.name]
+    ]
     if not missing:
         return None
     began = time.monotonic()
-    chunks = {database.name: states[database.name].chunks for database in missing}
+    chunks = {
+        database.name: states[database.name].chunks
+        for database in missing
+        if is_part_of(states[database.name], target.warehouses[database.name], plan.seed)
+    }
     try:
         for database in missing:
-            if not chunks[database.name]:
+            if not chunks.get(database.name):
                 _make_tables(database, target.warehouses[database.name], plan.seed, display)
         report = _load_rows(target, missing, chunks, plan, display=display, interrupt=interrupt)
         for database in missing:
@@ -162,7 +171,7 @@ def _load_rows(
                         "name": database.name,
                         "connection": database.connection().core_plan() | {"kind": database.dialect},
                         "warehouses": target.warehouses[database.name],
-                        "done": sorted(chunks[database.name]),
+                        "done": sorted(chunks.get(database.name, ())),
                     }
                     for database in databases
                 ],
@@ -183,8 +192,8 @@ def _load_rows(
             raise Interrupted(f"interrupted while loading; {GOES_ON}")
         target.revive()
         time.sleep(LOOK_S)
-    if report["state"] == "failed":
-        raise core_error(report["error"])
+    if report["state"] != "done":
+        raise core_error(report["error"] or {"kind": "other", "text": "the load ended before its last chunk"})
     return report
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from assay import _core
 from assay.analysis.oltp_storage import roles_of, storage
 from assay.errors import AssayError, Interrupted
+from assay.study.oltp_background import BackgroundWork
 from assay.study.oltp_load import core_error
 from assay.study.steady import steady_state
 from assay.study.ticks import BATCHES, tick_length_of_s
@@ -100,6 +101,9 @@ class OltpMeasurement:
         self.counted: list[tuple[float, dict[str, float]] | None] = []
         self.active: list[Activity] = []
         self.memory_bytes: list[int] = []
+        self.background = BackgroundWork(self.target.databases, plan.background)
+        self.window_s: list[float] = []
+        """Both ends of the window on the monotonic clock."""
 
     def run(self) -> dict[str, Any]:
         """Run the users until the window is over.
@@ -123,6 +127,7 @@ class OltpMeasurement:
         try:
             self._watch(core)
         finally:
+            self.background.stop()
             self.runner.recorder.sample()
             end_tick = min(self.to_tick, self.complete_ticks)
             self._note(json.loads(core.finish(END_S)), ending=True)
@@ -175,8 +180,11 @@ class OltpMeasurement:
                 raise Interrupted("interrupted; the point that was running is not kept")
             report = json.loads(core.poll())
             self._note(report)
-            if report["state"] == "running" and len(self.memory_bytes) == 1:
-                self.memory_bytes.append(_resident_bytes())
+            if report["state"] == "running":
+                self.background.start()
+                if len(self.memory_bytes) == 1:
+                    self.memory_bytes.append(_resident_bytes())
+            self.trouble = self.trouble or self.background.error
             if not is_measuring and self.complete_ticks >= self.from_tick:
                 is_measuring = True
                 core.measure_from(self.from_tick)
@@ -193,6 +201,7 @@ class OltpMeasurement:
 
     def _look_closely(self) -> None:
         """At both ends of the window: what the servers count, and what their statements and tables cost."""
+        self.window_s.append(time.monotonic())
         self.counted.append(self._counters())
         found = activity(self.target.databases)
         self.active.append(found)
@@ -406,6 +415,7 @@ class OltpMeasurement:
             ),
             "statements": statements,
             "tables": tables,
+            "background": self.background.report(self.window_s[0], self.window_s[-1]) if self.window_s else [],
         }
 
     def _memory_per_user(self) -> float | None:

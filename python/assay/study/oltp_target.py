@@ -6,15 +6,17 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
+from assay.study.oltp_background import refuse_unknown
 from assay.targets.databases import Database, SchemaState, open_database, parse_databases
+from assay.targets.databases.layout import refuse_layout
 from assay.targets.host import folder_facts
-from assay.telemetry.collectors import database_collectors, devices_by_role, host_collectors, roles_by_device
+from assay.telemetry.collectors import BlockCollector, database_collectors, devices_by_role, roles_by_device
 from assay.units import format_bytes
 from assay.workloads.tpcc import WAREHOUSES_DEFAULT, TpccPlan, shares_of
 
@@ -66,31 +68,59 @@ class DatabaseTarget:
     """Block devices under each role; none for servers elsewhere."""
     notices: list[str] = field(default_factory=list)
     array: None = None
+    is_open: bool = False
     _facts: dict[str, Any] = field(default_factory=dict)
+    _prepared: tuple[TpccPlan, ...] = ()
+    """The plan that was examined, as it was asked and as it fits."""
 
     @property
     def warehouses_total(self) -> int:
         """Warehouses of all databases."""
         return sum(self.warehouses.values())
 
+    def prepare(self, plan: TpccPlan, show: Callable[[str], None]) -> TpccPlan:
+        """Open the databases and examine them for a plan, unless that was done for this very plan.
+
+        Returns
+        -------
+        TpccPlan
+            As `examine` returns it.
+
+        Raises
+        ------
+        UsageError, OpenFailed, NotSupported, RefusedTarget, OutOfSpace
+            As `open` and `examine` raise them.
+        """
+        if plan not in self._prepared:
+            self.open(plan, show)
+            self._prepared = plan, self.examine(plan)
+        return self._prepared[-1]
+
     def open(self, plan: TpccPlan, show: Callable[[str], None]) -> None:
-        """Start the servers that Assay runs itself, and connect to all.
+        """Start the servers that Assay runs itself, and connect to all; those that are open stay so.
 
         Raises
         ------
         UsageError, OpenFailed, NotSupported
             A server cannot be started or reached, or is not one that is supported.
         """
+        was_open, self.is_open = self.is_open, True
         for database in self.databases:
             if database.spec.kind == "embedded":
                 show(f"starting the server of {database.name}")
                 database.open(connections=connections_needed(plan, len(self.databases)))
-            else:
+            elif not was_open:
                 # Whether it takes as many connections is asked in `examine`, where users may be told to share them.
                 show(f"connecting to {database.name}")
                 database.open()
-        self.devices = devices_by_role(database.storage_paths() for database in self.databases)
+        # Folders that a layout will use are recorded from the first point on.
+        later = [{f"data:{folder}": folder} for folder in plan.layout.directories if self.has_folder(folder)]
+        self.devices = devices_by_role([*(database.storage_paths() for database in self.databases), *later])
         self._facts = self._look()
+
+    def has_folder(self, folder: str) -> bool:
+        """Whether a folder of the servers is one of this host."""
+        return all(database.is_local for database in self.databases) and os.path.isdir(folder)
 
     def revive(self) -> None:
         """Start those servers again that Assay runs itself and that ended; the recovery after a crash is waited for.
@@ -133,6 +163,7 @@ class DatabaseTarget:
         AssayError
             A server does not stop; all others were left.
         """
+        self.is_open, self._prepared = False, ()
         with ExitStack() as stack:
             for database in self.databases:
                 stack.callback(database.close)
@@ -167,6 +198,10 @@ class DatabaseTarget:
         kind, warehouses, saved = there.kind, there.warehouses, database.saved()
         for action in plan.actions:
             if action == "load":
+                if plan.reloads and kind == "complete" and (warehouses or 0) >= share:
+                    continue
+                if plan.reloads and not (kind == "partial" and is_part_of(there, share, plan.seed)):
+                    kind, warehouses = "absent", None
                 if kind in ("partial", "complete") and warehouses is not None:
                     _refuse_other(database.name, there, plan, share)
                 elif kind == "broken":
@@ -187,6 +222,14 @@ class DatabaseTarget:
                 _refuse_unloaded(database.name, action, kind)
                 saved = {"warehouses": warehouses} if action == "save" else saved
         self.warehouses[database.name] = warehouses or 0
+        if "run" in plan.actions:
+            refuse_unknown(database, plan.background)
+            refuse_layout(
+                database,
+                places=plan.layout.tablespaces,
+                ways=plan.layout.ways_of(warehouses or 0),
+                warehouses=warehouses,
+            )
 
     def _refuse_without_room(self, database: Database, warehouses: int) -> None:
         paths = database.storage_paths()
@@ -247,11 +290,12 @@ class DatabaseTarget:
         """Whether all servers run on this host, so that its CPU and devices are theirs."""
         return all(facts.get("is_local") for facts in self._facts.get("databases", []))
 
-    def collectors(self) -> list[Collector[Any]]:
-        """What records the host, the devices under the databases, and the databases."""
+    def collectors(self, recorded: Collection[str] = ()) -> list[Collector[Any]]:
+        """What records the databases, and the devices under them except those that are `recorded` anyway."""
         roles = roles_by_device(self.devices)
-        host = host_collectors(sorted(roles), roles=roles)
-        return [*host, *database_collectors(self.databases)]
+        devices = sorted(device for device in roles if device not in recorded)
+        block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
+        return [*block, *database_collectors(self.databases)]
 
     def facts(self) -> dict[str, Any]:
         """The manifest's `target`, as the servers last told."""
@@ -280,6 +324,11 @@ def connections_needed(plan: TpccPlan, databases: int) -> int:
 def load_connections(plan: TpccPlan) -> int:
     """Connections that load, over all databases."""
     return plan.load_connections or len(os.sched_getaffinity(0))
+
+
+def is_part_of(there: SchemaState, warehouses: int, seed: int) -> bool:
+    """Whether a load that was cut short is one of so many warehouses of this seed."""
+    return (there.warehouses, there.seed) == (warehouses, seed)
 
 
 def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> None:

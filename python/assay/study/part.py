@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.study.layout import Target
+from assay.study.oltp_target import DatabaseTarget
 from assay.study.plan import Plan, load_plan
 from assay.workloads.integrity import IntegrityPlan, load_integrity_plan
 from assay.workloads.tpcc import TpccPlan, load_tpcc_plan
 
 AnyPlan = Plan | IntegrityPlan | TpccPlan
+AnyTarget = Target | DatabaseTarget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +30,12 @@ class Part:
     """Of a study: the level of each factor, by its key."""
     target_text: str | None = None
     """A target of the part's own, as on the command line."""
-    target: Target | None = None
-    """The examined target of `target_text`."""
+    target: AnyTarget | None = None
+    """The target of `target_text`: storage that was examined, or databases, which are opened when the part begins."""
+    optional: bool = False
+    """Left out with a notice where its target cannot be used."""
+    follows: str | None = None
+    """A part on databases that runs before: the plan takes from it the block size and mix that its storage saw."""
     continues: bool = False
     """Goes on with the state in which the part before left the model."""
     published: Mapping[str, Any] | None = None
@@ -56,6 +62,8 @@ def part_report(part: Part) -> dict[str, Any]:
     own = {
         **({"target": part.target_text} if part.target_text is not None else {}),
         **({"continues": True} if part.continues else {}),
+        **({"optional": True} if part.optional else {}),
+        **({"follows": part.follows} if part.follows is not None else {}),
         **({"published": dict(part.published)} if part.published is not None else {}),
     }
     return {
@@ -84,5 +92,7 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
         levels=study["levels"].get(report["name"], {}) if study is not None else {},
         target_text=report.get("target"),
         continues=report.get("continues", False),
+        optional=report.get("optional", False),
+        follows=report.get("follows"),
         published=report.get("published"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,10 +21,12 @@ from assay.study.factors import (
     target_kind,
     with_options,
 )
-from assay.study.layout import Target
-from assay.study.part import Part
+from assay.study.oltp_target import DatabaseRequest
+from assay.study.part import AnyTarget, Part
 from assay.study.plan import load_plan
 from assay.study.request import Request
+from assay.targets.databases import is_database, parse_database
+from assay.workloads.tpcc import TpccPlan
 
 
 def study_parts(
@@ -32,6 +35,7 @@ def study_parts(
     target: str,
     options: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
+    beside: str | None = None,
 ) -> tuple[list[Part], dict[str, Any]]:
     """Parts in the order of the levels, and the manifest's `study` with the order in which they run.
 
@@ -45,6 +49,9 @@ def study_parts(
         Options of `--set`, for published points, whose targets are their own.
     levels
         Levels to keep, by factor.
+    beside
+        File or folder on the storage of the databases, for cases that follow them; unless given, a file beside the
+        folder of an embedded one.
 
     Raises
     ------
@@ -62,9 +69,9 @@ def study_parts(
         if published is not None:
             made = _published_parts(study, published, options or {}, repeat)
         else:
-            made = [_part(study, combination, target, repeat, source) for combination in chosen]
+            made = [_part(study, combination, target, repeat, source, beside) for combination in chosen]
         for part in made:
-            if part.continues and group:
+            if (part.continues or part.follows) and group:
                 group[-1].append(part.name)
             else:
                 group.append([part.name])
@@ -121,23 +128,49 @@ def _facts(
     }
 
 
-def _part(study: Study, combination: Combination, target: str, repeat: int, source: str) -> Part:
+def _part(study: Study, combination: Combination, target: str, repeat: int, source: str, beside: str | None) -> Part:
     options = combination_options(study, combination)
     if repeat and target_kind(target) == "model":
         # Another seed gives the model other spindle phases and other beginnings of volumes.
         options = {"seed": str(_model_seed(target, options) + repeat)} | options
     plan = combination_plan(study, combination, repeat=repeat, source=source)
+    if isinstance(plan, TpccPlan) and plan.warehouses is not None and plan.layout.ways_of(plan.warehouses) is None:
+        raise UsageError(
+            f"{source}: {combination.name}: {plan.layout.partition_ways} partitions by warehouse need as many"
+            f" warehouses, and {plan.warehouses} are asked for; give --set warehouses={plan.layout.partition_ways} or"
+            " fewer --levels"
+        )
     return _named(
         Part(
             name=combination.name,
             title=combination.title,
             plan=plan,
             levels={name: level.key for name, level in combination.levels.items()},
-            target_text=with_options(target, options) if options else None,
+            target_text=_target_text(combination, target, options, source, beside),
             continues=combination.case.continues,
+            follows=combination.case.follows,
         ),
         repeat,
     )
+
+
+def _target_text(
+    combination: Combination, target: str, options: Mapping[str, str], source: str, beside: str | None
+) -> str | None:
+    """The target of a part's own, if it has one."""
+    if combination.case.follows is None:
+        return with_options(target, options) if options else None
+    if beside is not None:
+        return beside
+    directory = parse_database(target).directory
+    if directory is None:
+        raise UsageError(
+            f"{source}: say which file or folder on the storage of the database is to be measured beside it: --set"
+            " raw=PATH"
+        )
+    # What lies beside a mount point is on other storage.
+    place = os.path.realpath(directory)
+    return f"{place}/assay-raw.dat" if os.path.ismount(place) else f"{place}-raw.dat"
 
 
 def _model_seed(target: str, options: Mapping[str, str]) -> int:
@@ -150,7 +183,10 @@ def _named(part: Part, repeat: int) -> Part:
     if not repeat:
         return part
     name, title = f"{part.name} #{repeat + 1}", f"{part.title}, repeat {repeat + 1}"
-    return replace(part, name=name, title=title, plan=part.plan.model_copy(update={"name": name, "title": title}))
+    # A plan of transactions is named after its preset.
+    named = {"title": title} if isinstance(part.plan, TpccPlan) else {"name": name, "title": title}
+    follows = f"{part.follows} #{repeat + 1}" if part.follows is not None else None
+    return replace(part, name=name, title=title, plan=part.plan.model_copy(update=named), follows=follows)
 
 
 def _published_parts(study: Study, published: Published, options: Mapping[str, str], repeat: int) -> list[Part]:
@@ -184,13 +220,13 @@ def _published_parts(study: Study, published: Published, options: Mapping[str, s
 
 def choose_targets(
     request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None
-) -> tuple[Target, list[Part]]:
-    """The run's target, and the parts with theirs where they have one of their own; nothing is written.
+) -> tuple[AnyTarget, list[Part]]:
+    """The run's target, and the parts with theirs where they have one of their own; nothing is written or opened.
 
     Parameters
     ----------
     request
-        What was asked of the target.
+        What was asked of the target. A password in the URL of a database is taken out of it, as out of the parts.
     parts
         All parts of the run.
     sizes
@@ -199,15 +235,32 @@ def choose_targets(
     Raises
     ------
     RefusedTarget, OutOfSpace, UsageError
-        As `Request.choose` raises them.
+        As `Request.choose` and `DatabaseRequest.choose` raise them.
     """
     shared = [part for part in parts if part.target_text is None]
     together: dict[str, list[Part]] = {}
     for part in parts:
         if part.target_text is not None:
             together.setdefault(part.target_text, []).append(part)
-    own = {text: replace(request, paths=[text]).choose(those) for text, those in together.items()}
-    target = request.choose(shared, sizes) if shared or not own else next(iter(own.values()))
+    own: dict[str, AnyTarget] = {}
+    shown: dict[str, str] = {}
+    for text, those in together.items():
+        asked = replace(request, paths=[text])
+        own[text] = _choose(asked, those)
+        shown[text] = asked.paths[0]
+    target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
     return target, [
-        replace(part, target=own[part.target_text]) if part.target_text is not None else part for part in parts
+        replace(part, target=own[part.target_text], target_text=shown[part.target_text])
+        if part.target_text is not None
+        else part
+        for part in parts
     ]
+
+
+def _choose(request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None) -> AnyTarget:
+    if not any(is_database(path) for path in request.paths):
+        return request.choose(parts, sizes)
+    databases = DatabaseRequest(targets=request.paths)
+    target = databases.choose()
+    request.paths = databases.targets
+    return target

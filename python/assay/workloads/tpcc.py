@@ -139,6 +139,11 @@ class TpccLayout(Strict):
         """Whether a table gets partitions."""
         return bool(self.partition_table) and self.partition_ways > 1
 
+    def ways_of(self, warehouses: int) -> int | None:
+        """Partitions of the table; None where there are too few warehouses for them."""
+        fits = self.partition_table == "item" or self.partition_ways <= warehouses
+        return (self.partition_ways if fits else None) if self.is_partitioned else 1
+
     @property
     def is_plain(self) -> bool:
         """Whether nothing is moved."""
@@ -152,7 +157,7 @@ class TpccLayout(Strict):
             raise ValueError("a directory is given twice; give each once")
         relative = next((folder for folder in self.directories if not folder.startswith("/")), None)
         if relative is not None:
-            raise ValueError(f"directory {relative!r} is no full path; the server does not know where Assay was started")
+            raise ValueError(f"directory {relative!r} is no full path; give it from / on")
         return self
 
 
@@ -169,6 +174,9 @@ class TpccPlan(Strict):
     """Whether the limits were given by the user: missing them then changes the exit code."""
     warehouses: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Over all databases; None: those that are loaded, else `WAREHOUSES_DEFAULT`."""
+    reloads: bool = False
+    """Warehouses that are loaded are used whatever their seed if they are as many or more, else loaded anew; unless
+    set, another number or seed is refused."""
     users: Annotated[int, Field(ge=1, le=100_000)] = Field(default_factory=default_users)
     connections: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Connections that the users share; None: one for each user."""
@@ -214,11 +222,6 @@ class TpccPlan(Strict):
             raise ValueError("rate and thinking times exclude each other: an open loop does not wait for users")
         if self.rate is not None and self.search.axis == "users":
             raise ValueError("rate and a search on users exclude each other; search on rate")
-        if self.warehouses is not None and self.layout.is_partitioned and self.layout.partition_ways > self.warehouses:
-            raise ValueError(
-                f"layout.partition_ways: {self.layout.partition_ways} ways by warehouse need as many warehouses, and"
-                f" {self.warehouses} are asked for"
-            )
         if len(set(self.background)) < len(self.background):
             raise ValueError("background: one is given twice; give each once")
         if self.think_scale and self.search.axis == "rate":
@@ -238,6 +241,10 @@ class TpccPlan(Strict):
             connections = None if self.connections is None else min(self.connections, users)
             return self.model_copy(update={"users": users, "connections": connections})
         return self.model_copy(update={"rate": load})
+
+    def without(self, actions: Sequence[str]) -> TpccPlan:
+        """The plan without actions that are done."""
+        return self.model_copy(update={"actions": tuple(one for one in self.actions if one not in actions)})
 
     def facts(self, warehouses: int) -> dict[str, Any]:
         """A point's `workload`."""

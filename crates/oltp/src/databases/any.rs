@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::{Driver, Use, mssql::Mssql, mysql::Mysql, postgresql::Postgresql};
 use crate::{
     batch::{Batch, Results, Statement},
@@ -13,6 +17,9 @@ pub(crate) enum AnyDriver {
     Mssql(Box<Mssql>),
 }
 
+/// A server that has not taken a connection and prepared its statements by then does not answer.
+const CONNECT_WITHIN: Duration = Duration::from_secs(15);
+
 macro_rules! each {
     ($driver:expr, $name:ident => $action:expr) => {
         match $driver {
@@ -23,8 +30,8 @@ macro_rules! each {
     };
 }
 
-impl Driver for AnyDriver {
-    async fn connect(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
+impl AnyDriver {
+    async fn of_kind(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
         match connection.kind {
             Kind::Postgresql => {
                 Ok(Self::Postgresql(Box::new(Postgresql::connect(connection, purpose, isolation).await?)))
@@ -34,6 +41,13 @@ impl Driver for AnyDriver {
             }
             Kind::Mssql => Ok(Self::Mssql(Box::new(Mssql::connect(connection, purpose, isolation).await?))),
         }
+    }
+}
+
+impl Driver for AnyDriver {
+    async fn connect(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
+        let connected = timeout(CONNECT_WITHIN, Self::of_kind(connection, purpose, isolation)).await;
+        connected.unwrap_or_else(|_| Err(DbError::connection("does not answer")))
     }
 
     fn has(&self, statement: Statement) -> bool {

@@ -6,20 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from assay.analysis.study_words import change_text, figure_text, published_texts
+from assay.analysis.study_words import are_of_databases, change_text, figure_text, published_texts
 from assay.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
 from assay.report.figures_study import level_figure, published_figure
 from assay.report.palette import MOST_SERIES, chunks
 from assay.report.sections.summary import limited_text
 from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, id_range, joined, shorten, throughput_texts, workload_label
-from assay.units import format_iops
+from assay.report.text import DASH, id_range, joined, percent, shorten, throughput_texts, workload_label
+from assay.units import format_bytes, format_iops
 
 FIGURE_NAMES = {
     "iops": "I/Os per second",
     "bytes_per_s": "throughput",
     "read_latency": "mean read latency",
     "write_latency": "mean write latency",
+    "nopm": "new orders per minute",
+    "nopm_lowest": "new orders per minute in the weakest moment",
+    "tpm": "transactions per minute",
+    "response_p90": "response time of new orders, p90",
+    "data_write_latency": "mean data write latency",
+    "log_write_latency": "mean log write latency",
 }
 
 
@@ -53,30 +59,64 @@ def study_section(facts: RunFacts) -> Section | None:
     if study.get("published"):
         blocks += _published(study["published"])
     elif study.get("results"):
-        blocks += [*_figures(study), _table(study)]
+        blocks += [*_figures(study), *_gap_figures(study), _table(study)]
     else:
         blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
-    chained = any(part.get("continues") for part in facts.manifest.get("parts") or [])
-    blocks += [Paragraph(text) for text in _method(study, chained=chained)]
+    parts = facts.manifest.get("parts") or []
+    chained = any(part.get("continues") for part in parts)
+    followed = any(part.get("follows") for part in parts)
+    blocks += [Paragraph(text) for text in _method(study, chained=chained, followed=followed)]
+    if _of_databases(study):
+        blocks += [Paragraph(text) for text in _states(facts)]
     return Section("study", str(study["title"]), blocks)
 
 
-def _method(study: Record, *, chained: bool) -> list[str]:
+_KINDS = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "backup": "a base backup"}
+
+
+def _states(facts: RunFacts) -> list[str]:
+    """In what state databases were at the levels, and what went on beside the transactions."""
+    parts = facts.manifest.get("parts") or []
+    titles = {part.get("name"): str(part.get("title")) for part in parts}
+    notices = facts.manifest.get("notices") or []
+    texts = []
+    restores = {(part.get("plan") or {}).get("restores") for part in parts}
+    if restores <= {"always", "possible"} and not any("the same state" in str(notice) for notice in notices):
+        texts.append(
+            "Every level started from the same saved state of the database, with nothing in its own cache before the"
+            " warm-up."
+        )
+    done = {
+        titles.get(point.get("part"), ""): joined(
+            f"{one['count']:,} times {_KINDS.get(one['kind'], one['kind'])}" for one in beside
+        )
+        for point in facts.points
+        if (beside := (point.get("oltp") or {}).get("background"))
+    }
+    if done:
+        listed = "; ".join(f"{title}: {counts}" for title, counts in done.items())
+        texts.append(f"Finished beside the transactions of the window: {listed}.")
+    return texts
+
+
+def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
     order = [str(name) for name in study.get("order") or []]
     repeats = study.get("repeats") or 1
     times = f" {repeats} times" if repeats > 1 else ""
     texts = []
     if chained:
         texts.append(f"Each part went on with the state the one before left: {shorten('; '.join(order), 400)}.")
+    elif followed:
+        texts.append(f"The parts ran one after the other: {shorten('; '.join(order), 400)}.")
     elif len(order) > 1:
         texts.append(
             f"The levels ran{times} in random order (seed {study.get('seed')}), so that a drift in time is no"
             f" difference between them: {shorten('; '.join(order), 400)}."
         )
     if study.get("comparison"):
+        near = "" if _of_databases(study) else ", not how near a model comes to an array"
         texts.append(
-            "Each +- is the wider side of the 95 % interval of the ratio; it says how sure the measurement is, not how "
-            "near a model comes to an array."
+            f"Each +- is the wider side of the 95 % interval of the ratio; it says how sure the measurement is{near}."
         )
     return texts
 
@@ -102,6 +142,33 @@ def _figures(study: Record) -> list[Block]:
     return blocks
 
 
+def _gap_figures(study: Record) -> list[Block]:
+    """I/Os per second of a database beside what storage holds of their kind."""
+    blocks: list[Block] = []
+    intervals = {result["part"]: (result.get("values") or {}).get("iops") for result in study["results"]}
+    for number, gap in enumerate(study.get("gaps") or [], start=1):
+        rows = []
+        for level, part, iops in (
+            ("database", gap["follows"], gap["database_iops"]),
+            ("raw profile", gap["part"], gap["raw_iops"]),
+        ):
+            interval = (intervals.get(part) or {}).get("interval_95") or (None, None)
+            rows.append(
+                {"level": level, "series": "", "unit": "iops", "value": iops or 0.0, "low": interval[0],
+                 "high": interval[1], "band_low": None, "band_high": None}
+            )  # fmt: skip
+        chart = level_figure(rows, "iops", "who asks the storage", joined=False)
+        if chart is not None:
+            blocks.append(Figure(f"study-gap-{number}", _gap_caption(gap), str(gap["sentences"][0]), chart))
+    return blocks
+
+
+def _gap_caption(gap: Record) -> str:
+    blocks = f"{format_bytes(gap['block_bytes'])} at {percent(gap['read_share'])} reads"
+    ids = id_range(gap["point_ids"])
+    return f"I/Os per second under the database, and most of {blocks} within limits on the same storage. Points {ids}."
+
+
 def _groups(rows: Sequence[Record]) -> list[list[str]]:
     """Series by figure: all in one where they fit, else by the level they share, at most six together."""
     series = list(dict.fromkeys(row["series"] for row in rows))
@@ -120,7 +187,8 @@ def _figure(study: Record, name: str, number: int, rows: Sequence[Record], chart
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
     by = next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"])
-    caption = f"{title[0].upper()}{title[1:]} by {by}; whiskers are 95 % intervals"
+    spanned = any(row["low"] is not None for row in rows)
+    caption = f"{title[0].upper()}{title[1:]} by {by}" + ("; whiskers are 95 % intervals" if spanned else "")
     caption += ", wide pale ones how far the model may be off (90 %)." if banded else "."
     caption += f" Points {id_range(point_id for row in rows for point_id in row['point_ids'])}."
     return Figure(f"study-{name.replace('_', '-')}-{number}", caption, f"{title} by {by}: {told}.", chart)
@@ -160,14 +228,18 @@ def _band_scale(result: Record, name: str) -> float | None:
     return None
 
 
+def _of_databases(study: Record) -> bool:
+    return are_of_databases(study.get("results") or [])
+
+
 def _table(study: Record) -> Table:
     several = len({result.get("workload") for result in study["results"]}) > 1
+    of_databases = _of_databases(study)
     columns = [Column("Level", weight=2.0)]
     columns += [Column("Workload", weight=2.2)] if several else []
     columns += [
-        Column("IOPS", number=True), Column("95 % interval", number=True, weight=1.5),
-        Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
-        Column("Read mean", number=True, weight=1.1), Column("Write mean", number=True, weight=1.1),
+        Column("NOPM" if of_databases else "IOPS", number=True), Column("95 % interval", number=True, weight=1.5),
+        *(_TRANSACTION_COLUMNS if of_databases else _IO_COLUMNS),
         Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0),
     ]  # fmt: skip
     against = {_place(one): one for one in study.get("comparisons") or []}
@@ -176,18 +248,47 @@ def _table(study: Record) -> Table:
         load = f", {result['load']}" if result.get("load") else ""
         cells = [Cell(str(result.get("title") or DASH))]
         cells += [Cell(shorten(str(result.get("workload") or DASH) + load, 60))] if several else []
-        rows.append([*cells, *_value_cells(result), _against(study, result, against), _limit_cell(result)])
+        shown = _transaction_cells(result) if of_databases else _value_cells(result)
+        rows.append([*cells, *shown, _against(study, result, against), _limit_cell(result)])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
+
+
+_IO_COLUMNS = (
+    Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
+    Column("Read mean", number=True, weight=1.1), Column("Write mean", number=True, weight=1.1),
+)  # fmt: skip
+_TRANSACTION_COLUMNS = (
+    Column("TPM", number=True), Column("Response p90", number=True, weight=1.2),
+    Column("Data writes", number=True, weight=1.1), Column("Log writes", number=True, weight=1.1),
+)  # fmt: skip
+
+
+def _transaction_cells(result: Record) -> list[Cell]:
+    values = result.get("values") or {}
+    latencies = ("response_p90", "data_write_latency", "log_write_latency")
+    return [
+        *_main_cells(result, "nopm"),
+        Cell(figure_text((values.get("tpm") or {}).get("value"), "tpm")),
+        *(Cell(figure_text((values.get(name) or {}).get("value"), "ns")) for name in latencies),
+    ]
+
+
+def _main_cells(result: Record, name: str) -> list[Cell]:
+    """The figure that matters, and its interval."""
+    found = (result.get("values") or {}).get(name) or {}
+    interval = found.get("interval_95")
+    ids = result.get("point_ids") or [None]
+    return [
+        Cell(figure_text(found.get("value"), name), point_id=ids[0]),
+        Cell(f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH),
+    ]
 
 
 def _value_cells(result: Record) -> list[Cell]:
     values = result.get("values") or {}
-    interval = (values.get("iops") or {}).get("interval_95")
     moved = (values.get("bytes_per_s") or {}).get("value")
-    ids = result.get("point_ids") or [None]
     return [
-        Cell(figure_text((values.get("iops") or {}).get("value"), "iops"), point_id=ids[0]),
-        Cell(f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH),
+        *_main_cells(result, "iops"),
         *(Cell(text) for text in throughput_texts(moved)),
         *(Cell(figure_text((values.get(f"{side}_latency") or {}).get("value"), "ns")) for side in ("read", "write")),
     ]

@@ -122,9 +122,13 @@ def _headlines(facts: RunFacts) -> list[str]:
     found = [_largest_answer(facts), _log_write(facts), _best_scan(facts)]
     transactions = [answer_sentence(answer, stopped_text(answer)) for answer in facts.oltp_answers]
     held = throughput_sentence(facts) if facts.oltp_points else None
+    of_databases = [*transactions, *([held] if held else [])]
+    of_storage = [sentence for sentence in found if sentence]
+    if of_storage:
+        # What a database makes of storage comes after what storage can do.
+        return [*sentences, *of_storage, *of_databases]
     # What a database did is asked first, and whether it kept to limits second.
-    sentences = [*transactions, *([held] if held else []), *sentences]
-    return sentences + [sentence for sentence in found if sentence]
+    return [*of_databases, *sentences]
 
 
 def _largest_answer(facts: RunFacts) -> str | None:

@@ -48,6 +48,9 @@ SETTINGS = (
 )
 """Settings that `embedded:DIR?set.NAME=VALUE` takes; their meaning and values are those of PostgreSQL's manual."""
 
+AUTO = "auto"
+"""Value of a setting for which Assay's own choice is to stand, which is a level of a study beside fixed ones."""
+
 CONNECTIONS_LEAST = 100
 """`max_connections` unless more are asked for: PostgreSQL's own default."""
 
@@ -104,7 +107,7 @@ def tuned_settings(
         "synchronous_commit": "on",
         "full_page_writes": "on",
     }
-    return settings | dict(chosen or {})
+    return settings | {name: value for name, value in (chosen or {}).items() if value != AUTO}
 
 
 def configuration(settings: Mapping[str, str], socket_directory: str) -> str:

@@ -21,6 +21,7 @@ use tokio::{
 use crate::{
     error::DbError,
     plan::{Connection, Tls},
+    socket::watch_over,
     tls,
 };
 
@@ -87,7 +88,7 @@ impl Session {
 /// Connects and says how to encrypt; gives the server's options.
 async fn pre_login(connection: &Connection, host: &str, wish: u8) -> Result<(TcpStream, Vec<u8>), DbError> {
     let mut stream = TcpStream::connect((host, connection.port)).await?;
-    stream.set_nodelay(true)?;
+    watch_over(&stream)?;
     let mut message = options();
     *encryption(&mut message)? = wish;
     stream.write_all(&packet(PRE_LOGIN, &message)).await?;

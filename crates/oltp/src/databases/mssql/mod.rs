@@ -14,12 +14,10 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use futures_core::Stream;
 use tiberius::{AuthMethod, Client, ColumnData, Config, EncryptionLevel, Query, QueryItem, QueryStream};
-use tokio::time::timeout;
 
 use self::{bulk::TokenSink, login::Session, script::Script};
 use crate::{
@@ -31,8 +29,6 @@ use crate::{
     sql,
 };
 
-/// A server that does not take a connection within this does not answer.
-const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 /// The largest packet that TLS lets through whole.
 const LOAD_PACKET_BYTES: u32 = 16_383;
 /// An error ends the batch and the transaction, whichever it is; nobody looks at counts of rows; what would be cut off is an error.
@@ -154,8 +150,7 @@ impl Mssql {
 impl Driver for Mssql {
     async fn connect(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
         let sent = Arc::new(AtomicU64::new(0));
-        let opened = timeout(CONNECT_WITHIN, Self::open(connection, purpose, sent.clone())).await;
-        let client = opened.map_err(|_| DbError::connection("does not answer"))??;
+        let client = Self::open(connection, purpose, sent.clone()).await?;
         let pipeline = !matches!(purpose, Use::Statements { pipeline: false });
         let mut driver = Self { client, pipeline, scripts: Vec::new(), sent };
         driver.execute_text(SETTING).await?;

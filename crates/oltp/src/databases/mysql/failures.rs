@@ -52,6 +52,7 @@ fn cause_of(error: &ServerError) -> Cause {
         // The row was changed since the transaction's snapshot (`innodb_snapshot_isolation`).
         1020 => Cause::Serialization,
         1021 | 1114 => Cause::NoSpace,
+        1062 => Cause::Duplicate,
         // Too many connections, of all or of this user, may pass; shut down, killed, idle for too long; lost on the way.
         1040 | 1053 | 1203 | 1927 | 3169 | 4031 | 1152..=1161 => Cause::Connection,
         _ if is_out_of_space(&error.message) => Cause::NoSpace,
@@ -87,7 +88,8 @@ mod tests {
         );
         assert_eq!(cause(1026, "HY000", "Error writing file 'x' (errno: 5 \"Input/output error\")"), Cause::Other);
         assert_eq!(cause(1927, "70100", "Connection was killed"), Cause::Connection);
-        assert_eq!(cause(1062, "23000", "Duplicate entry"), Cause::Other);
+        assert_eq!(cause(1062, "23000", "Duplicate entry"), Cause::Duplicate);
+        assert_eq!(cause(1146, "42S02", "Table does not exist"), Cause::Other);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use mysql_async::{
     prelude::Queryable,
 };
 use rustls::RootCertStore;
-use tokio::time::timeout;
 
 use self::bulk::{Inserts, Lines, Sent};
 use crate::{
@@ -20,11 +19,10 @@ use crate::{
     error::{Cause, DbError},
     plan::{Connection, Isolation, Tls},
     rows::{Rows, Table},
+    socket::KEEPALIVE_AFTER_S,
     sql,
 };
 
-/// A server that does not take a connection within this does not answer.
-const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 /// Statements of a load are far smaller, and every server takes this much unless it was told otherwise.
 const PACKET_BYTES_MOST: usize = 16 << 20;
 /// The longest time the server allows a user to think.
@@ -128,8 +126,7 @@ impl Mysql {
 
 impl Driver for Mysql {
     async fn connect(connection: &Connection, purpose: Use, isolation: Isolation) -> Result<Self, DbError> {
-        let opened = timeout(CONNECT_WITHIN, Self::open(connection)).await;
-        let conn = opened.map_err(|_| DbError::connection("does not answer"))??;
+        let conn = Self::open(connection).await?;
         let mut driver = Self { conn, prepared: vec![None; Statement::ALL.len()], reads_files: false };
         if let Some(statement) = super::isolation_statement(connection.kind, isolation) {
             driver.execute(&statement).await?;
@@ -197,6 +194,7 @@ fn options(connection: &Connection, tls: Option<SslOpts>) -> OptsBuilder {
         .stmt_cache_size(Statement::ALL.len())
         // Given here, they are not asked for.
         .max_allowed_packet(Some(PACKET_BYTES_MOST))
+        .tcp_keepalive(Some(Duration::from_secs(KEEPALIVE_AFTER_S as u64)))
         .wait_timeout(Some(IDLE_SECONDS_MOST))
         .init(vec![Mysql::setting()])
 }

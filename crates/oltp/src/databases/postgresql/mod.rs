@@ -26,7 +26,7 @@ use self::{
 use crate::{
     batch::{Batch, Results, Statement},
     databases::{Driver, Use},
-    error::DbError,
+    error::{Cause, DbError},
     plan::{Connection, Isolation, Kind},
     rows::{Rows, Table},
     sql,
@@ -53,10 +53,21 @@ impl Postgresql {
         self.wire.send().await?;
         let password = connection.password.as_ref().map_or("", |password| password.reveal());
         let mut scram: Option<ScramSha256> = None;
+        let mut proven = false;
+        let mixed_up = || DbError::other("the server mixes up authentication");
         loop {
             let answer = self.wire.receive().await?;
             match self.wire.message(answer)? {
-                Message::AuthenticationOk | Message::AuthenticationSaslFinal(_) => (),
+                // Whoever does not know the password cannot prove to be the server.
+                Message::AuthenticationOk if scram.is_some() && !proven => {
+                    return Err(DbError::other("the server did not prove that it knows the password"));
+                }
+                Message::AuthenticationOk => (),
+                Message::AuthenticationSaslFinal(body) => {
+                    let exchange = scram.as_mut().ok_or_else(mixed_up)?;
+                    exchange.finish(body.data()).map_err(|error| DbError::other(error.to_string()))?;
+                    proven = true;
+                }
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(password.as_bytes(), &mut self.wire.out)?;
                 }
@@ -73,8 +84,7 @@ impl Postgresql {
                     scram = Some(exchange);
                 }
                 Message::AuthenticationSaslContinue(body) => {
-                    let exchange =
-                        scram.as_mut().ok_or_else(|| DbError::other("the server mixes up authentication"))?;
+                    let exchange = scram.as_mut().ok_or_else(mixed_up)?;
                     exchange.update(body.data()).map_err(|error| DbError::other(error.to_string()))?;
                     frontend::sasl_response(exchange.message(), &mut self.wire.out)?;
                 }
@@ -120,7 +130,10 @@ impl Postgresql {
     async fn finish(&mut self, mut results: Option<&mut Results>) -> Result<(), DbError> {
         let mut failed: Option<DbError> = None;
         let status = loop {
-            let answer = self.wire.receive().await?;
+            let answer = match self.wire.receive().await {
+                Ok(answer) => answer,
+                Err(ended) => return Err(last_words(failed, ended)),
+            };
             match answer.tag {
                 tags::DATA_ROW_TAG => {
                     if let Some(results) = results.as_deref_mut() {
@@ -175,11 +188,26 @@ impl Postgresql {
             if answer.tag == tags::ERROR_RESPONSE_TAG {
                 let error = self.wire.error(answer);
                 // The status tells whether a transaction is left open; that the rest is in order does not matter then.
-                while self.wire.receive().await?.tag != tags::READY_FOR_QUERY_TAG {}
+                loop {
+                    match self.wire.receive().await {
+                        Ok(answer) if answer.tag == tags::READY_FOR_QUERY_TAG => break,
+                        Ok(_) => (),
+                        Err(ended) => return Err(last_words(Some(error), ended)),
+                    }
+                }
                 self.execute("ROLLBACK").await?;
                 return Err(error);
             }
         }
+    }
+}
+
+/// What is to be said of a connection that ended: the server's last words, if it had any.
+fn last_words(said: Option<DbError>, ended: DbError) -> DbError {
+    match said {
+        Some(said) if said.cause == Cause::NoSpace => said,
+        Some(said) => DbError::connection(said.text),
+        None => ended,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A connection's bytes: messages go out in batches, answers are read in place. `postgres-protocol` knows the messages.
 
-use std::{io, time::Duration};
+use std::io;
 
 use bytes::BytesMut;
 use postgres_protocol::message::{
@@ -10,18 +10,16 @@ use postgres_protocol::message::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::timeout,
 };
 
 use super::unix::UnixSocket;
 use crate::{
     error::{Cause, DbError},
     plan::{Connection, Tls},
+    socket::watch_over,
     tls::TlsStream,
 };
 
-/// A server that does not take a connection within this does not answer.
-pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 const READ_BYTES: usize = 8 << 10;
 /// No answer to what is asked here is longer; one that says so is not PostgreSQL's.
 const ANSWER_MOST_BYTES: usize = 64 << 20;
@@ -39,7 +37,7 @@ impl Stream {
         }
         let host = connection.host.as_deref().unwrap_or("localhost");
         let mut stream = TcpStream::connect((host, connection.port)).await?;
-        stream.set_nodelay(true)?;
+        watch_over(&stream)?;
         if connection.tls == Tls::Disable {
             return Ok(Self::Tcp(stream));
         }
@@ -92,9 +90,13 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) async fn open(connection: &Connection) -> Result<Self, DbError> {
-        let opened = timeout(CONNECT_WITHIN, Stream::open(connection)).await;
-        let stream = opened.map_err(|_| DbError::connection("does not answer"))??;
-        Ok(Self { stream, out: BytesMut::with_capacity(1024), buffer: vec![0; READ_BYTES], start: 0, end: 0 })
+        Ok(Self {
+            stream: Stream::open(connection).await?,
+            out: BytesMut::with_capacity(1024),
+            buffer: vec![0; READ_BYTES],
+            start: 0,
+            end: 0,
+        })
     }
 
     pub(super) async fn send(&mut self) -> Result<(), DbError> {

@@ -1,0 +1,206 @@
+"""How the workload's tables lie on storage: spread over places, and one of them partitioned.
+
+One file per kind of server says how it is done there; restoring the saved state brings the plain layout back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import NotSupported, UsageError
+from assay.targets.databases.database import Database, file_errors
+
+ITEMS_COUNT = 100_000
+
+FOLDER = "assay-tablespaces"
+"""Folder of what lies outside the server's data, beside it or in a directory of the user's."""
+
+COLUMNS = {
+    "warehouse": "w_id",
+    "district": "d_w_id",
+    "customer": "c_w_id",
+    "history": "h_w_id",
+    "orders": "o_w_id",
+    "new_order": "no_w_id",
+    "order_line": "ol_w_id",
+    "stock": "s_w_id",
+    "item": "i_id",
+}
+"""Column by whose ranges a table is partitioned: the warehouse, which leads its key; of items their number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What is asked for.
+
+    Attributes
+    ----------
+    places
+        Places over which tables and indexes are spread; 1 leaves them where they are unless a directory is named.
+    directories
+        Folders for the places on the server's host, used in turn; none: beside its data.
+    table
+        Table to partition; empty: none.
+    ways
+        Into so many ranges.
+    """
+
+    places: int = 1
+    directories: tuple[str, ...] = ()
+    table: str = ""
+    ways: int = 1
+
+    @property
+    def places_count(self) -> int:
+        """Places that are made: those that are asked for; partitions alone take one for each directory."""
+        if self.places > 1:
+            return self.places
+        return len(self.directories) if self.table else len(self.directories[:1])
+
+    @property
+    def spreads(self) -> bool:
+        """Whether all tables move, not just the partitioned one."""
+        return self.places > 1 or (bool(self.directories) and not self.table)
+
+
+def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
+    """Lay the tables out, from the plain layout; all is on storage when it returns.
+
+    Parameters
+    ----------
+    warehouses
+        Of this database; their numbers begin with 1.
+    connections
+        How many statements run at once.
+
+    Returns
+    -------
+    dict
+        `places`: of each its `name`, `directory`, `bytes` and `relations` (tables and indexes, partitions by their
+        own names); `partition`: `table`, `column`, and `first_keys` of all partitions but the first; or None.
+
+    Raises
+    ------
+    NotSupported
+        This server cannot do it; the line says why.
+    UsageError
+        A directory is missing.
+    RefusedTarget
+        The user may not.
+    """
+    if database.dialect == "postgresql":
+        from assay.targets.databases import layout_postgresql
+
+        return layout_postgresql.lay_out(database, layout, warehouses=warehouses, connections=connections)
+    if database.dialect == "mssql":
+        from assay.targets.databases import layout_mssql
+
+        return layout_mssql.lay_out(database, layout, warehouses=warehouses)
+    from assay.targets.databases import layout_mariadb
+
+    return layout_mariadb.lay_out(database, layout, warehouses=warehouses)
+
+
+def refuse_layout(database: Database, *, places: int, ways: int | None, warehouses: int | None) -> None:
+    """Refuse a layout that cannot be made here, before anything is loaded.
+
+    Parameters
+    ----------
+    places
+        Places to spread over.
+    ways
+        Partitions; None: more than there are warehouses.
+
+    Raises
+    ------
+    NotSupported
+        Tables cannot be spread on this kind of server.
+    UsageError
+        There are too few warehouses.
+    """
+    why = {
+        "mssql": "spreading tables over file groups is not built; partition a table instead",
+        "mariadb": "InnoDB keeps every table in a file of its own and moves none to another directory; partition one",
+        "mysql": "InnoDB keeps every table in a file of its own and moves none to another directory; partition one",
+    }
+    if places > 1 and database.dialect in why:
+        raise NotSupported(f"{database.spec.display}: has no tablespaces to spread over: {why[database.dialect]}")
+    if ways is None:
+        raise UsageError(
+            f"{database.spec.display}: a table cannot be partitioned by warehouse into more ways than there are"
+            f" warehouses, {warehouses}; load more, or give fewer ways"
+        )
+
+
+def take_down(database: Database) -> None:
+    """Remove what a layout left beside the tables; they are gone, or plain again."""
+    if database.dialect == "postgresql":
+        from assay.targets.databases import layout_postgresql
+
+        layout_postgresql.drop_places(database)
+    elif database.dialect == "mssql":
+        from assay.targets.databases import layout_mssql
+
+        layout_mssql.drop_partitions(database)
+
+
+def make_folder(database: Database, data: Path, folder: Path) -> str:
+    """Make a folder that belongs to whom the server's data belongs to, and its parent; gives its path.
+
+    Raises
+    ------
+    UsageError
+        What it is to lie in does not exist.
+    OpenFailed
+        It cannot be made.
+    """
+    if not folder.parent.parent.is_dir():
+        raise UsageError(f"{database.spec.display}: directory {folder.parent.parent} does not exist; make it first")
+    owner = data.stat()
+    with file_errors(database.spec.display):
+        for path in (folder.parent, folder):
+            path.mkdir(exist_ok=True)
+            status = path.stat()
+            if (status.st_uid, status.st_gid) != (owner.st_uid, owner.st_gid):
+                os.chown(path, owner.st_uid, owner.st_gid)
+    return str(folder)
+
+
+def first_keys(table: str, ways: int, warehouses: int) -> list[int]:
+    """First key of each partition but the first, so that all hold as many keys as can be.
+
+    Examples
+    --------
+    >>> first_keys("stock", 4, 10), first_keys("item", 2, 1)
+    ([3, 6, 8], [50001])
+    """
+    last = ITEMS_COUNT if table == "item" else warehouses
+    return [1 + last * number // ways for number in range(1, ways)]
+
+
+def spread(sizes: Mapping[str, float], filled: Sequence[float]) -> dict[str, int]:
+    """Place of each relation: the largest first, each to where least is so far.
+
+    Parameters
+    ----------
+    sizes
+        Bytes by name.
+    filled
+        Bytes that each place holds already.
+
+    Examples
+    --------
+    >>> spread({"a": 5, "b": 4, "c": 3, "d": 3}, [0, 0])
+    {'a': 0, 'b': 1, 'c': 1, 'd': 0}
+    """
+    totals = list(filled)
+    chosen: dict[str, int] = {}
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+        place = min(range(len(totals)), key=lambda number: totals[number])
+        totals[place] += sizes[name]
+        chosen[name] = place
+    return chosen

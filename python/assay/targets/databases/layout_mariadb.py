@@ -1,0 +1,53 @@
+"""Layouts on MariaDB and MySQL: a table partitioned by range, its partitions in directories where they are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from assay.targets.databases.database import Database
+from assay.targets.databases.layout import COLUMNS, FOLDER, Layout, first_keys, make_folder
+
+
+def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
+    """As `assay.targets.databases.layout.lay_out`."""
+    table, column = layout.table, COLUMNS[layout.table]
+    keys = first_keys(table, layout.ways, warehouses)
+    data = database.storage_paths().get("data")
+    directories = tuple(
+        make_folder(database, Path(data), Path(directory) / FOLDER / database.spec.database) if data else directory
+        for directory in layout.directories
+    )
+    database.execute(partition_statement(table, keys, directories))
+    database.query(f"ANALYZE TABLE {table}")
+    database.checkpoint()
+    places = [
+        {
+            "name": directory,
+            "directory": directory,
+            "bytes": None,
+            "relations": [f"{table}.p{number + 1}" for number in range(layout.ways)
+                          if number % len(directories) == at],
+        }
+        for at, directory in enumerate(directories)
+    ]  # fmt: skip
+    return {"places": places, "partition": {"table": table, "column": column, "first_keys": keys}}
+
+
+def partition_statement(table: str, keys: list[int], directories: tuple[str, ...] = ()) -> str:
+    """The statement that partitions a table.
+
+    Examples
+    --------
+    >>> partition_statement("stock", [6]).partition(" (PARTITION ")[2]
+    'p1 VALUES LESS THAN (6), PARTITION p2 VALUES LESS THAN MAXVALUE)'
+    """
+    edges = [*(f"({key})" for key in keys), "MAXVALUE"]
+    parts = []
+    for number, edge in enumerate(edges):
+        folder = directories[number % len(directories)].replace("\\", "\\\\").replace("'", "''") if directories else ""
+        place = f" DATA DIRECTORY = '{folder}'" if folder else ""
+        parts.append(f"PARTITION p{number + 1} VALUES LESS THAN {edge}{place}")
+    # Every key of a partitioned table holds the column it is partitioned by.
+    key = " DROP PRIMARY KEY, ADD PRIMARY KEY (h_id, h_w_id)" if table == "history" else ""
+    return f"ALTER TABLE {table}{key} PARTITION BY RANGE ({COLUMNS[table]}) ({', '.join(parts)})"

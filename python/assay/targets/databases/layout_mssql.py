@@ -1,0 +1,84 @@
+"""Layouts on SQL Server: a table partitioned by range, on file groups where directories are named.
+
+Not verified on SQL Server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.targets.databases.database import Database
+from assay.targets.databases.layout import COLUMNS, Layout, first_keys
+
+PREFIX = "assay_part"
+
+
+def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
+    """As `assay.targets.databases.layout.lay_out`."""
+    keys = first_keys(layout.table, layout.ways, warehouses)
+    rows = database.query(
+        "SELECT c.name FROM sys.key_constraints k"
+        " JOIN sys.index_columns i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id"
+        " JOIN sys.columns c ON c.object_id = i.object_id AND c.column_id = i.column_id"
+        " WHERE k.parent_object_id = object_id(%s) AND k.type = 'PK' ORDER BY i.key_ordinal",
+        (layout.table,),
+    )
+    for statement in partition_statements(layout.table, keys, [str(row[0]) for row in rows], layout.directories):
+        database.execute(statement)
+    database.execute(f"UPDATE STATISTICS {layout.table}")
+    database.checkpoint()
+    places: list[dict[str, Any]] = [
+        {"name": f"{PREFIX}_{number + 1}", "directory": directory, "bytes": None, "relations": []}
+        for number, directory in enumerate(layout.directories)
+    ]
+    return {
+        "places": places,
+        "partition": {"table": layout.table, "column": COLUMNS[layout.table], "first_keys": keys},
+    }
+
+
+def partition_statements(table: str, keys: list[int], key: list[str], directories: tuple[str, ...] = ()) -> list[str]:
+    """Statements that put a table's clustered key, and with it its rows, on a partition scheme.
+
+    Parameters
+    ----------
+    keys
+        First key of each partition but the first: ranges begin with them, RANGE RIGHT.
+    key
+        Columns of the table's primary key; none for history, which gets a clustered index on its warehouse.
+    directories
+        One file group with one file in each; partitions take them in turn.
+    """
+    column = COLUMNS[table]
+    groups = [f"{PREFIX}_{number + 1}" for number in range(len(directories))]
+    statements = []
+    for group, directory in zip(groups, directories, strict=True):
+        path = f"{directory.rstrip('/')}/{group}.ndf".replace("'", "''")
+        statements += [
+            f"ALTER DATABASE CURRENT ADD FILEGROUP {group}",
+            f"ALTER DATABASE CURRENT ADD FILE (NAME = {group}, FILENAME = '{path}') TO FILEGROUP {group}",
+        ]
+    ways = len(keys) + 1
+    used = ", ".join(groups[number % len(groups)] for number in range(ways)) if groups else ""
+    statements += [
+        f"CREATE PARTITION FUNCTION {PREFIX}_ranges (int) AS RANGE RIGHT FOR VALUES ({', '.join(map(str, keys))})",
+        f"CREATE PARTITION SCHEME {PREFIX}_scheme AS PARTITION {PREFIX}_ranges "
+        + (f"TO ({used})" if used else "ALL TO ([PRIMARY])"),
+    ]
+    if not key:
+        on = f"ON {PREFIX}_scheme ({column})"
+        return [*statements, f"CREATE CLUSTERED INDEX {table}_parted ON {table} ({column}) {on}"]
+    return [
+        *statements,
+        f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey",
+        f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY CLUSTERED ({', '.join(key)})"
+        f" ON {PREFIX}_scheme ({column})",
+    ]
+
+
+def drop_partitions(database: Database) -> None:
+    """Drop scheme and function once no table uses them; file groups and their empty files stay."""
+    for kind, view in (("SCHEME", "schemes"), ("FUNCTION", "functions")):
+        name = f"{PREFIX}_{'scheme' if kind == 'SCHEME' else 'ranges'}"
+        if database.query(f"SELECT 1 FROM sys.partition_{view} WHERE name = %s", (name,)):
+            database.execute(f"DROP PARTITION {kind} {name}")

@@ -1,0 +1,74 @@
+"""Layouts on databases in memory: from the saved state, the hottest table found once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from oltp_stage import Stage
+from scripted_oltp import MemoryDatabase, loaded
+
+from assay.errors import ExitCode, IoFailed, UsageError
+from assay.study import oltp_layout, oltp_point
+from assay.telemetry.collectors import Activity
+
+
+def traced(*heats: tuple[str, float]) -> Activity:
+    tables = {("shop", name): {"page_requests_count": heat, "updated_count": 1.0} for name, heat in heats}
+    return Activity(tables=tables)
+
+
+def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = iter([traced(("stock", 0.0), ("item", 0.0)), traced(("stock", 30.0), ("item", 10.0))] + [Activity()] * 9)
+    laid_out: list[Any] = []
+
+    def lay_out(database: Any, layout: Any, **more: Any) -> dict[str, Any]:
+        laid_out.append((layout.table, layout.ways, database.there.state, list(database.said), more["warehouses"]))
+        return {"places": [], "partition": None}
+
+    monkeypatch.setattr(oltp_layout, "lay_out", lay_out)
+    run = stage(
+        MemoryDatabase(**loaded(4)), actions=["run"], restores="always",
+        layout={"partition_table": "hottest", "partition_ways": 4, "trace_s": 0.2},
+    )  # fmt: skip
+    monkeypatch.setattr(oltp_point, "activity", lambda _: next(seen))
+
+    assert run.run() is ExitCode.DONE
+
+    ((table, ways, state, said, warehouses),) = laid_out
+    # What is laid out is never taken for the loaded state, should it end here.
+    assert (table, ways, state, warehouses) == ("stock", 4, "ran", 4)
+    assert [word for word in said if word in ("save", "restore")] == ["save", "restore"]
+    assert run.oltp["hottest"]["sentence"] == (
+        "the hottest table is stock: 75 % of the page requests in a trace of 0.2 s, before item with 25 %."
+    )
+    assert len(run.document["points"]) == 1
+    assert run.document["points"][0]["oltp"]["layout"]["hottest"]["table"] == "stock"
+    # Another part, or a run that goes on, does not trace again.
+    run.folder.update(oltp=run.oltp | {"actions_done": {}})
+    (run.folder.path / "points.jsonl").write_text("")
+    assert run.again() is ExitCode.DONE
+    assert [one[0] for one in laid_out] == ["stock", "stock"]
+    assert len(run.core.asked) == 3
+
+
+def test_a_layout_is_not_made_where_the_plain_one_cannot_be_brought_back(stage: Callable[..., Stage]) -> None:
+    run = stage(MemoryDatabase(**loaded()), actions=["run"], restores="possible", layout={"tablespaces": 3})
+    run.databases[0].can_save = False
+    assert run.run() is ExitCode.TARGET_FAILED
+    assert "cannot be copied here" in run.document["error"]
+
+
+def test_more_ways_than_warehouses_are_refused_before_anything_is_loaded(stage: Callable[..., Stage]) -> None:
+    run = stage(warehouses=3, layout={"partition_table": "stock", "partition_ways": 4})
+    with pytest.raises(UsageError, match="more ways than there are warehouses, 3"):
+        run.run()
+    assert run.databases[0].there.kind == "absent"
+
+
+def test_without_figures_of_tables_the_user_is_told_to_name_one() -> None:
+    with pytest.raises(IoFailed, match="--set partition_table=stock"):
+        oltp_layout.find_hottest([], [], 10)
