@@ -183,7 +183,8 @@ def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: S
     assert again.code == 0, again.stderr
     assert bench.point_lines()[: len(kept)] == kept
     assert len(again.document["answers"]) == 1
-    assert json.loads((bench.run / "run.json").read_text())["oltp"]["actions_done"] == {"tpcc": ["load", "run", "check"]}
+    manifest = json.loads((bench.run / "run.json").read_text())
+    assert manifest["oltp"]["actions_done"] == {"tpcc": ["load", "run", "check"]}
 
 
 def test_more_users_than_connections_are_refused_before_anything_is_written(

@@ -143,7 +143,12 @@ def manifest(found: dict[str, Any] | None, **fields: Any) -> dict[str, Any]:
         "cache_notice": "caches of the database and the host are part of what is measured",
     }
     load = {"rows": 24_950_312, "bytes": 5_300_000_000, "seconds": 131.0, "rows_per_s": 190_460.0, "resumed": False}
-    oltp = {"actions_done": {"tpcc": ["load", "run", "check"]}, "load": load, "conditions": conditions(), **(found or {})}
+    oltp = {
+        "actions_done": {"tpcc": ["load", "run", "check"]},
+        "load": load,
+        "conditions": conditions(),
+        **(found or {}),
+    }
     return {"command": ["oltp", "tpcc", "embedded:/srv/pg", "--warehouses", "50"], "plan": {}, "parts": [],
             "target": target, "engine": None, "cache_span": None,
             "oltp": oltp, "notices": [NOTICE], **fields}  # fmt: skip

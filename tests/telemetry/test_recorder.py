@@ -207,13 +207,15 @@ def test_collectors_of_a_part_are_recorded_while_it_runs_and_closed_then(clock: 
     recorder.sample()
 
     rows = recorder.drain()
-    assert own.closed and own.samples == 3
+    assert own.closed
+    assert own.samples == 3
     assert len(of(rows, "own")) == 2, "its first sample begins its first interval"
     assert len(of(rows, "always")) == 4
     assert not always.closed
 
 
 def test_a_collector_of_a_part_that_failed_is_closed_with_the_others(clock: Clock) -> None:
+    clock.now_ns += SECOND_NS
     failing = Counting("failing", fails_at=1)
     recorder = Recorder([])
     with recorder.also([failing]):

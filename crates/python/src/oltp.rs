@@ -267,7 +267,8 @@ fn dialect(name: &str) -> PyResult<Kind> {
 
 /// The named statements of a file of SQL in a dialect.
 pub(crate) fn sql(name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-    let found = sections(dialect(name)?, file).ok_or_else(|| raise("UsageError", format!("{file:?}: no file of SQL")))?;
+    let found =
+        sections(dialect(name)?, file).ok_or_else(|| raise("UsageError", format!("{file:?}: no file of SQL")))?;
     Ok(found.into_iter().map(|section| (section.name, section.text)).collect())
 }
 
