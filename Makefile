@@ -30,7 +30,7 @@ build: $(BUILT) ## compile the load generator (release) and install assay into .
 
 assess: $(BUILT) ## examine the storage under ./assay-data in about two minutes, and write the report
 	@mkdir -p assay-data
-	@echo "examining the storage under ./assay-data: writes and reads one file there, keeps it for the next time"
+	@echo "examining the storage under ./assay-data: writes and reads one file and a small database there, keeps them for the next time"
 	@status=0; $(BIN)/assay assess ./assay-data --quick || status=$$?; \
 	if [ $$status -gt 1 ]; then exit $$status; fi # 1 is an answer, too: the storage misses a limit
 

@@ -77,5 +77,5 @@ def test_assess_shows_every_part_without_writing(bench: Bench) -> None:
 
     assert outcome.code == 0
     parts = [part["name"] for part in json.loads(outcome.stdout)["parts"]]
-    assert parts == ["cache-span", "oltp", "dss", "log", "database", "integrity"]
+    assert parts == ["cache-span", "oltp", "dss", "log", "database", "integrity", "transactions"]
     assert bench.made() == []

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error};
 
 use crate::OltpError;
 
@@ -35,9 +35,15 @@ pub enum Tls {
 }
 
 /// A password. Shown as stars.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone)]
 pub struct Password(String);
+
+impl<'de> Deserialize<'de> for Password {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Other errors would show what is there instead of a text.
+        String::deserialize(deserializer).map(Self).map_err(|_| D::Error::custom("the password is not a text"))
+    }
+}
 
 impl Password {
     pub fn new(text: String) -> Self {

@@ -26,6 +26,8 @@ pub(crate) enum Request<'a> {
         parameters: &'a [String],
     },
     Query(&'a str),
+    /// Some of the rows of a COPY; what goes wrong there is told by last words alone.
+    CopyData,
 }
 
 /// What a test lets the server answer. Errors are a SQLSTATE and a text.
@@ -197,6 +199,10 @@ impl Peer {
                     self.ready()?;
                 }
                 b'X' => return Ok(()),
+                b'd' => {
+                    let reply = (self.script)(self.number, &Request::CopyData);
+                    self.follow(reply)?;
+                }
                 _ if self.skipping => (),
                 b'P' => self.parse(&body),
                 b'D' => self.describe(),

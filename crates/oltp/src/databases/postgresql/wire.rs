@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::BytesMut;
 use postgres_protocol::message::{
-    backend::{ErrorResponseBody, Header, Message},
+    backend::{ERROR_RESPONSE_TAG, ErrorResponseBody, Header, Message},
     frontend,
 };
 use tokio::{
@@ -100,14 +100,28 @@ impl Wire {
     }
 
     pub(super) async fn send(&mut self) -> Result<(), DbError> {
-        self.stream.write_all(&self.out).await?;
+        let sent = self.stream.write_all(&self.out).await;
         self.out.clear();
-        Ok(())
+        self.was_sent(sent).await
     }
 
     /// Sends and keeps nothing back, for large data that was put elsewhere.
     pub(super) async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), DbError> {
-        Ok(self.stream.write_all(bytes).await?)
+        let sent = self.stream.write_all(bytes).await;
+        self.was_sent(sent).await
+    }
+
+    /// A server that hung up may have said why before, which is still to be read.
+    async fn was_sent(&mut self, sent: io::Result<()>) -> Result<(), DbError> {
+        let Err(error) = sent else { return Ok(()) };
+        if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+            while let Ok(answer) = self.receive().await {
+                if answer.tag == ERROR_RESPONSE_TAG {
+                    return Err(super::last_words(Some(self.error(answer)), error.into()));
+                }
+            }
+        }
+        Err(error.into())
     }
 
     /// The next answer of the server.
