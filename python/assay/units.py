@@ -186,15 +186,15 @@ def format_iops(iops: float) -> str:
     return f"{iops:,.0f}"
 
 
-def format_users(count: int) -> str:
-    """So many users of a database.
+def count_of(count: int, noun: str) -> str:
+    """So many things, of a noun whose plural is regular.
 
     Examples
     --------
-    >>> format_users(1), format_users(2048)
-    ('1 user', '2,048 users')
+    >>> count_of(1, "user"), count_of(2048, "user"), count_of(0, "limit")
+    ('1 user', '2,048 users', '0 limits')
     """
-    return "1 user" if count == 1 else f"{count:,} users"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def format_duration(seconds: float) -> str:

@@ -50,7 +50,7 @@ def test_an_examination_ends_with_transactions_on_a_database_that_is_kept(bench:
 
     assert second.code in (0, 1), second.stderr
     run = max(bench.runs)
-    assert "the 2 warehouses were loaded before" in second.stdout
+    assert "2 warehouses had been loaded before" in second.stdout
     report = (run / "report.html").read_text()
     titles = ["Scans, log, database mix and cache", "Transactions", "The run over time"]
     places = [report.index(f"{title}</h2>") for title in titles]

@@ -42,7 +42,7 @@ from assay.analysis.compare_interval import (
     relative_error,
 )
 from assay.errors import UsageError
-from assay.units import format_bytes, format_iops, format_latency, format_throughput, format_users
+from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     from assay._core import Histogram
@@ -321,7 +321,7 @@ def load_text(load: Mapping[str, Any]) -> str:
     if "rate" in load:
         return f"{load['rate']:,.0f}/s"
     if "users" in load:
-        return format_users(load["users"])
+        return count_of(load["users"], "user")
     return f"{load['outstanding']} outstanding" if "outstanding" in load else str(load.get("kind") or "-")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.study.seen import SeenIo, seen_io
-from assay.units import format_bytes, format_iops, format_latency, format_users
+from assay.units import count_of, format_bytes, format_iops, format_latency
 
 Record = Mapping[str, Any]
 
@@ -114,7 +114,7 @@ def _database_limited(point: Record) -> str:
     if missed:
         return f"what misses {', '.join(dict.fromkeys(missed))}"
     waits = f": a flush of the log takes {format_latency(flush)}" if flush is not None else ""
-    return f"its {format_users(point['oltp']['users'])}, waiting for each commit{waits}"
+    return f"its {count_of(point['oltp']['users'], 'user')}, waiting for each commit{waits}"
 
 
 def _raw_limited(limited_by: object) -> str:

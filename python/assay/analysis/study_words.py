@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.units import format_iops, format_latency
+from assay.units import count_of, format_iops, format_latency
 
 Record = Mapping[str, Any]
 
@@ -264,7 +264,7 @@ def _published_sentences(published: Sequence[Record]) -> list[str]:
             within = sum(1 for error in errors if error <= 0.10)
             mean, most = percent_text(sum(errors) / len(errors)), percent_text(max(errors))
             sentences.append(
-                f"Of {len(errors)} published figure{'s' if len(errors) > 1 else ''} {word}, {within}"
+                f"Of {count_of(len(errors), 'published figure')} {word}, {within}"
                 f" lie{'s' if within == 1 else ''} within 10 % (mean error {mean}, largest {most})."
             )
     for row in published:

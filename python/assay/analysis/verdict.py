@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.analysis.limits import RESPONSE, parse_limits, show_value
-from assay.units import format_duration, format_iops, format_latency, format_throughput, format_users
+from assay.units import count_of, format_duration, format_iops, format_latency, format_throughput
 
 Line = dict[str, Any]
 
@@ -47,7 +47,7 @@ def load_line(load: Mapping[str, Any], warehouses: int) -> Line:
     meaning = f"{load['rows']:,} rows in {format_duration(load['seconds'])}, {load['rows_per_s']:,.0f} rows/s"
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
     line: Line = {"question": "load", "limit": None, "value": warehouses, "unit": "count", "met": None}
-    return line | {"meaning": f"{warehouses:,} warehouses: {meaning}", "point_id": None}
+    return line | {"meaning": f"{count_of(warehouses, 'warehouse')}: {meaning}", "point_id": None}
 
 
 def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
@@ -81,7 +81,9 @@ def _answer_line(answer: Mapping[str, Any]) -> Line:
     if unit == "nopm":
         meaning = f"holds {best['nopm']:,.0f} NOPM ({best['tpm']:,.0f} TPM){within}"
         meaning += (
-            f" with {format_users(best['users'])}" if "users" in best else f" at {best['rate']:,.1f} transactions per s"
+            f" with {count_of(best['users'], 'user')}"
+            if "users" in best
+            else f" at {best['rate']:,.1f} transactions per s"
         )
     else:
         meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
@@ -143,7 +145,7 @@ def _point_lines(point: Mapping[str, Any]) -> list[Line]:
 def _transactions_line(title: str, point: Mapping[str, Any]) -> Line:
     """What a database did at a given load."""
     oltp = point["oltp"]
-    meaning = f"{oltp['nopm']:,.0f} NOPM ({oltp['tpm_client']:,.0f} TPM) with {format_users(oltp['users'])}"
+    meaning = f"{oltp['nopm']:,.0f} NOPM ({oltp['tpm_client']:,.0f} TPM) with {count_of(oltp['users'], 'user')}"
     latency = oltp["by_transaction"]["new_order"]["latency_ns"]
     if latency is not None:
         meaning += f"; new orders p90 {format_latency(latency['p90'])}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import UsageError
+from assay.units import count_of
 from assay.workloads.reading import nearest
 
 Assess = Callable[[str], str]
@@ -320,7 +321,7 @@ def groups_text(found: Mapping[str, Any]) -> str:
         return f"{disks} disks" if disks != 1 else "1 disk"
     if disks == 2:
         return f"{groups} mirrored pairs" if groups != 1 else "1 mirrored pair"
-    return f"{groups} set{'s' if groups != 1 else ''} of {disks - parity}+{parity}"
+    return f"{count_of(groups, 'set')} of {disks - parity}+{parity}"
 
 
 def with_range(one: Input, low: float, high: float, why: str) -> Input:

@@ -19,7 +19,7 @@ from assay.report.sections.summary import summary_section
 from assay.report.source import RunFacts
 from assay.report.text import DASH, joined, moment, shorten
 from assay.report.transactions import server_text
-from assay.units import format_bytes, format_duration
+from assay.units import count_of, format_bytes, format_duration
 
 
 def assemble(facts: RunFacts) -> Document:
@@ -105,6 +105,6 @@ def _facts_line(facts: RunFacts) -> str:
         f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or ""),
         f"host {shorten(str(host['hostname']), 40)}" if host.get("hostname") else "",
         format_bytes(size) if size else "",
-        f"{len(facts.points)} point{'s' if len(facts.points) != 1 else ''}",
+        count_of(len(facts.points), "point"),
     ]
     return " · ".join(word for word in words if word)

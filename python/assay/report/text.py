@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from assay.report.source import Record
-from assay.units import format_bytes, format_duration, format_iops, format_latency, format_throughput
+from assay.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 
 NOT_MEASURED = "not measured"
 DASH = "-"
@@ -119,7 +119,7 @@ def load_label(load: Record) -> str:
         split = f" ({depth} x {workers})" if depth is not None and (workers or 1) > 1 else ""
         return f"{load['outstanding']} out{split}"
     if load.get("users") is not None:
-        return f"{load['users']:,} user{'s' if load['users'] != 1 else ''}"
+        return count_of(load["users"], "user")
     return str(load.get("kind") or DASH)
 
 

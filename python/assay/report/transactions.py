@@ -8,7 +8,7 @@ from typing import Any
 from assay.report.document import Tone
 from assay.report.source import Record, RunFacts
 from assay.report.text import DASH, joined, load_label, shorten
-from assay.units import format_latency
+from assay.units import count_of, format_latency
 
 TRANSACTIONS = {
     "new_order": "New order",
@@ -50,8 +50,8 @@ def throughput_sentence(facts: RunFacts) -> str | None:
     if found.get("nopm") is None:
         return None
     users, warehouses = found.get("users"), found.get("warehouses")
-    size = [f"{users:,} user{'s' if users != 1 else ''}" if users else ""]
-    size.append(f"{warehouses:,} warehouse{'s' if warehouses != 1 else ''}" if warehouses else "")
+    size = [count_of(users, "user") if users else ""]
+    size.append(count_of(warehouses, "warehouse") if warehouses else "")
     latency = (found["by_transaction"].get("new_order") or {}).get("latency_ns") or {}
     tail = f"; 9 of 10 new orders were answered within {format_latency(latency['p90'])}" if latency.get("p90") else ""
     tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)" if found.get("tpm_client") else ""

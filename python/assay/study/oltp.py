@@ -25,7 +25,7 @@ from assay.study.oltp_point import OltpMeasurement
 from assay.study.oltp_target import DatabaseTarget
 from assay.study.search import Axis, Objective, Point, search
 from assay.telemetry.recorder import Recorder
-from assay.units import format_duration
+from assay.units import count_of, format_duration
 from assay.workloads.tpcc import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
 
 DISCLAIMER = (
@@ -120,11 +120,11 @@ class OltpRunner:
         if loaded is None:
             if not self.oltp.get("load"):
                 self._keep(load=None)
-                self.notices.append(f"the {self.target.warehouses_total} warehouses were loaded before")
+                self.notices.append(f"{count_of(self.target.warehouses_total, 'warehouse')} had been loaded before")
             return
         self._keep(load=loaded)
         self.display.tell(
-            f"loaded {self.target.warehouses_total} warehouses: {loaded['rows']:,} rows in"
+            f"loaded {count_of(self.target.warehouses_total, 'warehouse')}: {loaded['rows']:,} rows in"
             f" {format_duration(loaded['seconds'])}, {loaded['rows_per_s']:,.0f} rows/s"
         )
 
@@ -362,7 +362,7 @@ class OltpRunner:
             most_nopm = EFFICIENCY_MOST_NOPM * self.target.warehouses_total
             self.notices.append(
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
-                f" let through with ten users for each of {self.target.warehouses_total} warehouses"
+                f" let through with ten users for each of {count_of(self.target.warehouses_total, 'warehouse')}"
             )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay import _core
-from assay.analysis.oltp_storage import roles_of, storage
+from assay.analysis.oltp_storage import roles_of, storage, volumes_of
 from assay.errors import AssayError, Interrupted
 from assay.study.oltp_background import BackgroundWork
 from assay.study.oltp_load import core_error
@@ -21,7 +21,7 @@ from assay.study.steady import steady_state
 from assay.study.ticks import BATCHES, tick_length_of_s
 from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.recorder import summarise
-from assay.units import format_duration, format_latency, format_users
+from assay.units import count_of, format_duration, format_latency
 from assay.workloads.tpcc import TRANSACTIONS, TpccPlan
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class OltpMeasurement:
         self.runner.display.point(
             OltpProgress(
                 part=self.runner.part,
-                phase=f"{phase}, {format_users(self.plan.users)}",
+                phase=f"{phase}, {count_of(self.plan.users, 'user')}",
                 nopm=new_orders / seconds * 60 if seconds else 0.0,
                 latency_p90_ns=self.latency_p90_ns,
                 left_s=(self.to_tick - done) * self.interval_s,
@@ -348,7 +348,7 @@ class OltpMeasurement:
             "measured_s": seconds,
             "ended_by": "time" if self.trouble is None else "failed",
             **dict.fromkeys(("read", "write", "total", "flush", "bursts")),
-            "volumes": [],
+            "volumes": volumes_of(oltp["storage"]) if oltp["storage"] is not None else [],
             "activities": [],
             "roles": roles_of(oltp["storage"]) if oltp["storage"] is not None else {},
             "service_latency_ns": figures["service_latency_ns"],

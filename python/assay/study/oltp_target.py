@@ -17,7 +17,7 @@ from assay.targets.databases import Database, SchemaState, open_database, parse_
 from assay.targets.databases.layout import refuse_layout
 from assay.targets.host import folder_facts
 from assay.telemetry.collectors import BlockCollector, database_collectors, devices_by_role, roles_by_device
-from assay.units import format_bytes
+from assay.units import count_of, format_bytes
 from assay.workloads.tpcc import WAREHOUSES_DEFAULT, TpccPlan, shares_of
 
 if TYPE_CHECKING:
@@ -250,8 +250,8 @@ class DatabaseTarget:
             fits = max((free_bytes - log_bytes) // BYTES_PER_WAREHOUSE, free_bytes // each_bytes)
             hint = f"give --warehouses {fits} or fewer" if fits else "free some space"
             raise OutOfSpace(
-                f"{database.name}: {warehouses} warehouses need about {format_bytes(needed_bytes)}, and {directory} has"
-                f" {format_bytes(free_bytes)} free; {hint}"
+                f"{database.name}: {count_of(warehouses, 'warehouse')} need about {format_bytes(needed_bytes)},"
+                f" and {directory} has {format_bytes(free_bytes)} free; {hint}"
             )
 
     def _within_connections(self, plan: TpccPlan) -> TpccPlan:
@@ -337,8 +337,8 @@ def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> 
         return
     asked = there.warehouses if plan.warehouses is None else share
     raise UsageError(
-        f"{name}: holds {there.warehouses} warehouses of seed {there.seed}, not {asked} of seed {plan.seed}; give those"
-        " with --warehouses and --seed to use them, or remove them first with the action: drop"
+        f"{name}: holds {count_of(there.warehouses, 'warehouse')} of seed {there.seed}, not {asked} of seed"
+        f" {plan.seed}; give those with --warehouses and --seed to use them, or remove them first with the action: drop"
     )
 
 

@@ -24,7 +24,7 @@ from assay.study.session import AnySession, Volume, deepest_queue, drain, open_s
 from assay.study.steady import Steady, steady_state
 from assay.study.ticks import batches, series_rows, tick_length_s, tick_sums
 from assay.telemetry.recorder import Recorder, summarise
-from assay.units import format_duration, format_iops, format_latency, format_users
+from assay.units import count_of, format_duration, format_iops, format_latency
 from assay.workloads.io import Workload, load_facts
 
 SATURATED_CPU_SHARE = 0.95
@@ -497,7 +497,7 @@ def describe_load(load: Mapping[str, Any]) -> str:
     if "rate" in load:
         what = "transactions" if "users" in load else "I/Os"
         return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
-    return format_users(load["users"]) if "users" in load else "mixed"
+    return count_of(load["users"], "user") if "users" in load else "mixed"
 
 
 def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:

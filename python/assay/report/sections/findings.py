@@ -12,7 +12,7 @@ from assay.report.faults import fault_of, severity
 from assay.report.figures_integrity import STATES, UNIT_BYTES, unit_strip
 from assay.report.source import Record
 from assay.report.text import DASH, joined, moment, shorten
-from assay.units import format_duration
+from assay.units import count_of, format_duration
 
 MOST_BLOCKS = 10
 MOST_RANGES = 6
@@ -179,7 +179,7 @@ def _differences(finding: Record) -> str:
     listed = [f"{first:,}" if after - first == 1 else f"{first:,} to {after - 1:,}" for first, after in ranges]
     more = f" and {len(listed) - MOST_RANGES:,} more ranges" if len(listed) > MOST_RANGES else ""
     where = f": {', '.join(listed[:MOST_RANGES])}{more}" if listed else ""
-    return f"{count:,} byte{'s' if count != 1 else ''} of the page{where}"
+    return f"{count_of(count, 'byte')} of the page{where}"
 
 
 def _found(finding: Record, started_ns: int | None) -> str:
@@ -197,7 +197,7 @@ def _reread(finding: Record) -> str:
     times = finding.get("rereads")
     if not times:
         return ""
-    many = f"{times} time{'s' if times != 1 else ''}"
+    many = count_of(times, "time")
     if finding.get("persistent"):
         return f"{many}, wrong every time"
     return f"{many}, then right" if finding.get("persistent") is False else many

@@ -11,7 +11,7 @@ from assay.report.sections.summary import verdict_word
 from assay.report.source import Record, RunFacts
 from assay.report.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.transactions import DISCLAIMER
-from assay.units import format_bytes, format_duration
+from assay.units import count_of, format_bytes, format_duration
 
 PARTS = {
     "oltp": "random I/O of transactions",
@@ -192,7 +192,7 @@ def _phase_timing(phases: Sequence[Record]) -> str:
         spent[name] = spent.get(name, 0.0) + float(phase.get("seconds") or 0)
     cycles = len({phase.get("cycle") for phase in phases})
     times = joined(f"{shorten(name, 30)} {format_duration(seconds)}" for name, seconds in spent.items())
-    return f"The phases of the integrity run took, in {cycles} cycle{'s' if cycles != 1 else ''}: {times}."
+    return f"The phases of the integrity run took, in {count_of(cycles, 'cycle')}: {times}."
 
 
 def _span(seconds: list[float]) -> str:

@@ -26,7 +26,7 @@ from assay.report.text import (
     shorten,
     throughput_texts,
 )
-from assay.units import format_bytes, format_latency, format_throughput
+from assay.units import count_of, format_bytes, format_latency, format_throughput
 
 
 def parts_section(facts: RunFacts) -> Section | None:
@@ -100,7 +100,7 @@ def appenders(point: Record) -> int:
 def _log(facts: RunFacts) -> list[Block]:
     def line(point: Record) -> str:
         count = appenders(point)
-        return f"{point['workload'].get('sync') or 'none'}, {count} appender{'s' if count > 1 else ''}"
+        return f"{point['workload'].get('sync') or 'none'}, {count_of(count, 'appender')}"
 
     measured = [point for point in facts.points_of("log") if latency_of(point.get("write"), "mean")]
     points = best_of_repeats(measured, lambda point: (line(point), block_label(point["workload"])))
@@ -202,7 +202,7 @@ def _bursts(point: Record) -> list[Block]:
     means = [f"{row['series']} {format_latency(row['latency_ns'])}" for row in rows if row["percentile"] == "mean"]
     point_id = str(point.get("id") or "")
     share, count = bursts.get("share_of_time"), bursts.get("count")
-    times = f"{count} burst{'s' if count != 1 else ''}, {percent(share)} of the time" if count is not None else "bursts"
+    times = f"{count_of(count, 'burst')}, {percent(share)} of the time" if count is not None else "bursts"
     caption = (
         f"Foreground reads during and between checkpoint bursts ({times}). Mean {joined(means)}. Point {point_id}."
     )

@@ -18,7 +18,7 @@ from assay.report.text import (
     workload_label,
 )
 from assay.report.transactions import answer_sentence, consistency_sentence, throughput_sentence
-from assay.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 
 
 def verdict_word(line: Record) -> tuple[str, Tone]:
@@ -115,7 +115,7 @@ def _headlines(facts: RunFacts) -> list[str]:
     asked = len(verdict) - words["no limit"]
     sentences = []
     if asked:
-        counted = [f"{words['✓ met']} of {asked} limit{'s' if asked > 1 else ''} met"]
+        counted = [f"{words['✓ met']} of {count_of(asked, 'limit')} met"]
         counted += [f"{words['✗ missed']} missed"] if words["✗ missed"] else []
         counted += [f"{words[NOT_MEASURED]} not measured"] if words[NOT_MEASURED] else []
         sentences.append(", ".join(counted) + ".")
