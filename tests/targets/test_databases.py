@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,17 +55,12 @@ def database(request: pytest.FixtureRequest, connect: Connect, tmp_path: Path) -
     if request.param == "embedded":
         url = f"embedded:{tmp_path}/db?{SMALL}"
     elif request.param == "mssql":
-        url = os.environ.get("ASSAY_TEST_MSSQL", "")
-        if not url:
-            pytest.skip("ASSAY_TEST_MSSQL names no SQL Server")
         pytest.importorskip("pymssql")
+        url = request.getfixturevalue("mssql").fresh_database()
     else:
         url = request.getfixturevalue(request.param).fresh_database()
     made = connect(url)
     made.open()
-    if request.param == "mssql":
-        for table in made.tables():
-            made.execute(f"DROP TABLE {table}")
     return made
 
 

@@ -203,9 +203,8 @@ def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
     del driver.statements[:]
     database.restore()
     assert [sql.partition(" ALTER")[2] or sql for sql in driver.statements if not sql.startswith("SELECT")] == [
-        " DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+        " DATABASE [tpcc] SET OFFLINE WITH ROLLBACK IMMEDIATE",
         "RESTORE DATABASE [tpcc] FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM",
-        "ALTER DATABASE [tpcc] SET MULTI_USER",
     ]
 
 

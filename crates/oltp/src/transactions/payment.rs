@@ -74,7 +74,7 @@ pub(super) async fn run<D: Driver>(
             let start = out.len();
             write!(
                 out,
-                "{id} {} {} {district} {warehouse} {}.{:02} | ",
+                "{id} {} {} {district} {warehouse} {}.{:02} ",
                 payer.district,
                 payer.warehouse,
                 amount / 100,

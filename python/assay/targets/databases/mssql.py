@@ -292,7 +292,10 @@ class SqlServer(Database):
             self._delete(path)
 
     def restore(self) -> None:
-        """Restore that backup over the database; one that is cut short cannot be used until restored again."""
+        """Restore that backup over the database; one that is cut short cannot be used until restored again.
+
+        It is taken offline first, since the one session of `SINGLE_USER` may be another's.
+        """
         with contextlib.closing(self.new_session("master")) as session:
             sets = self._sets(session)
             if not sets:
@@ -302,11 +305,10 @@ class SqlServer(Database):
             name = _name(self.spec.database)
             session.execute(
                 f"IF db_id(%s) IS NOT NULL AND databasepropertyex(%s, 'Status') = 'ONLINE'"
-                f" ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+                f" ALTER DATABASE {name} SET OFFLINE WITH ROLLBACK IMMEDIATE",
                 (self.spec.database, self.spec.database),
             )
             session.execute(f"RESTORE DATABASE {name} FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM", (sets[0][0],))
-            session.execute(f"ALTER DATABASE {name} SET MULTI_USER")
 
     def saved(self) -> dict[str, Any] | None:
         """What is saved."""

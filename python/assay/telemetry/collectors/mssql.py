@@ -123,10 +123,13 @@ def counter_counts(rows: list[tuple[Any, ...]], databases: Mapping[str, str]) ->
     return counts
 
 
+# Of a procedure the text is that of all its statements; offsets are bytes of two to a letter.
 _STATEMENTS = f"""
-select convert(varchar(40), q.query_hash, 1), left(max(t.text), {TEXT_LENGTH}), sum(q.execution_count),
+select convert(varchar(40), q.query_hash, 1), left(max(s.text), {TEXT_LENGTH}), sum(q.execution_count),
   sum(q.total_elapsed_time), sum(q.total_rows), sum(q.total_logical_reads), sum(q.total_physical_reads)
 from sys.dm_exec_query_stats q cross apply sys.dm_exec_sql_text(q.sql_handle) t
+cross apply (select substring(t.text, q.statement_start_offset / 2 + 1, (case q.statement_end_offset
+  when -1 then datalength(t.text) else q.statement_end_offset end - q.statement_start_offset) / 2 + 1) as text) s
 where t.dbid = db_id() or t.dbid is null
 group by q.query_hash
 """

@@ -1,4 +1,4 @@
-"""Servers that are killed or stand still while the engine works on them."""
+"""Servers that are killed or stand still while the engine works on them; last, so that all conditions see all runs."""
 
 from __future__ import annotations
 
