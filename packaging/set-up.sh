@@ -53,7 +53,8 @@ fi
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 
 if [ "${1:-}" = dev ]; then
-    for pair in fio:fio fusermount3:fuse3 mkfs.ext4:e2fsprogs parted:parted mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core; do
+    for pair in fio:fio fusermount3:fuse3 mkfs.ext4:e2fsprogs parted:parted \
+        mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core; do
         # Not every account has the administrator's folders in its PATH.
         PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || wanted_packages+=("${pair##*:}")
     done
