@@ -61,9 +61,9 @@ class Stage:
         self.request = Request(paths=[str(self.target)], size="16M", database=True)
         target = self.request.choose([self.part])
         self.folder = new_folder(folder / "runs", "verify", ["verify"], self.request.to_dict(), [self.part])
-        self.execution = self._execution(target)
+        self.execution = self.execution_on(target)
 
-    def _execution(self, target: Any) -> Execution:
+    def execution_on(self, target: Any) -> Execution:
         return Execution(verb="verify", folder=self.folder, target=target, parts=[self.part], display=self.seen,
                          interrupt=self.interrupt, with_report=False)  # fmt: skip
 
@@ -74,7 +74,7 @@ class Stage:
         """Go on with the folder, as `assess --resume` does."""
         self.folder.close()
         self.folder = RunFolder.open(self.folder.path)
-        self.execution = self._execution(self.request.choose([self.part]))
+        self.execution = self.execution_on(self.request.choose([self.part]))
         return self.execution.run()
 
     @property
@@ -418,7 +418,7 @@ def test_faults_that_were_injected_are_in_the_document(tmp_path: Path, stage: Ca
     run = stage(report(injected={"torn": 3}, observable={"torn": 2}, masked={"torn": 1}), ended())
     run.core.reports[-1] |= {"injected": {"torn": 3}, "observable": {"torn": 2}, "masked": {"torn": 1}}
     request = Request(paths=[f"faulty:{tmp_path}/g?torn=1e-5&seed=7"], size="16M", database=True)
-    run.execution.target = request.choose([run.part])
+    run.execution = run.execution_on(request.choose([run.part]))
     run.run()
 
     assert run.core.asked["faulty"] == {
