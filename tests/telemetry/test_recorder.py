@@ -200,6 +200,7 @@ def test_collectors_of_a_part_are_recorded_while_it_runs_and_closed_then(clock: 
     recorder = Recorder([always])
     recorder.sample()
     with recorder.also([own]):
+        assert own.samples == 1, "what cannot be recorded is known at once"
         for _ in range(3):
             clock.now_ns += SECOND_NS
             recorder.sample()
@@ -208,8 +209,8 @@ def test_collectors_of_a_part_are_recorded_while_it_runs_and_closed_then(clock: 
 
     rows = recorder.drain()
     assert own.closed
-    assert own.samples == 3
-    assert len(of(rows, "own")) == 2, "its first sample begins its first interval"
+    assert own.samples == 4
+    assert len(of(rows, "own")) == 3, "its first sample begins its first interval"
     assert len(of(rows, "always")) == 4
     assert not always.closed
 

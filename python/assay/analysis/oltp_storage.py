@@ -167,7 +167,9 @@ def _device(name: str, roles: list[str], sums: _Sums, spent: Mapping[tuple[str, 
     for side in ("read", "write"):
         entry[f"{side}_bytes_per_s"] = sums.per_second(f"{side}_bytes", name) or 0.0
     for side in ("read", "write"):
-        entry[f"{side}_latency_mean_ns"] = spent.get((name, side), 0.0) / counts[side] if counts[side] else None
+        # The kernel adds up whole milliseconds: of few fast I/Os it may have counted none.
+        spent_ns = spent.get((name, side), 0.0)
+        entry[f"{side}_latency_mean_ns"] = spent_ns / counts[side] if counts[side] and spent_ns else None
     for side in ("read", "write"):
         moved = sums.total(f"{side}_bytes", name) or 0.0
         entry[f"{side}_size_mean_bytes"] = moved / counts[side] if counts[side] else None

@@ -57,14 +57,20 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     most = max(row[key] or 0.0 for row in data for key in keys)
     y_axis = alt.Axis(format=",d" if most >= 20 else "~f", tickCount=6)
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
-    width = PANEL_WIDTH[1] if joined else min(PANEL_WIDTH[1], BAR_MOST_PX * len(levels) * max(len(series), 2))
-    x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=width / len(levels))
-    x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis)
+    step = PANEL_WIDTH[1] / len(levels)
+    x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=step)
+    gap = 1 - min(0.9, BAR_MOST_PX * len(series) / step)
+    spread = alt.Undefined if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
+    x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
     base = alt.Chart(alt.InlineData(values=data))
     alone = len(series) == 1
     hues = alt.value(COLOURS[0]) if alone else colour("series", series, **_legend(series))
-    layers = _lines(base, x, y, series, hues) if joined else _bars(base, x, y, series, hues, texts=len(data))
-    chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=width, height=230)
+    layers = (
+        _lines(base, x, y, series, hues)
+        if joined
+        else _bars(base, x, y, series, hues, texts=len(data), form=",.0f" if most >= 1000 else ",.4~r")
+    )
+    chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=PANEL_WIDTH[1], height=230)
     return chart
 
 
@@ -80,7 +86,9 @@ def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
     return factor, f"{TITLES.get(figure) or figure.replace('_', ' ') + ', mean'} ({unit})"
 
 
-def _bars(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, texts: int) -> list[alt.Chart]:
+def _bars(
+    base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, texts: int, form: str
+) -> list[alt.Chart]:
     offset = alt.XOffset("series:N", sort=series, scale=alt.Scale(paddingInner=0.12))
     placed = base.encode(x=x) if len(series) == 1 else base.encode(x=x, xOffset=offset)
     layers = [placed.mark_bar().encode(y=y, color=hues), *_intervals(placed, alt.value(INK))]
@@ -89,7 +97,7 @@ def _bars(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any, *, 
             "max(datum.value, isValid(datum.high) ? datum.high : 0, isValid(datum.band_high) ? datum.band_high : 0)"
         )
         tops = placed.transform_calculate(top=highest)
-        shown = alt.Text("value:Q", format=",.4~r")
+        shown = alt.Text("value:Q", format=form)
         layers.append(tops.mark_text(dy=-7, fontSize=9, color=INK).encode(y=alt.Y("top:Q"), text=shown))
     return layers
 

@@ -337,7 +337,7 @@ def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> 
         return
     asked = there.warehouses if plan.warehouses is None else share
     raise UsageError(
-        f"{name}: holds {count_of(there.warehouses, 'warehouse')} of seed {there.seed}, not {asked} of seed"
+        f"{name}: holds {count_of(there.warehouses or 0, 'warehouse')} of seed {there.seed}, not {asked} of seed"
         f" {plan.seed}; give those with --warehouses and --seed to use them, or remove them first with the action: drop"
     )
 

@@ -145,11 +145,16 @@ class Recorder:
 
     @contextmanager
     def also(self, collectors: Sequence[Collector[Any]]) -> Iterator[None]:
-        """Record these too while the context lasts, then close them; their intervals count from their first sample."""
+        """Record these too while the context lasts, then close them.
+
+        They are sampled at once, so that what cannot be recorded is known before the work begins, which may stop what
+        they watch for a while.
+        """
         added = [_Watched(collector) for collector in collectors]
         if self._sampling.acquire(timeout=_HANG_S):
             try:
-                self._watched = [*self._watched, *added]
+                t_ns = time.time_ns()
+                self._watched = [*self._watched, *(watched for watched in added if self._sample_one(watched, t_ns))]
             finally:
                 self._sampling.release()
         else:

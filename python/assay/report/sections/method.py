@@ -91,13 +91,19 @@ def _volume_table(volumes: Sequence[Record]) -> Table:
                 Cell(_word(volume.get("path"))),
                 Cell(_word(volume.get("kind"))),
                 Cell(_word(volume.get("role"))),
-                Cell(_size(volume.get("size_bytes"))),
-                Cell(_size(volume.get("bytes_laid_out"))),
-                Cell(_word(volume.get("state")) + (", made by Assay" if volume.get("created_by_assay") else "")),
+                *_contents(volume),
                 Cell(_word(volume.get("file_system")) + shorten(mount, 60)),
             ]
         )
     return Table("volumes", "Volumes under load.", columns, rows)
+
+
+def _contents(volume: Record) -> list[Cell]:
+    """Size, bytes laid out, and state of a volume; of a database's folders only the data has a size."""
+    if volume.get("kind") == "database":
+        return [Cell(_size(volume.get("size_bytes") or None)), Cell(DASH), Cell("the server's")]
+    state = _word(volume.get("state")) + (", made by Assay" if volume.get("created_by_assay") else "")
+    return [Cell(_size(volume.get("size_bytes"))), Cell(_size(volume.get("bytes_laid_out"))), Cell(state)]
 
 
 def _queue_table(volumes: Sequence[Record]) -> Table:

@@ -55,7 +55,7 @@ def _facts(found: Record, point: Record | None) -> list[tuple[str, str]]:
         ("Started on time", _schedule_text(found.get("schedule"))),
         ("TPM the server counts", f"{by_server:,.0f}, other sessions included" if by_server is not None else ""),
         ("CPU of the load", f"{format_latency(cpu_ns)} a transaction" if cpu_ns is not None else ""),
-        ("Memory of the load", f"{format_bytes(memory)} a user" if memory is not None else ""),
+        ("Memory of the load", f"{format_bytes(memory)} a user, threads included" if memory is not None else ""),
         ("Failed", _errors_text(errors)),
         ("Loaded", _loaded_text(found.get("load"))),
     ]  # fmt: skip

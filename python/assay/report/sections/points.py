@@ -90,7 +90,7 @@ def _transaction_table(points: list[Record]) -> Table:
     columns = [
         Column("Point", weight=0.85), Column("Workload", weight=1.6), Column("Load", weight=1.3),
         *(Column(name, number=True, weight=0.95) for name in
-          ("NOPM", "TPM", "New order p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
+          ("NOPM", "TPM", "p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
         Column("Steady", weight=0.85), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.6),
     ]  # fmt: skip
     rows = []

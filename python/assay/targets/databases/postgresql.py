@@ -458,7 +458,7 @@ def connect_error(spec: DatabaseSpec, error: psycopg.Error) -> AssayError:
         "database": spec.database,
         "tls": spec.tls,
         "host": spec.host,
-        "where": spec.socket or f"{spec.host}:{spec.port}",
+        "where": spec.socket or spec.directory or f"{spec.host}:{spec.port}",
         "line": line,
     }
     for pattern, kind, text in _CONNECT_ERRORS:
