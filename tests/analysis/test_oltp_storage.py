@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.analysis.oltp_storage import roles_of, storage, volumes_of
+from assay.telemetry.recorder import folded, summarise
 
 SECOND_NS = 10**9
 LATENCIES = ("read_latency_mean_ns", "write_latency_mean_ns")
@@ -217,3 +219,52 @@ def test_no_mean_leaves_the_range_of_what_it_is_the_mean_of(
     if total:
         latencies = [found["devices"][0][metric] for metric in LATENCIES if found["devices"][0][metric] is not None]
         assert min(latencies) * 0.999 <= total["latency_ns"]["mean"] <= max(latencies) * 1.001
+
+
+@given(
+    seconds=st.lists(
+        st.tuples(*[st.integers(0, 500)] * 2, st.floats(1e4, 1e8), st.floats(1e4, 1e8)), min_size=2, max_size=12
+    ),
+    cuts=st.tuples(st.integers(1, 11), st.integers(1, 11)),
+    start_s=st.floats(0, 1.5),
+)
+def test_folding_what_is_old_changes_no_figure(
+    seconds: list[tuple[int, int, float, float]], cuts: tuple[int, int], start_s: float
+) -> None:
+    rows_of = [
+        device_rows(second, "vda", *given)
+        + database_rows(second, log_bytes=given[0] * 10.0, log_flushes_count=5.0, log_flush_time_ns=given[2],
+                        page_requests_count=1000.0, page_reads_count=float(given[1]), checkpoints_count=1.0)
+        + host_rows(second, 0.5, 0.1 + second / 100, 0.02)
+        for second, given in enumerate(seconds)
+    ]  # fmt: skip
+    start_ns, end_ns = round(start_s * SECOND_NS), len(seconds) * SECOND_NS
+    whole = [row for rows in rows_of for row in rows]
+    parts: list[Mapping[str, Any]] = []
+    for second, rows in enumerate(rows_of):
+        parts += rows
+        if second in cuts:
+            parts = folded(parts, start_ns)
+    asked: dict[str, Any] = {"devices_by_role": {"data": ["vda"], "log": ["vda"]}, "transactions_count": 200,
+                             "client_cpu_ns": 0.4 * SECOND_NS, "is_local": True, "cpu_count": 2}  # fmt: skip
+    expected, found = (storage(rows, start_ns, end_ns, **asked) for rows in (whole, parts))
+    # The first checkpoint is counted by the end of its interval, or by the share of it that is in the window.
+    assert abs(found.pop("checkpoints_count") - expected.pop("checkpoints_count")) <= 1
+    assert_alike(found, expected)
+    assert_alike(*(summarise(rows, start_ns, end_ns) for rows in (parts, whole)))
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    """The same figures but for rounding, however deep."""
+    if isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-9)
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert_alike(found[name], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    else:
+        assert found == expected

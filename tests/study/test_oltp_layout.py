@@ -40,7 +40,7 @@ def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
 
     ((table, ways, state, said, warehouses),) = laid_out
     # What is laid out is never taken for the loaded state, should it end here.
-    assert (table, ways, state, warehouses) == ("stock", 4, "ran", 4)
+    assert (table, ways, state, warehouses) == ("stock", 4, "laid out", 4)
     assert [word for word in said if word in ("save", "restore")] == ["save", "restore"]
     assert run.oltp["hottest"]["sentence"] == (
         "the hottest table is stock: 75 % of the page requests in a trace of 0.2 s, before item with 25 %."
@@ -72,3 +72,32 @@ def test_more_ways_than_warehouses_are_refused_before_anything_is_loaded(stage: 
 def test_without_figures_of_tables_the_user_is_told_to_name_one() -> None:
     with pytest.raises(IoFailed, match="--set partition_table=stock"):
         oltp_layout.find_hottest([], [], 10)
+
+
+@pytest.fixture
+def done_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oltp_layout, "lay_out", lambda *_, **__: {"places": [], "partition": None})
+
+
+@pytest.mark.usefixtures("done_layout")
+def test_tables_laid_out_in_another_way_are_never_taken_for_the_plain_ones(stage: Callable[..., Stage]) -> None:
+    database = MemoryDatabase(**loaded())
+    assert stage(database, actions=["run"], layout={"tablespaces": 3}).run() is ExitCode.DONE
+    assert database.there.state == "laid out"
+
+    refused = stage(database, actions=["save"])
+    assert refused.run() is ExitCode.USAGE
+    assert "laid its tables out in another way" in refused.notices
+    kept = stage(database, actions=["run"], restores="never")
+    assert kept.run() is ExitCode.USAGE
+
+    plain = stage(database, actions=["run"])
+    assert plain.run() is ExitCode.DONE
+    assert plain.document["points"][0]["oltp"]["layout"] is None
+    assert (database.said.count("restore"), database.there.state) == (1, "ran")
+
+
+@pytest.mark.usefixtures("done_layout")
+def test_a_layout_cannot_do_without_the_plain_tables(stage: Callable[..., Stage]) -> None:
+    with pytest.raises(UsageError, match="a layout needs the plain tables to begin with"):
+        stage(MemoryDatabase(**loaded()), actions=["run"], restores="never", layout={"tablespaces": 3})

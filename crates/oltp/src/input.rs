@@ -173,17 +173,15 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// The stream of user `number` of a database, counted from 0.
     pub(crate) fn new(mix: Mix, seed: u64, number: u32) -> Self {
-        let warehouse = match mix.home {
-            Home::District => number / DISTRICTS % mix.warehouses + 1,
-            Home::Warehouse | Home::All => number % mix.warehouses + 1,
-        };
+        let warehouse = number % mix.warehouses + 1;
+        let district = number / mix.warehouses % DISTRICTS + 1;
         let cards = Vec::with_capacity(if mix.deck { mix.weights.iter().sum::<u32>() as usize } else { 0 });
         Self {
             mix,
             random: Random::of(seed, 200, number.into()),
             pauses: Random::of(seed, 201, number.into()),
             warehouse,
-            district: number % DISTRICTS + 1,
+            district,
             cards,
         }
     }
@@ -403,11 +401,11 @@ mod tests {
     }
 
     #[test]
-    fn terminals_of_the_specification_have_ten_districts_per_warehouse() {
+    fn few_terminals_spread_over_all_warehouses_and_ten_of_each_have_a_district_of_their_own() {
         let of = |number| {
             let inputs = Inputs::new(mix(true, true, Home::District, 2), 1, number);
             (inputs.warehouse, inputs.district)
         };
-        assert_eq!((of(0), of(9), of(10), of(19), of(20)), ((1, 1), (1, 10), (2, 1), (2, 10), (1, 1)));
+        assert_eq!((of(0), of(1), of(2), of(19), of(20)), ((1, 1), (2, 1), (1, 2), (2, 10), (1, 1)));
     }
 }

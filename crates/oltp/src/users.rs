@@ -200,9 +200,15 @@ impl Local {
         // A user that waits for its time holds the turn, and then nothing is due.
         let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
         let stopped_ns = self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64;
-        let oldest_ns = stopped_ns.saturating_sub(arrivals.next_ns());
-        let count = arrivals.count_due(stopped_ns);
-        self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push((count, oldest_ns));
+        let oldest_ns = arrivals.next_ns();
+        self.note_due(arrivals.count_due(stopped_ns), oldest_ns);
+    }
+
+    /// Adds arrivals to the backlog, the oldest of which was due then.
+    fn note_due(&self, count: u64, oldest_ns: u64) {
+        let stopped_ns = self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64;
+        let waited_ns = stopped_ns.saturating_sub(oldest_ns);
+        self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push((count, waited_ns));
     }
 
     /// The intended start of the next transaction of an open loop, when it has come; none once the run is stopped.
@@ -285,7 +291,10 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
     let mut inputs = Inputs::new(mix, plan.seed.wrapping_add((database as u64) << 40), number);
     let mut began = shared.epoch.subscribe();
     let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else { return };
-    local.epoch.set(epoch);
+    // The first of a thread to wake begins its counts.
+    if local.epoch.replace(epoch) != epoch {
+        local.counter.borrow_mut().begin();
+    }
     let mut user = User { local: &local, database, failures: 0, kept: None };
     let mut input = inputs.next();
     // Users that think do not begin all at once.
@@ -320,6 +329,26 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
     }
 }
 
+/// An arrival whose transaction has not begun: in an open loop it is one of the backlog if the run ends first.
+struct Due<'a> {
+    local: &'a Local,
+    intended_ns: u64,
+}
+
+impl Due<'_> {
+    fn begins(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        if self.local.turns.is_some() {
+            self.local.note_due(1, self.intended_ns);
+        }
+    }
+}
+
 struct User<'a> {
     local: &'a Local,
     database: usize,
@@ -333,6 +362,7 @@ impl User<'_> {
     /// Runs one transaction to its end and counts it; false when the run is over for this user.
     async fn transact(&mut self, input: &Input, intended_ns: u64, inputs: &mut Inputs) -> bool {
         let local = self.local;
+        let due = Due { local, intended_ns };
         let mut taken = match self.kept.take() {
             Some(taken) => taken,
             None => local.pools[self.database].take().await,
@@ -344,6 +374,7 @@ impl User<'_> {
         if local.stopping() {
             return false;
         }
+        due.begins();
         local.busy.set(local.busy.get() + 1);
         // A closed loop has no schedule that service times would be compared with.
         let started_ns = if local.turns.is_some() { local.now_ns() } else { intended_ns };

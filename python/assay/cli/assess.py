@@ -252,6 +252,8 @@ def _plan_transactions(
         "seed": other.get("seed", 1),
         "warehouses": warehouses,
         "reloads": True,
+        # A few users that kept to a warehouse each would work on a part of it all that fits any memory.
+        "home": "all",
         "timing": {"duration_s": duration_s},
     }
     if limits:

@@ -16,7 +16,7 @@ from assay.study.part import Part
 from assay.study.plan_settings import RAW, with_settings
 from assay.study.request import Request
 from assay.study.study_files import read_study, study_names, study_variants
-from assay.study.study_parts import study_parts
+from assay.study.study_parts import shown_target, study_parts
 from assay.units import format_duration
 
 EXAMPLES = """
@@ -91,7 +91,8 @@ def show(
     del debug
     study = read_study(name, target)
     if json:
-        print(print_json(study.model_dump(mode="json", exclude_defaults=True) | {"name": study.name}))
+        shown = {"name": study.name} | ({"target": shown_target(study.target)} if study.target else {})
+        print(print_json(study.model_dump(mode="json", exclude_defaults=True) | shown))
         return
     parts, _ = study_parts(study, target=target or study.target or DEFAULT_TARGETS[study.targets[0]])
     for line in _lines(study, parts):

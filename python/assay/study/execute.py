@@ -18,7 +18,7 @@ from assay.analysis.cache_span import cache_span
 from assay.analysis.limits import parse_limits
 from assay.analysis.notices import notices_of
 from assay.analysis.verdict import consistency_line, integrity_line, load_line, verdict_lines
-from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering
+from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
 from assay.results.run_folder import RunFolder
 from assay.study.chains import CUT_SHORT, current_points, forget_unfinished, in_order
 from assay.study.display import Display
@@ -181,7 +181,9 @@ class Execution:
         if part.follows is None:
             return part
         assert isinstance(part.plan, Plan), "I/O follows what transactions did"
-        point = next(point for point in reversed(self.points) if point["part"] == part.follows)
+        point = next((point for point in reversed(self.points) if point["part"] == part.follows), None)
+        if point is None:
+            raise NotSupported(f"{part.title}: follows {part.follows}, which measured nothing")
         seen = {device["device"] for device in (point["oltp"]["storage"] or {}).get("devices", ())}
         own = devices_of(self._targets.of(part))
         if seen and not seen & {*own}:

@@ -133,6 +133,8 @@ class BackgroundWork:
             # What was told to stop fails by that.
             if not self._ending.is_set():
                 self.error = type(error)(f"{task.kind} beside the transactions failed: {error}")
+        except Exception as error:
+            self.error = IoFailed(f"{task.kind} beside the transactions failed: {type(error).__name__}: {error}")
         finally:
             if task.session is not None:
                 task.session.close()

@@ -30,7 +30,7 @@ def check_conditions(
     """
     found = []
     for database in databases:
-        has_run = database.schema().state == "ran"
+        has_run = database.schema().state != "loaded"
         display.phase(f"checking the consistency of {database.name}")
         for name, text in sections(database, "conditions"):
             number = int(name.removeprefix("condition."))

@@ -7,7 +7,6 @@ import math
 import os
 import socket
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from assay.study.oltp_load import core_error
 from assay.study.steady import steady_state
 from assay.study.ticks import BATCHES, tick_length_of_s
 from assay.telemetry.collectors import Activity, activity, hottest
-from assay.telemetry.recorder import summarise
+from assay.telemetry.recorder import folded, summarise
 from assay.units import count_of, format_duration, format_latency
 from assay.workloads.tpcc import TRANSACTIONS, TpccPlan
 
@@ -31,8 +30,10 @@ LOOK_S = 0.1
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long point does not keep them in memory."""
 
-TELEMETRY_KEPT = 200_000
-"""Rows kept for a point's storage figures; of points of many hours the last ones."""
+TELEMETRY_MOST = 60_000
+"""Rows kept for a point's storage figures, a quarter of an hour or so; of those before there is one of each metric."""
+TELEMETRY_NEWEST = 30_000
+"""Those that stay as they are, since the window may end among them."""
 
 END_S = 30.0
 """How long transactions that are under way are waited for at the end."""
@@ -82,7 +83,8 @@ class OltpMeasurement:
         self.target = runner.target
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
-        self.from_tick = round(plan.timing.warmup_length_s / self.interval_s)
+        # Of a point of many hours a tick is longer than the warm-up was to be.
+        self.from_tick = math.ceil(round(plan.timing.warmup_length_s / self.interval_s, 6))
         self.to_tick = self.from_tick + max(round(plan.timing.duration_s / self.interval_s), 1)
         self.started_ns = time.time_ns()
         self.has_begun = False
@@ -94,7 +96,7 @@ class OltpMeasurement:
         self.latency_p90_ns: float | None = None
         self.gaps: list[dict[str, Any]] = []
         self.rows: list[dict[str, Any]] = []
-        self.telemetry: deque[dict[str, Any]] = deque(maxlen=TELEMETRY_KEPT)
+        self.telemetry: list[Mapping[str, Any]] = []
         self.writer = runner.folder.series_writer()
         self.written_at = time.monotonic()
         self.notices: list[str] = []
@@ -185,7 +187,7 @@ class OltpMeasurement:
                 if len(self.memory_bytes) == 1:
                     self.memory_bytes.append(_resident_bytes())
             self.trouble = self.trouble or self.background.error
-            if not is_measuring and self.complete_ticks >= self.from_tick:
+            if not is_measuring and report["state"] == "running" and self.complete_ticks >= self.from_tick:
                 is_measuring = True
                 core.measure_from(self.from_tick)
                 self._look_closely()
@@ -222,7 +224,11 @@ class OltpMeasurement:
         self.rows += self._series_rows(report["ticks"])
         telemetry = self.runner.recorder.drain()
         self.rows += telemetry
-        self.telemetry.extend(telemetry)
+        self.telemetry += telemetry
+        if len(self.telemetry) > TELEMETRY_MOST:
+            start_ns = self.started_ns + round(self.from_tick * self.interval_s * 1e9)
+            older, newest = self.telemetry[:-TELEMETRY_NEWEST], self.telemetry[-TELEMETRY_NEWEST:]
+            self.telemetry = [*folded(older, start_ns), *newest]
         if time.monotonic() - self.written_at >= SERIES_EVERY_S:
             self._write_rows()
         if report["state"] == "failed" and not ending:
@@ -405,7 +411,7 @@ class OltpMeasurement:
                 for database in figures["databases"]
             ],
             "storage": storage(
-                list(self.telemetry),
+                self.telemetry,
                 start_ns,
                 end_ns,
                 devices_by_role=self.target.devices,

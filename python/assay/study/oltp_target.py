@@ -186,6 +186,9 @@ class DatabaseTarget:
             raise UsageError(f"--warehouses {plan.warehouses}: {len(self.databases)} databases need one each at least")
         for database, share in zip(self.databases, defaults, strict=True):
             self._examine_one(database, plan, share)
+        for option, count in (("users", plan.users), ("connections", plan.connections)):
+            if "run" in plan.actions and count is not None and count < len(self.databases):
+                raise UsageError(f"--{option} {count}: {len(self.databases)} databases need one each at least")
         return self._within_connections(plan) if "run" in plan.actions else plan
 
     def _examine_one(self, database: Database, plan: TpccPlan, share: int) -> None:

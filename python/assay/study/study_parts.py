@@ -104,7 +104,7 @@ def _facts(
         "name": study.name,
         "title": study.title,
         "question": study.question,
-        "target": None if published is not None else target,
+        "target": None if published is not None else shown_target(target),
         "factors": [
             {
                 "name": factor.name,
@@ -152,6 +152,11 @@ def _part(study: Study, combination: Combination, target: str, repeat: int, sour
         ),
         repeat,
     )
+
+
+def shown_target(target: str) -> str:
+    """A target as it may be shown and kept: of a database's URL without the password."""
+    return parse_database(target).display if is_database(target) else target
 
 
 def _target_text(

@@ -367,6 +367,46 @@ def covered(rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int) -> It
             yield row, covered_ns
 
 
+def folded(rows: Sequence[Mapping[str, Any]], start_ns: int) -> list[Mapping[str, Any]]:
+    """Rows of a long time as one of each metric and entity, from the beginning of a window on.
+
+    Of a window that ends after them, `summarise` and its like find the same: deltas are added up, gauges are means over
+    time, mean latencies over the I/Os of their intervals.
+
+    Parameters
+    ----------
+    rows
+        Rows of the series schema, in the order of time; may hold folded ones.
+    start_ns
+        Beginning of the window. What was before is left out.
+    """
+    if not rows:
+        return []
+    end_ns = rows[-1]["t_ns"]
+    ios = {
+        (row["t_ns"], row["entity"], row["metric"].removesuffix("_ios_count")): row["value"]
+        for row in rows
+        if row["source"] == "block" and row["metric"].endswith("_ios_count")
+    }
+    found: dict[tuple[str, str, str], tuple[dict[str, Any], _Sum]] = {}
+    for row, covered_ns in covered(rows, start_ns, end_ns):
+        share = covered_ns / row["interval_ns"]
+        if row["source"] == "block" and row["metric"].endswith("_latency_mean_ns"):
+            weight = share * ios.get((row["t_ns"], row["entity"], row["metric"].removesuffix("_latency_mean_ns")), 0.0)
+        else:
+            weight = share if row["kind"] == "delta" else float(covered_ns)
+        key = (row["source"], row["entity"], row["metric"])
+        # All get the last time, so that mean latencies are found with their counts when they are folded again.
+        one, total = found.setdefault(key, ({**row, "t_ns": end_ns, "value": 0.0, "interval_ns": 0}, _Sum()))
+        one["interval_ns"] += covered_ns
+        one["value"] += row["value"] * weight
+        total.weighted += weight
+    for one, total in found.values():
+        if one["kind"] != "delta" and total.weighted:
+            one["value"] /= total.weighted
+    return [one for one, _ in found.values()]
+
+
 def _mean(total: _Sum | None) -> float | None:
     return None if total is None else total.weighted / total.covered_ns
 

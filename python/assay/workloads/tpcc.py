@@ -41,7 +41,7 @@ PartitionTable = Literal[
 ]
 Background = Literal["checkpoint", "vacuum", "backup"]
 
-Weight = Annotated[int, Field(ge=0, le=10_000)]
+Weight = Annotated[int, Field(ge=0, le=1000)]
 
 
 def default_users() -> int:
@@ -172,7 +172,7 @@ class TpccPlan(Strict):
     limits: tuple[str, ...] = ()
     user_limits: bool = False
     """Whether the limits were given by the user: missing them then changes the exit code."""
-    warehouses: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    warehouses: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Over all databases; None: those that are loaded, else `WAREHOUSES_DEFAULT`."""
     reloads: bool = False
     """Warehouses that are loaded are used whatever their seed if they are as many or more, else loaded anew; unless
@@ -182,7 +182,7 @@ class TpccPlan(Strict):
     """Connections that the users share; None: one for each user."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Threads that drive the users; None: one for each core."""
-    load_connections: Annotated[int, Field(ge=1, le=1024)] | None = None
+    load_connections: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Connections that load in parallel; None: one for each core."""
     mix: TpccMix = TpccMix(new_order=10, payment=10, order_status=1, delivery=1, stock_level=1)
     draw: Literal["independent", "deck"] = "independent"
@@ -218,6 +218,8 @@ class TpccPlan(Strict):
             raise ValueError(f"actions: {repeated[0]} is given twice; give each action once")
         if self.connections is not None and self.connections > self.users:
             raise ValueError(f"connections: {self.connections} for {self.users} users; give at most one for each user")
+        if self.restores == "never" and not self.layout.is_plain:
+            raise ValueError("a layout needs the plain tables to begin with, and restores is never; leave one out")
         if self.rate is not None and self.think_scale:
             raise ValueError("rate and thinking times exclude each other: an open loop does not wait for users")
         if self.rate is not None and self.search.axis == "users":

@@ -293,6 +293,29 @@ fn arrivals_after_the_stop_are_no_backlog() {
 }
 
 #[test]
+fn arrivals_that_wait_for_a_connection_are_backlog() {
+    let stuck = Arc::new(Gate::default());
+    let (holding, calls) = (stuck.clone(), AtomicU64::new(0));
+    let server = Server::start(move |_, request| {
+        if matches!(request, Request::Execute { .. }) && calls.fetch_add(1, Ordering::SeqCst) >= 5 {
+            holding.pass();
+        }
+        Reply::Fine
+    });
+    let load = json!({"kind": "open", "rate": 50.0, "poisson": false});
+    let mut run = run(&server, &json!({"users": 100, "connections": 1, "load": load, "think_scale": 0.0}));
+    goes_on(&mut run, 5);
+    // Users take all of some fifty more, and one of them has the connection.
+    thread::sleep(Duration::from_secs(1));
+    run.stop();
+    stuck.open();
+    finish(&mut run);
+    let (count, oldest_ns) = run.window(0, u64::MAX).backlog.unwrap();
+    assert!((30..100).contains(&count), "{count} unfinished");
+    assert!(oldest_ns > 500_000_000, "the oldest for {oldest_ns} ns");
+}
+
+#[test]
 fn arrivals_while_the_server_holds_an_answer_count_from_their_intended_start() {
     const HOLD: Duration = Duration::from_secs(1);
     const HALF_NS: u64 = 500_000_000;

@@ -64,6 +64,9 @@ class Counters:
     cpu_ns: int = 0
 
 
+EVENTS = {"checkpoints_count", "deadlocks_count"}
+"""Counters of what is rare: two answers for one interval must not make half a checkpoint of one."""
+
 MEANS = {
     "read_latency_mean_ns": ("read_time_ns", "timed_reads_count"),
     "write_latency_mean_ns": ("write_time_ns", "timed_writes_count"),
@@ -142,7 +145,8 @@ class DatabaseCollector(ABC):
             return
         elapsed_ns = after.t_ns - before.t_ns
         for (entity, metric), growth in grown.items():
-            yield Reading(entity, metric, "delta", growth * interval_ns / elapsed_ns)
+            scale = 1 if metric in EVENTS else interval_ns / elapsed_ns
+            yield Reading(entity, metric, "delta", growth * scale)
         for metric, (times, counts) in MEANS.items():
             for entity in dict.fromkeys(entity for entity, name in grown if name == counts):
                 count, spent_ns = grown[entity, counts], grown.get((entity, times), 0.0)
