@@ -310,14 +310,17 @@ def add_guest(server: ServerProcess, database: str) -> str:
 
 
 def test_a_user_without_rights_is_told_so_and_does_without(server: ServerProcess, connect: Connect) -> None:
-    name = server.fresh_database().rpartition("/")[2]
-    database = connect(add_guest(server, name))
+    url = server.fresh_database()
+    database = connect(add_guest(server, url.rpartition("/")[2]))
     database.open()
     with pytest.raises(RefusedTarget, match=r"user 'guest' may not create .*tables here; GRANT"):
         database.check_rights()
     assert database.schema().kind == "absent"
     assert database.counters()["transactions_count"] >= 0
     assert database.bytes_used() >= 0
+    admin = connect(url)
+    admin.open()
+    load(admin)
     database.checkpoint()
     assert "may not" in database.notices[-1]
     with pytest.raises((NotSupported, UsageError)):

@@ -73,6 +73,29 @@ def test_a_killed_server_recovers_what_was_committed(tmp_path: Path, embedded: E
     assert "was not properly shut down" in (tmp_path / "db/server.log").read_text()
 
 
+def test_a_server_is_revived_whether_or_not_its_users_are_back_already(
+    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = embedded(tmp_path / "db", "&set.max_connections=20")
+    database.open(connections=10)
+    pid = database.server_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, database._server._process.pid, os.WEXITED | os.WNOWAIT)  # type: ignore[union-attr]
+    users = []
+    make = database._make_database
+
+    def come_back() -> None:
+        make()
+        users.extend(database.new_session() for _ in range(10))
+
+    monkeypatch.setattr(database, "_make_database", come_back)
+    assert database.revive()
+    assert users[0].query("SELECT 1") == [(1,)]
+    for user in users:
+        user.close()
+
+
 HOLD = """
 import os, sys
 from assay.targets.databases import open_database, parse_database

@@ -33,6 +33,8 @@ class ScriptedDriver(ModuleType):
     def __init__(self) -> None:
         super().__init__("pymssql")
         self.answers: dict[str, Any] = {
+            "is_ms_shipped": [],
+            "state = 0": [(1,)],
             "ProductVersion": [("16.0.4085.2",)],
             "@@max_connections": [(32767,)],
             "dm_exec_sessions": [(12,)],
@@ -192,6 +194,34 @@ def test_saving_makes_a_new_file_before_it_deletes_the_old(driver: ScriptedDrive
     assert work[0][1][1].startswith('saved by Assay: {"warehouses": 5, "seed": 7')
     assert work[1][1] == ("old.bak",)
     assert database.saved() == {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}
+
+
+def test_only_the_files_of_the_saved_state_are_deleted(driver: ScriptedDriver) -> None:
+    """The server's history of backups is also that of the user's own."""
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers["backupset"] = [("new.bak", SAVED), ("foreign.bak", "by hand")]
+    del driver.statements[:], driver.parameters[:]
+    database.drop_saved()
+    assert "sys.dm_os_file_exists(f.physical_device_name)" in driver.statements[0]
+    assert "e.file_exists = 1" in driver.statements[0]
+    assert driver.statements[1:] == ["EXECUTE master.sys.xp_delete_files %s"]
+    assert driver.parameters[1:] == [("new.bak",)]
+
+
+def test_a_database_with_other_tables_is_neither_saved_nor_restored(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers["backupset"] = [("new.bak", SAVED)]
+    driver.answers["is_ms_shipped"] = [("Stock",), ("assay_chunk",), ("invoices",), ("shop.orders",)]
+    for work in (database.save, database.restore):
+        with pytest.raises(NotSupported, match=r"not Assay's \(invoices, shop\.orders\), which saving and restoring"):
+            work()
+    assert not any(sql.startswith(("BACKUP", "RESTORE", "IF")) for sql in driver.statements)
+    # One whose restore was cut short is offline, and cannot be asked.
+    driver.answers["state = 0"] = []
+    database.restore()
+    assert driver.statements[-1].startswith("RESTORE DATABASE [tpcc]")
 
 
 def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:

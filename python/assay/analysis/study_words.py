@@ -149,17 +149,21 @@ def _found(study: Record, one: Compared) -> str:
         return f"nothing can be said of {one.level} against {one.baseline}, {change} {noun}: {one.reason}"
     if one.differs is False:
         return f"no difference in {noun} was found between {one.level} and {one.baseline}: {change} {against}"
+    if one.interval_95 is None:
+        return (
+            f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as no interval could be given:"
+            f" {change} {against}"
+        )
     fall = study["comparison"].get("fall")
     if fall and one.ratio < 1:
         ending = "" if one.figure in _COUNTS else "s"
         return f"{noun} {fall}{ending} by {change.lstrip('-')} with {one.level} {against}"
     verb = study["comparison"]["verb"] or _VERBS.get(one.figure, "has")
-    open_end = "" if one.interval_95 is not None else "; no interval could be given"
     if one.ratio >= 2:
-        return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}{open_end}"
+        return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
     more, less = _MORE.get(one.figure, ("higher", "lower"))
     word = more if one.ratio >= 1 else less
-    return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}{open_end}"
+    return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}"
 
 
 def _band_text(one: Compared) -> str:

@@ -44,7 +44,7 @@ def integrity_line(integrity: Mapping[str, Any]) -> Line:
 
 def load_line(load: Mapping[str, Any], warehouses: int) -> Line:
     """The verdict line of warehouses that were loaded."""
-    meaning = f"{load['rows']:,} rows in {format_duration(load['seconds'])}, {load['rows_per_s']:,.0f} rows/s"
+    meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
     line: Line = {"question": "load", "limit": None, "value": warehouses, "unit": "count", "met": None}
     return line | {"meaning": f"{count_of(warehouses, 'warehouse')}: {meaning}", "point_id": None}

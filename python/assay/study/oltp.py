@@ -125,8 +125,8 @@ class OltpRunner:
             return
         self._keep(load=loaded)
         self.display.tell(
-            f"loaded {count_of(self.target.warehouses_total, 'warehouse')}: {loaded['rows']:,} rows in"
-            f" {format_duration(loaded['seconds'])}, {loaded['rows_per_s']:,.0f} rows/s"
+            f"loaded {count_of(self.target.warehouses_total, 'warehouse')}: {loaded['rows']:,} rows at"
+            f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"
         )
 
     def _check(self) -> None:
@@ -367,10 +367,10 @@ class OltpRunner:
 
     def _note_efficiency(self, point: Fact) -> None:
         if self.plan.think_scale == 1:
-            most_nopm = EFFICIENCY_MOST_NOPM * self.target.warehouses_total
+            most_nopm = EFFICIENCY_MOST_NOPM / 10 * point["oltp"]["users"]
             self.notices.append(
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
-                f" let through with ten users for each of {count_of(self.target.warehouses_total, 'warehouse')}"
+                f" let through with {count_of(point['oltp']['users'], 'user')}"
             )
 
 

@@ -15,7 +15,7 @@ from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
 from assay.study.display import Display, Step
 from assay.study.oltp_target import DatabaseTarget, is_part_of, load_connections
-from assay.targets.databases import Database
+from assay.targets.databases import TABLES, Database
 from assay.units import format_bytes, format_duration
 from assay.workloads.tpcc import TpccPlan
 
@@ -37,13 +37,20 @@ ERRORS: dict[str, type[AssayError]] = {
 }
 """Exceptions for the kinds of errors that the core reports."""
 
+_OF_TABLES = "IN ({})".format(", ".join(f"'{table}'" for table in TABLES))
+_INDEXES_MARIADB = (
+    "SELECT DISTINCT index_name FROM information_schema.statistics"
+    f" WHERE table_schema = database() AND table_name {_OF_TABLES}"
+)
+
 INDEXES = {
-    "postgresql": "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false))",
-    "mariadb": "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = database()",
-    "mysql": "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = database()",
-    "mssql": "SELECT name FROM sys.indexes WHERE name IS NOT NULL",
+    "postgresql": f"SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename {_OF_TABLES}",
+    "mariadb": _INDEXES_MARIADB,
+    "mysql": _INDEXES_MARIADB,
+    "mssql": "SELECT i.name FROM sys.indexes AS i JOIN sys.objects AS o ON o.object_id = i.object_id"
+    f" WHERE i.name IS NOT NULL AND o.schema_id = schema_id(schema_name()) AND o.name {_OF_TABLES}",
 }
-"""Names of the indexes that are there, by dialect."""
+"""Names of the indexes that the workload's tables have, by dialect."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,17 +7,18 @@ import math
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
 from assay.analysis.oltp_storage import roles_of, storage, volumes_of
-from assay.errors import AssayError, Interrupted
+from assay.errors import AssayError, Interrupted, NotAnswering
 from assay.study.oltp_background import BackgroundWork
 from assay.study.oltp_load import core_error
 from assay.study.steady import steady_state
 from assay.study.ticks import BATCHES, tick_length_of_s
+from assay.targets.answering import answer_within
 from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.recorder import folded, summarise
 from assay.units import count_of, format_duration, format_latency
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from assay.study.oltp import OltpRunner
 
 LOOK_S = 0.1
+
+ANSWER_S = 10.0
+"""How long a server may take to tell its counters."""
+
+SILENCE_LEAST_S = 2.0
+"""Time without the end of a transaction that is worth a notice."""
+
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long point does not keep them in memory."""
 
@@ -50,6 +58,9 @@ CLOCK_DRIFT_SHARE = 0.001
 
 TICK_LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 TICK_COUNTS = ("committed", "rolled_back", "retried", "failed")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +103,8 @@ class OltpMeasurement:
         self.trouble: AssayError | None = None
         self.new_orders: list[int] = []
         """Committed new orders of each tick, over all databases."""
+        self.ended: list[int] = []
+        """Transactions of each tick that ended well."""
         self.failed_count = 0
         self.latency_p90_ns: float | None = None
         self.gaps: list[dict[str, Any]] = []
@@ -134,6 +147,7 @@ class OltpMeasurement:
             end_tick = min(self.to_tick, self.complete_ticks)
             self._note(json.loads(core.finish(END_S)), ending=True)
         self._note_clock(*clocks)
+        self._note_silence(end_tick)
         self._compare_counters(before)
         return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
 
@@ -204,8 +218,12 @@ class OltpMeasurement:
     def _look_closely(self) -> None:
         """At both ends of the window: what the servers count, and what their statements and tables cost."""
         self.window_s.append(time.monotonic())
-        self.counted.append(self._counters())
-        found = activity(self.target.databases)
+        try:
+            self.counted.append(self._counters())
+            found = self._asked(lambda: activity(self.target.databases))
+        except NotAnswering as error:
+            self.trouble = self.trouble or error
+            return
         self.active.append(found)
         self.notices += [notice for notice in found.notices if notice not in self.notices]
 
@@ -217,6 +235,8 @@ class OltpMeasurement:
         self.gaps = report["gaps"]
         for tick in report["ticks"]:
             self.failed_count += tick["failed"]
+            self.ended += [0] * (tick["tick"] + 1 - len(self.ended))
+            self.ended[tick["tick"]] += tick["committed"] + tick["rolled_back"]
             if tick["transaction"] == "new_order":
                 self.new_orders += [0] * (tick["tick"] + 1 - len(self.new_orders))
                 self.new_orders[tick["tick"]] += tick["committed"]
@@ -282,7 +302,20 @@ class OltpMeasurement:
     # What the servers count
 
     def _counters(self) -> tuple[float, dict[str, float]] | None:
-        """Counters of all servers added up, with the time; None while one is away."""
+        """Counters of all servers added up, with the time; None while one is away.
+
+        Raises
+        ------
+        NotAnswering
+            A server is there and says nothing.
+        """
+        return self._asked(self._ask_counters)
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        names = ", ".join(database.spec.display for database in self.target.databases)
+        return answer_within(ANSWER_S, ask, what=names, advice="the server stopped answering; check it and its log")
+
+    def _ask_counters(self) -> tuple[float, dict[str, float]] | None:
         total: dict[str, float] = {}
         servers: set[tuple[object, ...]] = set()
         try:
@@ -309,6 +342,8 @@ class OltpMeasurement:
 
     def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
         """Every new order that a user saw committed must be there."""
+        if isinstance(self.trouble, NotAnswering):
+            return
         after = self._counters()
         if before is None or after is None:
             return
@@ -328,6 +363,27 @@ class OltpMeasurement:
             self.notices.append(
                 f"the clock of this host was set {direction} by {format_duration(abs(step_ns) / 1e9)} during a point:"
                 " times of its series do not fit together; its throughput and latencies are right"
+            )
+
+    def _note_silence(self, to_tick: int) -> None:
+        """A closed loop waits with the server: of a stall its figures show as few transactions as there were users.
+
+        Of one that lasts beyond the window they show none at all, so that it must be said.
+        """
+        if self.plan.rate is not None or self.plan.think_scale or self.gaps:
+            return
+        ended = (self.ended + [0] * to_tick)[self.from_tick : to_tick]
+        longest = last = 0
+        for number, count in enumerate(ended, 1):
+            last = 0 if count else last + 1
+            if last > longest:
+                longest, end = last, number
+        if longest * self.interval_s >= SILENCE_LEAST_S:
+            began_s = self.started_ns / 1e9 + (self.from_tick + end - longest) * self.interval_s
+            self.notices.append(
+                f"no transaction ended for {format_duration(longest * self.interval_s)} from"
+                f" {time.strftime('%H:%M:%S', time.gmtime(began_s))} UTC: the server stood still"
+                + (", to the end of the window: the latencies of who waited are not known" if end == len(ended) else "")
             )
 
     # Figures

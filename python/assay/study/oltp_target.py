@@ -28,6 +28,9 @@ BYTES_PER_WAREHOUSE = 110 << 20
 LOG_BYTES_PER_WAREHOUSE, LOG_MOST_BYTES = 85 << 20, 1 << 30
 """Log that loading one writes, and what servers keep of it at least before they use it again."""
 
+OWN_CONNECTIONS = 2
+"""Connections of Assay's beside those of the users: the recorder's, and one for what a point asks meanwhile."""
+
 WAIT_S = 0.5
 """Time between two looks at a server that is away."""
 
@@ -223,6 +226,8 @@ class DatabaseTarget:
                 kind, warehouses = "complete", saved["warehouses"]
             else:
                 _refuse_unloaded(database.name, action, kind)
+                if plan.warehouses is not None and not plan.reloads and warehouses != share:
+                    _refuse_other(database.name, there, plan, share)
                 saved = {"warehouses": warehouses} if action == "save" else saved
         self.warehouses[database.name] = warehouses or 0
         if "run" in plan.actions:
@@ -264,6 +269,8 @@ class DatabaseTarget:
         least = free[name] if name is not None else None
         if name is None or least is None:
             return plan
+        # The recorder and work beside the transactions have connections of their own.
+        least = max(least - OWN_CONNECTIONS - len(plan.background), 0)
         of_load = max(math.ceil((plan.connections or plan.users) / count), 1)
         if of_load > least:
             most = next(facts["max_connections"] for facts in self._facts["databases"] if facts["name"] == name)
@@ -335,13 +342,13 @@ def is_part_of(there: SchemaState, warehouses: int, seed: int) -> bool:
 
 
 def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> None:
-    """Refuse to load what is there with another size or seed."""
+    """Refuse what is there with another size or seed."""
     if (plan.warehouses is None or there.warehouses == share) and there.seed == plan.seed:
         return
     asked = there.warehouses if plan.warehouses is None else share
     raise UsageError(
         f"{name}: holds {count_of(there.warehouses or 0, 'warehouse')} of seed {there.seed}, not {asked} of seed"
-        f" {plan.seed}; give those with --warehouses and --seed to use them, or remove them first with the action: drop"
+        f" {plan.seed}; ask for those (warehouses, seed), or remove them first with the action: drop"
     )
 
 

@@ -18,7 +18,10 @@ ANSWER_TIMEOUT_S = 10.0
 T = TypeVar("T")
 
 
-def answer_within(seconds: float, function: Callable[[], T], *, what: str) -> T:
+MOUNT_ADVICE = "check its mount (an NFS server or FUSE daemon may be down) or give another target"
+
+
+def answer_within(seconds: float, function: Callable[[], T], *, what: str, advice: str = MOUNT_ADVICE) -> T:
     """Return what `function` returns, or raise what it raises, if it ends in time.
 
     Parameters
@@ -28,7 +31,9 @@ def answer_within(seconds: float, function: Callable[[], T], *, what: str) -> T:
     function
         The call that may hang; it goes on in its thread if it does.
     what
-        The path or device asked, for the message.
+        The path, device or server asked, for the message.
+    advice
+        What the user can do about it.
 
     Raises
     ------
@@ -56,8 +61,5 @@ def answer_within(seconds: float, function: Callable[[], T], *, what: str) -> T:
     if failures:
         raise failures[0]
     if not results:
-        raise NotAnswering(
-            f"{what}: no answer within {seconds:g} s; check its mount (an NFS server or FUSE daemon may be down) "
-            "or give another target"
-        )
+        raise NotAnswering(f"{what}: no answer within {seconds:g} s; {advice}")
     return results[0]

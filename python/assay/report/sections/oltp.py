@@ -119,8 +119,8 @@ def _loaded_text(load: Record | None) -> str:
     seconds, rate, size = load.get("seconds"), load.get("rows_per_s"), load.get("bytes")
     words = [
         f"{load['rows']:,} rows" + (f" ({format_bytes(size)})" if size else ""),
-        f"in {format_duration(seconds)}" if seconds is not None else "",
-        f"({rate:,.0f} rows/s)" if rate else "",
+        f"at {rate:,.0f} rows/s," if rate else "",
+        f"{format_duration(seconds)} with indexes and writing to storage" if seconds is not None else "",
         "going on with a load that was cut short" if load.get("resumed") else "",
     ]
     return " ".join(word for word in words if word)

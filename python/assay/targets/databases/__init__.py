@@ -9,6 +9,7 @@ Drivers are loaded when a database is opened.
 from __future__ import annotations
 
 from assay.targets.databases.database import (
+    LAID_OUT,
     OWN_TABLES,
     TABLES,
     Connection,
@@ -23,6 +24,7 @@ from assay.targets.databases.database import (
 from assay.targets.databases.spec import DatabaseSpec, is_database, parse_database, parse_databases
 
 __all__ = [
+    "LAID_OUT",
     "OWN_TABLES",
     "TABLES",
     "Connection",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from assay.errors import OpenFailed, OutOfSpace, UsageError
+from assay.errors import NotSupported, OpenFailed, OutOfSpace, UsageError
 from assay.targets.databases.spec import DatabaseSpec, TlsMode
 from assay.targets.secrets import Secret
 
@@ -25,6 +25,12 @@ TABLES = ("item", "warehouse", "district", "customer", "history", "orders", "new
 
 OWN_TABLES = ("assay_schema", "assay_chunk")
 """Tables that say what was loaded: docs/oltp.md."""
+
+LAID_OUT = "laid out"
+"""State of tables that a study laid out in another way: neither saved nor run on as the plain ones."""
+
+LEAVE_S = 5.0
+"""How long leaving a database waits for a statement that is under way."""
 
 APPLICATION_NAME = "assay"
 """What sessions of Assay call themselves, where a server shows it; those of the load begin with it too."""
@@ -79,7 +85,7 @@ class SchemaState:
         `absent`: none of the tables. `partial`: a load was cut short. `complete`: loaded, whether or not it ran since.
         `foreign`: tables of these names that Assay did not make. `broken`: restoring the saved state was cut short.
     state
-        As written in `assay_schema`: `loading`, `loaded`, `ran` or `restoring`.
+        As written in `assay_schema`: `loading`, `loaded`, `ran`, `laid out` or `restoring`.
     chunks
         Of a partial load, what was loaded: kind, warehouse, part.
     tables
@@ -171,10 +177,7 @@ class Database(ABC):
 
     def close(self) -> None:
         """End the session, and stop the server where it is Assay's own; no data is lost."""
-        with self._lock:
-            session, self._session = self._session, None
-        if session is not None:
-            session.close()
+        self._leave_session()
 
     def revive(self) -> bool:
         """Start the server again if it is Assay's own and was killed or ended by itself; whether it had."""
@@ -269,6 +272,14 @@ class Database(ABC):
             self._session = self.new_session()
         return self._session
 
+    def _leave_session(self) -> None:
+        """End the session, unless somebody still waits on it for a server that does not answer."""
+        if self._lock.acquire(timeout=LEAVE_S):
+            try:
+                self._drop_session()
+            finally:
+                self._lock.release()
+
     def _drop_session(self) -> None:
         session, self._session = self._session, None
         if session is not None:
@@ -287,7 +298,7 @@ class Database(ABC):
         values = {str(key): str(value) for key, value in self.query("SELECT k, v FROM assay_schema")}
         state = values.get("state")
         kind: Literal["partial", "complete", "broken"] = "partial"
-        if state in ("loaded", "ran"):
+        if state in ("loaded", "ran", LAID_OUT):
             kind = "complete"
         elif state == "restoring":
             kind = "broken"
@@ -375,7 +386,7 @@ class Database(ABC):
         Raises
         ------
         NotSupported
-            It cannot be done here; the line says what to do instead.
+            It cannot be done here, or what is not Assay's would be rolled back; the line says what to do instead.
         RefusedTarget
             Others use the database.
         OutOfSpace
@@ -390,6 +401,8 @@ class Database(ABC):
         ------
         UsageError
             Nothing is saved.
+        NotSupported, RefusedTarget, OutOfSpace
+            As of `save`.
         """
 
     @abstractmethod
@@ -420,6 +433,22 @@ def _whole(text: str | None) -> int | None:
         return int(text) if text is not None else None
     except ValueError:
         return None
+
+
+def refuse_others(spec: DatabaseSpec, others: Sequence[str]) -> None:
+    """Refuse to save or restore a whole database that holds relations which are not Assay's.
+
+    Raises
+    ------
+    NotSupported
+        There are some.
+    """
+    if others:
+        names = ", ".join([*others[:3], *(["…"] if len(others) > 3 else [])])
+        raise NotSupported(
+            f"{spec.display}: holds tables that are not Assay's ({names}), which saving and restoring would roll back; "
+            "give it a database of its own"
+        )
 
 
 @contextmanager

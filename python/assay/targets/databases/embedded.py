@@ -66,7 +66,7 @@ class EmbeddedPostgresql(Postgresql):
             self._cluster.take()
         try:
             with file_errors(self.spec.display):
-                self._start()
+                self._start(connections=self._connections_wanted)
         except BaseException:
             self.close()
             raise
@@ -96,8 +96,11 @@ class EmbeddedPostgresql(Postgresql):
         self._start()
         return True
 
-    def _start(self) -> None:
-        """Start the server on the data that counts; makes that first where there is none."""
+    def _start(self, *, connections: int = 0) -> None:
+        """Start the server on the data that counts; makes that first where there is none.
+
+        So many connections must be free then: none where users may have come back to it already.
+        """
         cluster = self._cluster
         if self._programs is None:
             self._programs = choose_programs(cluster.directory, self.spec.display, wal_directory=cluster.wal_directory)
@@ -116,11 +119,10 @@ class EmbeddedPostgresql(Postgresql):
         self._server = Server(data, cluster.log, self._socket_folder, self.spec.display)
         self._server.start(self._programs, cluster.lock)
         self._make_database()
-        super().open(connections=self._connections_wanted)
+        super().open(connections=connections)
 
     def _stop(self, *, at_once: bool = False) -> None:
-        with self._lock:
-            self._drop_session()
+        self._leave_session()
         if self._server is not None:
             self._server.stop(at_once=at_once)
 

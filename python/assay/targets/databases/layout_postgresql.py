@@ -25,7 +25,7 @@ ORDER BY c.relname
 _PLACED = """
 SELECT s.spcname, c.relname, pg_table_size(c.oid)
 FROM pg_class c JOIN pg_tablespace s ON s.oid = c.reltablespace
-WHERE c.relkind IN ('r', 'i') AND c.relnamespace = current_schema()::regnamespace AND s.spcname = ANY(%s)
+WHERE c.relkind IN ('r', 'i') AND c.relnamespace = quote_ident(current_schema())::regnamespace AND s.spcname = ANY(%s)
 ORDER BY 3 DESC, 2
 """
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import socket
 import ssl
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.errors import (
+    AssayError,
+    IoFailed,
+    NotAnswering,
+    NotSupported,
+    OpenFailed,
+    OutOfSpace,
+    RefusedTarget,
+    UsageError,
+)
+from assay.targets.answering import answer_within
 from assay.targets.databases.database import (
     APPLICATION_NAME,
+    OWN_TABLES,
     TABLES,
     Connection,
     ConnectionLost,
@@ -32,8 +43,6 @@ if TYPE_CHECKING:
 
 VERSION_LEAST = {"mariadb": (10, 6), "mysql": (8, 0)}
 CONNECT_TIMEOUT_S = 10
-CHECKPOINT_TIMEOUT_S = 300.0
-"""How long dirty pages may take to be written before a run goes on without it."""
 
 SETTINGS_SHOWN = (
     "innodb_buffer_pool_size",
@@ -155,7 +164,8 @@ class Mariadb(Database):
                 with socket.socket(socket.AF_UNIX) as probe:
                     probe.settimeout(CONNECT_TIMEOUT_S)
                     probe.connect(spec.socket)
-            connection = pymysql.connect(
+            connect = functools.partial(
+                pymysql.connect,
                 host=spec.host,
                 port=spec.port,
                 unix_socket=spec.socket,
@@ -169,6 +179,13 @@ class Mariadb(Database):
                 ssl=self._tls(),
                 ssl_disabled=spec.tls == "disable",
             )
+            # The driver's timeout ends with the connection: whoever then says nothing is waited for without end.
+            connection = answer_within(CONNECT_TIMEOUT_S + 1.0, connect, what=spec.display)
+        except NotAnswering:
+            where = spec.socket or f"{spec.host}:{spec.port}"
+            raise OpenFailed(
+                f"{spec.display}: what listens at {where} does not answer as MariaDB does; check address and port"
+            ) from None
         except (pymysql.Error, OSError) as error:
             raise connect_error(spec, error) from error
         return MariadbSession(self, connection)
@@ -311,28 +328,20 @@ class Mariadb(Database):
     # Work
 
     def checkpoint(self) -> None:
-        """Have all dirty pages written: there is no statement for it, but no dirty page is allowed for a while."""
-        before = {
-            name: self._variable(name) for name in ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
-        }
-        deadline = time.monotonic() + CHECKPOINT_TIMEOUT_S
+        """Have all dirty pages of the tables written, at the speed of the storage: a flush for export does that."""
+        there = set(self.tables())
+        tables = [table for table in (*TABLES, *OWN_TABLES) if table in there]
+        if not tables:
+            return
         try:
-            for name in reversed(before):
-                self.execute(f"SET GLOBAL {name} = 0")
-            while self._status("Innodb_buffer_pool_pages_dirty")["innodb_buffer_pool_pages_dirty"] > 0:
-                if time.monotonic() > deadline:
-                    self._notice(f"{self.spec.display}: still writes dirty pages after {CHECKPOINT_TIMEOUT_S:g} s")
-                    break
-                time.sleep(0.05)
+            with contextlib.closing(self.new_session()) as session:
+                session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
+                session.execute("UNLOCK TABLES")
         except RefusedTarget:
             self._notice(
-                f"{self.spec.display}: user {self.spec.user!r} may not have dirty pages written; GRANT SUPER (MySQL: "
-                "SYSTEM_VARIABLES_ADMIN) lets runs begin with clean buffers"
+                f"{self.spec.display}: user {self.spec.user!r} may not have dirty pages written; GRANT RELOAD and"
+                " LOCK TABLES lets runs begin with clean buffers"
             )
-        finally:
-            with contextlib.suppress(RefusedTarget):
-                for name, value in before.items():
-                    self.execute(f"SET GLOBAL {name} = %s", (float(value),))
 
     def vacuum_analyze(self, progress: Progress | None = None) -> None:
         """`ANALYZE TABLE` of each table of the workload."""

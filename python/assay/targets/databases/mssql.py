@@ -15,6 +15,7 @@ from typing import Any
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.database import (
     APPLICATION_NAME,
+    OWN_TABLES,
     TABLES,
     Connection,
     ConnectionLost,
@@ -22,6 +23,7 @@ from assay.targets.databases.database import (
     Dialect,
     Progress,
     Row,
+    refuse_others,
 )
 from assay.targets.databases.spec import DatabaseSpec
 
@@ -280,6 +282,7 @@ class SqlServer(Database):
 
     def save(self) -> None:
         """Back the database up to a file in the server's folder for backups."""
+        self._refuse_others()
         # The file is named by time, so that a backup that is cut short leaves the one before alone.
         facts = self._saved_facts()
         stamp = re.sub(r"[^0-9]", "", facts["saved_utc"])[:14]
@@ -300,6 +303,9 @@ class SqlServer(Database):
             sets = self._sets(session)
             if not sets:
                 raise UsageError(f"{self.spec.display}: nothing is saved; load and save first")
+            # One whose restore was cut short cannot be looked into, and was looked into before.
+            if session.query("SELECT 1 FROM sys.databases WHERE name = %s AND state = 0", (self.spec.database,)):
+                self._refuse_others()
             with self._lock:
                 self._drop_session()
             name = _name(self.spec.database)
@@ -316,17 +322,28 @@ class SqlServer(Database):
         return sets[0][1] if sets else None
 
     def drop_saved(self) -> None:
-        """Delete the backup files."""
+        """Delete the backup files; the server's history of backups stays."""
         for path, _ in self._sets():
             self._delete(path)
-        self.execute("EXECUTE msdb.dbo.sp_delete_database_backuphistory %s", (self.spec.database,))
+
+    def _refuse_others(self) -> None:
+        """Sequences and views count as well, partitions are not objects."""
+        rows = self.query(
+            "SELECT CASE WHEN schema_id = schema_id(schema_name()) THEN name"
+            " ELSE schema_name(schema_id) + '.' + name END"
+            " FROM sys.objects WHERE is_ms_shipped = 0 AND type IN ('U', 'V', 'SO') ORDER BY type, name"
+        )
+        known = {*TABLES, *OWN_TABLES}
+        refuse_others(self.spec, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
 
     def _sets(self, session: SqlServerSession | None = None) -> list[tuple[str, dict[str, Any]]]:
-        """Whole backups of Assay's, the newest first: file and what it holds."""
+        """Whole backups of Assay's whose files are there, the newest first: file and what it holds."""
         rows = (session or self).query(
             "SELECT f.physical_device_name, s.description FROM msdb.dbo.backupset AS s"
             " JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id"
-            " WHERE s.database_name = %s AND s.name = 'assay' AND s.type = 'D' ORDER BY s.backup_finish_date DESC",
+            " CROSS APPLY sys.dm_os_file_exists(f.physical_device_name) AS e"
+            " WHERE e.file_exists = 1"
+            " AND s.database_name = %s AND s.name = 'assay' AND s.type = 'D' ORDER BY s.backup_finish_date DESC",
             (self.spec.database,),
         )
         found = []

@@ -13,6 +13,7 @@ import psycopg
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.database import (
     APPLICATION_NAME,
+    OWN_TABLES,
     TABLES,
     Connection,
     ConnectionLost,
@@ -20,6 +21,7 @@ from assay.targets.databases.database import (
     Dialect,
     Progress,
     Row,
+    refuse_others,
 )
 from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.secrets import Secret
@@ -70,6 +72,23 @@ SETTINGS_SHOWN = (
     "max_connections",
 )
 """Settings that matter to storage; those that a version does not have are left out."""
+
+_FIRST_SCHEMA_ONLY = "SELECT set_config('search_path', quote_ident(current_schema()), false)"
+"""Unqualified names lead to the schema where tables are made and to no other, whose tables may be the user's.
+
+Without any schema the path stays as it is.
+"""
+
+_OTHERS = """
+SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class root ON root.oid = coalesce(pg_partition_root(c.oid), c.oid)
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  AND (root.relnamespace = to_regnamespace(quote_ident(current_schema())) AND root.relname = ANY(%s)) IS NOT TRUE
+  AND NOT EXISTS
+    (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
+ORDER BY c.relkind = 'S', 1
+"""
+"""Relations that are not the workload's nor an extension's, sequences last; partitions are as their table is."""
 
 
 class PostgresqlSession:
@@ -161,6 +180,10 @@ class Postgresql(Database):
                     port=place.port,
                     user=place.user,
                     password=place.password.reveal() if place.password is not None else None,
+                    # What the core does not know is not taken from the environment either.
+                    hostaddr="",
+                    options="",
+                    target_session_attrs="any",
                     dbname=database or place.database,
                     sslmode=place.tls,
                     sslrootcert=place.tls_ca,
@@ -177,7 +200,13 @@ class Postgresql(Database):
             # The password may have come from libpq's password file, and the core needs it as well.
             if driver.info.password:
                 self._password = Secret(driver.info.password)
-            return PostgresqlSession(self.spec, driver)
+            session = PostgresqlSession(self.spec, driver)
+            try:
+                session.execute(_FIRST_SCHEMA_ONLY)
+            except AssayError:
+                session.close()
+                raise
+            return session
 
     def _place(self) -> Connection:
         spec = self.spec
@@ -363,12 +392,14 @@ class Postgresql(Database):
 
     def save(self) -> None:
         """Copy the database to another of the same server."""
+        self._refuse_others()
         facts = self._saved_facts()
         self._end_own_session()
         self._copy.save(facts)
 
     def restore(self) -> None:
         """Put a copy of the saved database in the place of this one."""
+        self._refuse_others()
         self._end_own_session()
         self._copy.restore()
 
@@ -379,6 +410,9 @@ class Postgresql(Database):
     def drop_saved(self) -> None:
         """Drop the saved database."""
         self._copy.drop()
+
+    def _refuse_others(self) -> None:
+        refuse_others(self.spec, [str(row[0]) for row in self.query(_OTHERS, ([*TABLES, *OWN_TABLES],))])
 
     def _end_own_session(self) -> None:
         with self._lock:

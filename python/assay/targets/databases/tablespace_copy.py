@@ -1,8 +1,8 @@
 """The loaded state of a MariaDB or MySQL database: files of its tables, exported and imported by the running server.
 
-Copies lie beside the server's data directory, in `assay-saved-DATABASE-N`. One is whole once it has its manifest,
-which is written last. While tables are replaced `assay_schema` says `restoring`, so that a restore that was cut short
-is not taken for a loaded database.
+Copies lie beside the server's data directory, in `assay-saved-DIRECTORY-DATABASE-N`: servers whose data directories
+lie side by side have their own. One is whole once it has its manifest, which is written last. While tables are
+replaced `assay_schema` says `restoring`, so that a restore that was cut short is not taken for a loaded database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import NotSupported, OutOfSpace, UsageError
+from assay.errors import NotSupported, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.database import TABLES, file_errors
 from assay.targets.databases.tree_copy import can_clone, copy_file, delete_tree, free_bytes_of, sync_file_system
 from assay.units import format_bytes
@@ -37,9 +37,10 @@ class TablespaceCopy:
 
         self._database = database
         self._display = database.spec.display
-        self._prefix = f"assay-saved-{folder_name(database.spec.database)}-"
+        whole = data.resolve()
+        self._prefix = f"assay-saved-{whole.name}-{folder_name(database.spec.database)}-"
         self._live = data / folder_name(database.spec.database)
-        self._shelf = data.resolve().parent
+        self._shelf = whole.parent
 
     def save(self, facts: dict[str, Any]) -> None:
         """Copy the files while the server holds them still."""
@@ -60,7 +61,11 @@ class TablespaceCopy:
             }
             self._check_room(tables)
             copy.mkdir(mode=0o700)
-            session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
+            try:
+                session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
+            except RefusedTarget as error:
+                copy.rmdir()
+                raise NotSupported(f"{error}; GRANT RELOAD and LOCK TABLES to save and restore") from None
             try:
                 for table in tables:
                     for suffix in _SUFFIXES:

@@ -7,6 +7,7 @@ ever found under the name of a whole one. The comment on the saved database says
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ _PART, _SAVED, _OLD = "_assay_part", "_assay_saved", "_assay_old"
 _NAME_BYTES_MAX = 63 - len(_SAVED)
 """PostgreSQL cuts names at 63 bytes (NAMEDATALEN)."""
 
+_HASH_LENGTH = 8
+
 _END_TIMEOUT_S = 10
 
 _LISTS = frozenset({"local_preload_libraries", "search_path", "session_preload_libraries", "temp_tablespaces"})
@@ -34,7 +37,7 @@ class TemplateCopy:
         self._database = database
         self._display = database.spec.display
         self._name = database.spec.database
-        base = self._name.encode()[:_NAME_BYTES_MAX].decode(errors="ignore")
+        base = _shortened(self._name)
         self._saved, self._part, self._old = base + _SAVED, base + _PART, base + _OLD
 
     def save(self, facts: dict[str, Any]) -> None:
@@ -43,7 +46,7 @@ class TemplateCopy:
             if self._exists(session, self._saved) and self._facts(session) is None:
                 raise RefusedTarget(f"{self._display}: a database {self._saved!r} is there that Assay did not make")
             self._copy(session, self._name, self._part)
-            comment = _literal(_COMMENT + json.dumps(facts))
+            comment = _literal(_COMMENT + json.dumps(facts | {"database": self._name}))
             session.execute(f"COMMENT ON DATABASE {_identifier(self._part)} IS {comment}")
             self._replace(session, self._saved)
 
@@ -52,16 +55,16 @@ class TemplateCopy:
         with contextlib.closing(self._elsewhere()) as session:
             if self._facts(session) is None:
                 raise UsageError(f"{self._display}: nothing is saved; load and save first")
-            settings = session.query(
-                "SELECT unnest(setconfig) FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase"
-                " WHERE setrole = 0 AND datname = %s",
-                (self._name,),
-            )
             self._copy(session, self._saved, self._part)
-            for (setting,) in settings:
-                name, _, value = str(setting).partition("=")
-                shown = value if name in _LISTS else _literal(value)
-                session.execute(f"ALTER DATABASE {_identifier(self._part)} SET {name} = {shown}")
+            try:
+                self._take_over(session, self._part)
+            except RefusedTarget as error:
+                self._tidy(session)
+                raise NotSupported(
+                    f"{self._display}: user {self._database.spec.user!r} may not put back what is set for the database "
+                    "or for roles in it (pg_db_role_setting); restore as a superuser, or load again instead of "
+                    "restoring"
+                ) from error
             self._end_sessions(session, self._name)
             self._replace(session, self._name)
 
@@ -87,7 +90,10 @@ class TemplateCopy:
             facts = json.loads(text.removeprefix(_COMMENT))
         except ValueError:
             return None
-        return facts if isinstance(facts, dict) else None
+        # Saved states of older versions do not say of which database they are.
+        if not isinstance(facts, dict) or facts.pop("database", self._name) != self._name:
+            return None
+        return facts
 
     def _elsewhere(self) -> PostgresqlSession:
         """Return a session in another database: one that is copied or renamed must be free of sessions."""
@@ -107,7 +113,7 @@ class TemplateCopy:
         self._end_sessions(session, source)
         owner = session.query(
             "SELECT pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE datname = %s",
-            (source,),
+            (self._name,),
         )[0]
         statement = f"CREATE DATABASE {_identifier(copy)} TEMPLATE {_identifier(source)}"
         version = session.driver.info.server_version
@@ -118,11 +124,49 @@ class TemplateCopy:
             statement += f" OWNER {_identifier(str(owner[0]))}"
         try:
             self._create(session, statement, may_clone=version >= 180000)
+            self._copy_rights(session, copy)
         except RefusedTarget as error:
             raise NotSupported(
                 f"{self._display}: user {self._database.spec.user!r} may not copy the database; it needs CREATEDB and "
                 "to own it, or load again instead of restoring"
             ) from error
+
+    def _take_over(self, session: PostgresqlSession, copy: str) -> None:
+        """Give a copy what the catalogue of the server has about the database, which no copy takes along."""
+        name = _identifier(copy)
+        limit, comment = session.query(
+            "SELECT datconnlimit, shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
+            (self._name,),
+        )[0]
+        session.execute(f"ALTER DATABASE {name} CONNECTION LIMIT {limit}")
+        if comment is not None:
+            session.execute(f"COMMENT ON DATABASE {name} IS {_literal(str(comment))}")
+        settings = session.query(
+            "SELECT CASE WHEN setrole <> 0 THEN pg_get_userbyid(setrole) END, unnest(setconfig)"
+            " FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = %s",
+            (self._name,),
+        )
+        for role, setting in settings:
+            key, _, value = str(setting).partition("=")
+            shown = value if key in _LISTS else _literal(value)
+            whose = f"DATABASE {name}" if role is None else f"ROLE {_identifier(str(role))} IN DATABASE {name}"
+            session.execute(f"ALTER {whose} SET {key} = {shown}")
+
+    def _copy_rights(self, session: PostgresqlSession, copy: str) -> None:
+        """Give a copy the rights that are granted on the database; without any it has the usual ones, as that has."""
+        if not session.query("SELECT 1 FROM pg_database WHERE datname = %s AND datacl IS NOT NULL", (self._name,)):
+            return
+        (owner,) = session.query("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = %s", (copy,))[0]
+        session.execute(f"REVOKE ALL ON DATABASE {_identifier(copy)} FROM PUBLIC, {_identifier(str(owner))}")
+        rights = session.query(
+            "SELECT CASE WHEN grantee <> 0 THEN pg_get_userbyid(grantee) END, privilege_type, is_grantable"
+            " FROM pg_database CROSS JOIN aclexplode(datacl) WHERE datname = %s",
+            (self._name,),
+        )
+        for role, right, may_grant in rights:
+            whom = "PUBLIC" if role is None else _identifier(str(role))
+            option = " WITH GRANT OPTION" if may_grant else ""
+            session.execute(f"GRANT {right} ON DATABASE {_identifier(copy)} TO {whom}{option}")
 
     def _create(self, session: PostgresqlSession, statement: str, *, may_clone: bool) -> None:
         if may_clone:
@@ -176,6 +220,14 @@ class TemplateCopy:
         )
         if not all(row[0] for row in ended):
             raise RefusedTarget(f"{self._display}: sessions in database {name!r} do not end; end them, then try again")
+
+
+def _shortened(name: str) -> str:
+    """A name with room for a suffix; one that must be cut has a hash of the whole, so that no two become one."""
+    if len(name.encode()) <= _NAME_BYTES_MAX:
+        return name
+    cut = name.encode()[: _NAME_BYTES_MAX - _HASH_LENGTH - 1].decode(errors="ignore")
+    return f"{cut}_{hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]}"
 
 
 def _identifier(name: str) -> str:

@@ -173,10 +173,11 @@ select s.queryid::text || '/' || s.userid::text || '/' || s.toplevel::text, left
   s.calls::float8,
   s.total_exec_time * 1e6, s.rows::float8, s.shared_blks_read * b.block, s.shared_blks_hit::float8,
   s.shared_blks_read::float8, s.wal_bytes::float8
-from pg_stat_statements s, (select current_setting('block_size')::float8 as block) b
+from {{schema}}.pg_stat_statements s, (select current_setting('block_size')::float8 as block) b
 where s.dbid = (select oid from pg_database where datname = current_database())
   and s.query !~* '({SECRET_WORDS}|pg_stat)'
 """
+"""`schema` is where the extension was installed, which need not be on the search path."""
 
 _TABLES = """
 select s.relname::text, (coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0)) * b.block,
@@ -190,9 +191,14 @@ from pg_statio_user_tables s join pg_stat_user_tables t using (relid),
 
 def statements(query: Query) -> dict[str, Record]:
     """Statements of the current database since the server counts; empty without the extension pg_stat_statements."""
-    if not query("select 1 from pg_extension where extname = 'pg_stat_statements'", ()):
+    found = query(
+        "select quote_ident(nspname) from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
+        " where extname = 'pg_stat_statements'",
+        (),
+    )
+    if not found:
         return {}
-    rows = query(_STATEMENTS, ())
+    rows = query(_STATEMENTS.format(schema=found[0][0]), ())
     return {
         key: {"text": text, "calls_count": calls, "time_ns": time_ns, "rows_count": count, "read_bytes": read,
               "page_requests_count": hits + reads, "page_reads_count": reads, "log_bytes": log}
