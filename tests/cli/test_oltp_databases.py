@@ -135,6 +135,21 @@ def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: B
     assert not any("users saw" in notice for notice in outcome.document["notices"])
 
 
+def test_a_server_that_stands_still_ends_the_run_and_is_no_good_point(
+    bench: Bench, postgresql15: ServerProcess
+) -> None:
+    url = postgresql15.fresh_database()
+    oltp(bench, url, "load", "--warehouses", "1")
+    arguments = (url, "run", "--warmup", "0.5s", "--duration", "5s", "--users", "4", "--json")
+    with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        with postgresql15.frozen():
+            outcome = running.end(120)
+    assert outcome.code == 3, outcome.stderr
+    assert "stopped answering" in outcome.stderr.splitlines()[-1]
+    assert any(notice.startswith("no transaction ended for") for notice in outcome.document["notices"])
+
+
 def test_a_server_killed_during_a_load_ends_it_and_the_same_command_goes_on(
     bench: Bench, mortal: ServerProcess
 ) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
-import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,35 +117,16 @@ def test_a_load_goes_on_after_a_crash_and_is_complete(server: Server) -> None:
     assert found.filled.contents_of_first_warehouse() == first_load(server).contents
 
 
-def processes(pid: int) -> list[int]:
-    """A process and all that it started."""
-    children = [
-        int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()
-    ]
-    return [pid] + [process for child in children for process in processes(child)]
-
-
-def stall(server: Server, seconds: float) -> float:
-    """Let all processes of a server stand still; gives for how many seconds they certainly did."""
-    pids = processes(server.pid)
-    try:
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        began = time.monotonic()
-        time.sleep(seconds)
-        return time.monotonic() - began
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
 def test_a_stalled_server_shows_in_the_tail(server: Server) -> None:
     database = loaded(server)
     rate, users, long_ns = 50.0, 4, 400_000_000
     plan = run_plan(database, users=users, mix=READING, load={"kind": "open", "rate": rate, "poisson": False})
     with running(plan) as run:
         run.until(lambda run: run.status["complete_ticks"] >= 5)
-        stalled_s = stall(server, 1.0)
+        with server.frozen():
+            began = time.monotonic()
+            time.sleep(1.0)
+            stalled_s = time.monotonic() - began
         run.ticks(15)
         figures = run.point(3)
         assert (run.status["state"], figures["errors"]["count"]) == ("running", 0)

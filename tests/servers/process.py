@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.targets.databases.server import Programs
@@ -83,6 +85,18 @@ class ServerProcess(ABC):
         assert self._process is not None
         self._process.wait(START_TIMEOUT_S)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let all its processes stand still: it takes connections, and answers nothing."""
+        pids = _processes(self.pid)
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
     def fresh_database(self) -> str:
         """Make an empty database; gives its URL, password included."""
         name = f"test{next(self._numbers)}"
@@ -102,6 +116,14 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def _answers(self) -> bool: ...
+
+
+def _processes(pid: int) -> list[int]:
+    """A process and all that it started."""
+    children = [
+        int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()
+    ]
+    return [pid] + [process for child in children for process in _processes(child)]
 
 
 def _free_port() -> int:
