@@ -85,7 +85,7 @@ class OltpRunner:
         Interrupted, AssayError
             What was finished is in `oltp` and in the run folder.
         """
-        self.oltp = dict(self.folder.manifest.get("oltp") or {"actions_done": {}})
+        self.oltp = dict(self.folder.manifest.get("oltp") or {"actions_done": {}, "load": None, "conditions": []})
         done = actions_done(self.folder.manifest, self.part)
         self.notices.append(DISCLAIMER)
         answers: list[dict[str, Any]] = []
