@@ -407,10 +407,10 @@ def test_a_generator_at_its_end_is_marked(stage: Callable[..., Stage]) -> None:
 
 
 def test_efficiency_is_said_with_thinking_times_at_their_scale(stage: Callable[..., Stage]) -> None:
-    run = stage(MemoryDatabase(**loaded(10)), actions=["run"], think_scale=1)
+    run = stage(MemoryDatabase(**loaded(10)), actions=["run"], think_scale=1, users=100, connections=10)
     run.core.nopm = lambda _: 60.0
     run.run()
-    assert "let through with " in run.notices
+    assert "46.7% of the 129 NOPM that keying and thinking times let through with 100 users" in run.notices
 
     scaled = stage(MemoryDatabase(**loaded(10)), actions=["run"], think_scale=0.5)
     scaled.run()

@@ -199,15 +199,18 @@ impl Local {
         let Some(turns) = &self.turns else { return };
         // A user that waits for its time holds the turn, and then nothing is due.
         let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
-        let stopped_ns = self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64;
         let oldest_ns = arrivals.next_ns();
-        self.note_due(arrivals.count_due(stopped_ns), oldest_ns);
+        self.note_due(arrivals.count_due(self.stopped_ns()), oldest_ns);
+    }
+
+    /// When the run was stopped.
+    fn stopped_ns(&self) -> u64 {
+        self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64
     }
 
     /// Adds arrivals to the backlog, the oldest of which was due then.
     fn note_due(&self, count: u64, oldest_ns: u64) {
-        let stopped_ns = self.shared.stopped_at().saturating_duration_since(self.epoch.get()).as_nanos() as u64;
-        let waited_ns = stopped_ns.saturating_sub(oldest_ns);
+        let waited_ns = self.stopped_ns().saturating_sub(oldest_ns);
         self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push((count, waited_ns));
     }
 

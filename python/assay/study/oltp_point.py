@@ -246,13 +246,16 @@ class OltpMeasurement:
         self.rows += telemetry
         self.telemetry += telemetry
         if len(self.telemetry) > TELEMETRY_MOST:
-            start_ns = self.started_ns + round(self.from_tick * self.interval_s * 1e9)
             older, newest = self.telemetry[:-TELEMETRY_NEWEST], self.telemetry[-TELEMETRY_NEWEST:]
-            self.telemetry = [*folded(older, start_ns), *newest]
+            self.telemetry = [*folded(older, self._utc_ns(self.from_tick)), *newest]
         if time.monotonic() - self.written_at >= SERIES_EVERY_S:
             self._write_rows()
         if report["state"] == "failed" and not ending:
             self.trouble = core_error(report["error"])
+
+    def _utc_ns(self, tick: int) -> int:
+        """When a tick began."""
+        return self.started_ns + round(tick * self.interval_s * 1e9)
 
     def _write_rows(self) -> None:
         rows, self.rows = self.rows, []
@@ -379,7 +382,7 @@ class OltpMeasurement:
             if last > longest:
                 longest, end = last, number
         if longest * self.interval_s >= SILENCE_LEAST_S:
-            began_s = self.started_ns / 1e9 + (self.from_tick + end - longest) * self.interval_s
+            began_s = self._utc_ns(self.from_tick + end - longest) / 1e9
             self.notices.append(
                 f"no transaction ended for {format_duration(longest * self.interval_s)} from"
                 f" {time.strftime('%H:%M:%S', time.gmtime(began_s))} UTC: the server stood still"
@@ -390,8 +393,7 @@ class OltpMeasurement:
 
     def _point(self, figures: Mapping[str, Any], to_tick: int) -> dict[str, Any]:
         seconds = (to_tick - self.from_tick) * self.interval_s
-        start_ns = self.started_ns + round(self.from_tick * self.interval_s * 1e9)
-        end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
+        start_ns, end_ns = self._utc_ns(self.from_tick), self._utc_ns(to_tick)
         per_tick = (self.new_orders + [0] * to_tick)[self.from_tick : to_tick]
         steady = steady_state([float(count) for count in per_tick])
         oltp = self._oltp(figures, seconds, start_ns, end_ns)
