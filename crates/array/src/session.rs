@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Op, Outcome, Pattern, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan, WorkersPlan,
-    plan_workers,
+    Activity, Collector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan,
+    WorkersPlan, plan_workers,
 };
 use serde::Deserialize;
 
@@ -109,6 +109,8 @@ impl ModelSession {
             // The model always answers.
             io_timeout_ns: u64::MAX,
             spare_intervals: 1,
+            // Nor does a virtual clock ever stand still.
+            pulse: &Pulse::default(),
         };
         let stop = Arc::new(AtomicBool::new(false));
         let (sources, workers) = plan_workers(&workers_plan, &stop);

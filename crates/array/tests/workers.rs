@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use assay_array::{ArrayModel, ArrayPlan, DiskPlan, MechanicalPlan, ModelSession, RaidPolicy, SessionPlan};
 use assay_load::{
-    Activity, Collector, Load, Outcome, Queue, SimulatedQueue, Worker, WorkerPlan, WorkersPlan, plan_workers,
+    Activity, Collector, Load, Outcome, Pulse, Queue, SimulatedQueue, Worker, WorkerPlan, WorkersPlan, plan_workers,
     run_worker,
 };
 use plans::{GIB, KIB, MIB, POLICIES, SECOND, activity, plan};
@@ -36,6 +36,7 @@ fn one_worker_on_its_own_queue_counts_every_io() {
                 interval_ns: SECOND,
                 io_timeout_ns: 60 * SECOND,
                 spare_intervals: 1000,
+                pulse: &Pulse::default(),
             };
             let (sources, mut workers) = plan_workers(&plan_of_workers, &stop);
             let mut collector = Collector::new(sources);

@@ -2,15 +2,15 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::{
-        fd::AsRawFd,
-        unix::fs::{FileTypeExt, OpenOptionsExt},
+        fd::{AsRawFd, RawFd},
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
     path::Path,
 };
 
 use assay_load::{Op, Request, Sync};
 
-use crate::DeviceError;
+use crate::{DeviceError, identity::duplicate};
 
 /// A file or block device opened for load.
 pub struct VolumeFile {
@@ -25,9 +25,12 @@ pub struct VolumeFile {
 impl VolumeFile {
     /// Opens `path`: past the page cache when `direct`, with write-through when `sync` says so.
     ///
+    /// `held` is a descriptor of the file or device that the caller holds: that one is opened, whatever the path leads
+    /// to by now.
+    ///
     /// # Errors
     /// [`DeviceError::NotSupported`] when the file system has no direct I/O, [`DeviceError::Open`] otherwise.
-    pub fn open(path: &Path, writes: bool, direct: bool, sync: Sync) -> Result<Self, DeviceError> {
+    pub fn open(path: &Path, held: Option<RawFd>, writes: bool, direct: bool, sync: Sync) -> Result<Self, DeviceError> {
         let mut flags = libc::O_CLOEXEC;
         if direct {
             flags |= libc::O_DIRECT;
@@ -35,7 +38,12 @@ impl VolumeFile {
         if sync == Sync::Dsync {
             flags |= libc::O_DSYNC;
         }
-        let opened = OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(writes);
+        let opened = match held {
+            None => options.custom_flags(flags).open(path),
+            Some(held) => open_held(path, held, &mut options, flags),
+        };
         let file = opened.map_err(|source| match source.raw_os_error() {
             Some(libc::EINVAL) if direct => DeviceError::NotSupported {
                 what: format!("direct I/O on {}", path.display()),
@@ -86,6 +94,23 @@ impl VolumeFile {
     }
 }
 
+/// Opens what a descriptor refers to once more, with flags of its own.
+///
+/// The link in `/proc` leads to the open file itself. Without `/proc` the path is followed, and must lead to the same.
+fn open_held(path: &Path, held: RawFd, options: &mut OpenOptions, flags: i32) -> io::Result<File> {
+    let file = match options.custom_flags(flags).open(format!("/proc/self/fd/{held}")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.custom_flags(flags | libc::O_NOFOLLOW).open(path)?
+        }
+        opened => opened?,
+    };
+    let (opened, meant) = (file.metadata()?, duplicate(held)?.metadata()?);
+    if (opened.dev(), opened.ino(), opened.rdev()) != (meant.dev(), meant.ino(), meant.rdev()) {
+        return Err(io::Error::other("another file has taken its place"));
+    }
+    Ok(file)
+}
+
 /// Claims a block device for as long as the returned file is open, so that nothing mounts it meanwhile; `None` for
 /// what is no block device. The claim is a descriptor of its own: workers that open the device beside it may be several.
 ///
@@ -100,20 +125,14 @@ pub fn claim(path: &Path) -> Result<Option<File>, DeviceError> {
     opened.map(Some).map_err(open_error)
 }
 
-/// Gives a file its size and reserves the space, so that a full file system shows before anything is written.
+/// Gives an open file its size and reserves the space, so that a full file system shows before anything is written.
+/// `path` is what errors name.
 ///
 /// # Errors
 /// [`DeviceError::NoSpace`] when there is no room, [`DeviceError::Io`] otherwise.
-pub fn allocate(path: &Path, size_bytes: u64) -> Result<(), DeviceError> {
+pub fn allocate(file: &File, path: &Path, size_bytes: u64) -> Result<(), DeviceError> {
     let what = || path.display().to_string();
-    // The bytes that are there stay: the caller decides whether the file may be written to.
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|source| DeviceError::Open { path: what(), source })?;
-    let sized = reserve(&file, 0, size_bytes).and_then(|()| file.set_len(size_bytes));
+    let sized = reserve(file, 0, size_bytes).and_then(|()| file.set_len(size_bytes));
     sized.map_err(|source| match source.raw_os_error() {
         Some(libc::ENOSPC | libc::EFBIG) => DeviceError::NoSpace { path: what(), needed_bytes: size_bytes },
         _ => DeviceError::Io { what: what(), source },

@@ -1,5 +1,6 @@
 use std::{
     fs::File,
+    os::fd::RawFd,
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
     sync::{
@@ -12,13 +13,13 @@ use std::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Outcome, Queue, QueueError, WORKERS_MOST, Worker, WorkerPlan, WorkersPlan,
-    plan_workers, run_worker,
+    Activity, Collector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MOST, Worker, WorkerPlan,
+    WorkersPlan, plan_workers, run_worker,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Backend, BufferPool, DeviceError, Engine, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue,
+    Backend, BufferPool, DeviceError, Engine, Heartbeat, NullOptions, NullQueue, SessionClock, ThreadQueue, UringQueue,
     VolumeFile, file::claim,
 };
 
@@ -38,6 +39,9 @@ pub enum VolumeKind {
     /// A file or a block device.
     File {
         path: PathBuf,
+        /// Descriptor by which the caller holds it for the whole run, and a device for itself alone.
+        #[serde(default)]
+        held: Option<RawFd>,
     },
     Null {
         options: NullOptions,
@@ -96,6 +100,8 @@ pub struct Session {
     /// When a tick last became complete, and when that was last looked at.
     heard_ns: u64,
     polled_ns: u64,
+    pulse: Pulse,
+    _heartbeat: Heartbeat,
     /// Block devices are this session's alone until its workers have ended.
     claims: Vec<File>,
 }
@@ -111,12 +117,14 @@ impl Session {
         let uring = engine.choose(plan.backend)?;
         let engine = Arc::new(Mutex::new(engine));
         let stop = Arc::new(AtomicBool::new(false));
+        let pulse = Pulse::default();
         let workers_plan = WorkersPlan {
             activities: &plan.activities,
             seed: plan.seed,
             interval_ns: plan.interval_ns,
             io_timeout_ns: plan.io_timeout_ns,
             spare_intervals: SPARE_INTERVALS,
+            pulse: &pulse,
         };
         let (sources, workers) = plan_workers(&workers_plan, &stop);
         let (ready_sender, ready) = mpsc::channel();
@@ -148,6 +156,9 @@ impl Session {
             })??);
         }
         let clock = SessionClock::start();
+        let beats = clock.clone();
+        let heartbeat = Heartbeat::start(pulse.clone(), move || Some(beats.now_ns()))
+            .map_err(|source| DeviceError::Io { what: "starting the heartbeat".into(), source })?;
         for start in starts {
             // A worker that is gone reports through its end.
             let _ = start.send(clock.clone());
@@ -167,6 +178,8 @@ impl Session {
             io_timeout_ns: plan.io_timeout_ns,
             heard_ns: 0,
             polled_ns: 0,
+            pulse,
+            _heartbeat: heartbeat,
             claims,
         })
     }
@@ -250,7 +263,8 @@ impl Session {
             return Status::Ended { unfinished_count, oldest_unfinished_ns };
         }
         // A worker stuck inside the kernel delivers no more ticks and cannot report itself.
-        let silent_ns = self.clock.now_ns().saturating_sub(self.heard_ns);
+        let now_ns = self.clock.now_ns();
+        let silent_ns = now_ns.saturating_sub(self.heard_ns.max(self.pulse.stood_still_until_ns(now_ns)));
         if silent_ns > self.io_timeout_ns.saturating_add(self.interval_ns).saturating_add(WATCH_MARGIN_NS) {
             return Status::NotAnswering(format!("a worker has been stuck for {} s", silent_ns / 1_000_000_000));
         }
@@ -264,6 +278,11 @@ impl Session {
     /// Nanoseconds since the workers started.
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// Times within a window in which not the storage but this process stood still.
+    pub fn standstills(&self, from_ns: u64, to_ns: u64) -> Standstills {
+        self.pulse.within(from_ns, to_ns, self.clock.now_ns())
     }
 
     pub fn clock_cost_ns(&self) -> f64 {
@@ -360,11 +379,11 @@ impl Host {
     }
 
     fn prepare(&self) -> Result<(Option<Prepared>, Option<File>), DeviceError> {
-        let VolumeKind::File { path } = &self.volume.volume else { return Ok((None, None)) };
-        let claim = if self.claims { claim(path)? } else { None };
+        let VolumeKind::File { path, held } = &self.volume.volume else { return Ok((None, None)) };
+        let claim = if self.claims && held.is_none() { claim(path)? } else { None };
         let activity = &self.plan.activity;
         let writes = activity.access.read_share < 1.0;
-        let file = VolumeFile::open(path, writes, activity.direct, activity.sync)?;
+        let file = VolumeFile::open(path, *held, writes, activity.direct, activity.sync)?;
         let pool = BufferPool::new(
             self.plan.buffers_count(),
             activity.access.largest_block_bytes(),

@@ -400,7 +400,7 @@ mod tests {
     }
 
     fn queue(path: &std::path::Path) -> UringQueue {
-        let volume = VolumeFile::open(path, true, false, Sync::None).unwrap();
+        let volume = VolumeFile::open(path, None, true, false, Sync::None).unwrap();
         let pool = BufferPool::new(3, 4096, 1, 0.0, 1).unwrap();
         UringQueue::new(vec![volume], pool, SessionClock::start(), 1).unwrap()
     }

@@ -34,8 +34,8 @@ fn open(kind: Kind, path: &Path, depth: u32, writes: bool) -> Option<(Box<dyn Qu
     let buffers = Buffers((0..2 * depth + 1).map(|buffer| pool.address(buffer, BLOCK_BYTES)).collect());
     let volume = || {
         // Direct I/O where the file system has it.
-        VolumeFile::open(path, writes, true, Sync::None)
-            .or_else(|_| VolumeFile::open(path, writes, false, Sync::None))
+        VolumeFile::open(path, None, writes, true, Sync::None)
+            .or_else(|_| VolumeFile::open(path, None, writes, false, Sync::None))
             .unwrap()
     };
     let queue: Box<dyn Queue> = match kind {

@@ -53,7 +53,7 @@ fn open_with(kind: Kind, frames: u32, parts: &[Part<'_>]) -> Option<Box<dyn Data
     }
     let mut volumes = Vec::new();
     for part in parts {
-        match VolumeFile::open(part.path, part.writes, kind.direct, Sync::None) {
+        match VolumeFile::open(part.path, None, part.writes, kind.direct, Sync::None) {
             Ok(volume) => volumes.push(VolumeFile { scattered: part.scattered, ..volume }),
             Err(DeviceError::NotSupported { what, why }) => {
                 eprintln!("skipped: {what}: {why}");
@@ -443,7 +443,7 @@ fn volumes_are_opened_as_asked() {
     let scratch = Scratch::new();
     let path = scratch.file("data", PAGE_BYTES);
     let flags = |sync| {
-        let volume = VolumeFile::open(&path, true, false, sync).unwrap();
+        let volume = VolumeFile::open(&path, None, true, false, sync).unwrap();
         assert!(!volume.scattered);
         // SAFETY: the descriptor is open for the call.
         let flags = unsafe { libc::fcntl(volume.file.as_raw_fd(), libc::F_GETFL) };

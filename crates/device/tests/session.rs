@@ -22,7 +22,7 @@ const MS: u64 = 1_000_000;
 fn file(path: &Path) -> VolumePlan {
     VolumePlan {
         name: path.file_name().unwrap().to_string_lossy().into_owned(),
-        volume: VolumeKind::File { path: path.to_owned() },
+        volume: VolumeKind::File { path: path.to_owned(), held: None },
         sector_bytes: 512,
     }
 }

@@ -278,7 +278,7 @@ struct Reader {
 
 impl Reader {
     fn open(plan: &FilePlan) -> Result<Self, DeviceError> {
-        let file = VolumeFile::open(&plan.path, false, plan.direct, Sync::None)?;
+        let file = VolumeFile::open(&plan.path, plan.held, false, plan.direct, Sync::None)?;
         let buffer = vec![0; CHUNK_BYTES + ALIGNMENT];
         let start = buffer.as_ptr().align_offset(ALIGNMENT);
         Ok(Self { plan: plan.clone(), file, buffer, start })

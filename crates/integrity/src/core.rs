@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use assay_load::{Completion, DataQueue, Op, Request};
+use assay_load::{Completion, DataQueue, Op, Request, Watch};
 use rand::{SeedableRng, rngs::SmallRng};
 
 use crate::{
@@ -190,6 +190,7 @@ pub(crate) struct Core {
     /// A page that was found wrong before was read in this phase, and not judged again.
     pub skipped: bool,
     pub failure: Option<Failure>,
+    pub watch: Watch,
     pub outstanding_of: Vec<u32>,
     pub mailbox: Vec<Option<RawEnd>>,
     /// I/Os that failed since the last that did not.
@@ -244,6 +245,7 @@ impl Core {
             uncertain: 0,
             skipped: false,
             failure: None,
+            watch: Watch::default(),
             outstanding_of: Vec::new(),
             mailbox: Vec::new(),
             failures_in_a_row: 0,
@@ -384,7 +386,8 @@ impl Core {
     pub(crate) fn complete(&mut self, completion: Completion) {
         let tag = completion.tag;
         let Some(io) = self.in_flight[tag as usize].take() else { return };
-        let latency_ns = completion.at_ns.saturating_sub(io.submitted_ns);
+        let stood_still = self.watch.stood_still(io.submitted_ns, completion.at_ns);
+        let latency_ns = self.age_ns(&io, completion.at_ns);
         let file = usize::from(io.id.file);
         self.history.ended(io.history, completion.at_ns, completion.result);
         self.failures_in_a_row = if completion.result < 0 { self.failures_in_a_row + 1 } else { 0 };
@@ -393,7 +396,7 @@ impl Core {
         }
         let bytes = io.pages * self.files[file].page_bytes;
         self.throttles[file].ended(io.op, io.pages, latency_ns);
-        self.observer.io(file, io.op, latency_ns, bytes, completion.result);
+        self.observer.io(file, io.op, (!stood_still).then_some(latency_ns), bytes, completion.result);
         if latency_ns > self.plan.long_io_ns && !io.reported_long {
             self.find_long(&io, latency_ns);
         }
@@ -498,22 +501,20 @@ impl Core {
         self.wake(Event::Suspicion);
     }
 
-    /// Time that passed while nobody could look is not counted against the I/Os that were outstanding.
-    pub(crate) fn forgive(&mut self, gap_ns: u64) {
-        for io in self.in_flight.iter_mut().flatten() {
-            io.submitted_ns = (io.submitted_ns + gap_ns).min(self.now_ns);
-        }
+    /// How long the storage has had an I/O: what passed before the end of a standstill of this process is not held against it.
+    fn age_ns(&self, io: &InFlight, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(io.submitted_ns.max(self.watch.until_ns(now_ns)))
     }
 
     pub(crate) fn oldest_outstanding_ns(&self) -> Option<u64> {
-        self.in_flight.iter().flatten().map(|io| self.now_ns.saturating_sub(io.submitted_ns)).max()
+        self.in_flight.iter().flatten().map(|io| self.age_ns(io, self.now_ns)).max()
     }
 
     /// I/Os outstanding for longer than they may be are findings while they are still outstanding.
     pub(crate) fn look_for_long_ios(&mut self) {
         for tag in 0..self.in_flight.len() {
             let Some(io) = self.in_flight[tag] else { continue };
-            let age_ns = self.now_ns.saturating_sub(io.submitted_ns);
+            let age_ns = self.age_ns(&io, self.now_ns);
             if age_ns > self.plan.long_io_ns && !io.reported_long {
                 self.find_long(&io, age_ns);
                 self.in_flight[tag] = Some(InFlight { reported_long: true, ..io });
@@ -523,7 +524,7 @@ impl Core {
 
     /// I/Os outstanding for longer than `age_ns`.
     pub(crate) fn outstanding_longer_than(&self, age_ns: u64) -> impl Iterator<Item = &InFlight> {
-        self.in_flight.iter().flatten().filter(move |io| self.now_ns.saturating_sub(io.submitted_ns) > age_ns)
+        self.in_flight.iter().flatten().filter(move |io| self.age_ns(io, self.now_ns) > age_ns)
     }
 
     fn begin(&mut self, tag: u32, op: Op, id: PageId, pages: u32, user: User, purpose: Purpose) -> InFlight {

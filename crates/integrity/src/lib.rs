@@ -40,7 +40,7 @@ pub use investigate::op_name;
 pub use journal::{JournalError, JournalReader, Record};
 pub use plan::*;
 pub use run::{FileTick, PhaseDone, Report, Run, RunError, RunPlan, Truth};
-pub use stamp::{PageId, Stamp, Unit};
+pub use stamp::{PageId, Stamp, Unit, is_stamped};
 pub use throttle::Throttle;
 pub use verify::{Failure, Observer, Phase, Verifier};
 pub use view::{FileStanding, RunView, Standing};

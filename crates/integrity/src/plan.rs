@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::{os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,9 @@ pub struct VerifyPlan {
 pub struct FilePlan {
     pub name: String,
     pub path: PathBuf,
+    /// Descriptor by which the caller holds it for the whole run, and a device for itself alone; no journal keeps it.
+    #[serde(default, skip_serializing)]
+    pub held: Option<RawFd>,
     /// Where it begins in `path`.
     pub base_bytes: u64,
     pub size_bytes: u64,

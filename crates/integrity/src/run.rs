@@ -14,13 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_device::{Backend, DeviceError, Engine, SessionClock, VolumeFile, claim, open_data_queue};
-use assay_load::{DataQueue, Interval, LoadError, Op, Sync};
+use assay_device::{Backend, DeviceError, Engine, Heartbeat, SessionClock, VolumeFile, claim, open_data_queue};
+use assay_load::{DataQueue, Interval, LoadError, Op, Pulse, Standstills, Sync};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::{
-    FaultCounts, FileStanding, Finding, PAGE_BYTES, Phase, VerifyPlan,
+    FaultCounts, FilePlan, FileStanding, Finding, PAGE_BYTES, Phase, VerifyPlan,
     core::InFlight,
     expected::PageState,
     faulty::{FaultyClock, FaultyFile, FaultyOptions, FaultyQueue, FileMedium},
@@ -113,6 +113,8 @@ pub struct Run {
     ended: mpsc::Receiver<()>,
     /// When the run last said something.
     heard: Arc<Mutex<Instant>>,
+    pulse: Pulse,
+    _heartbeat: Heartbeat,
     /// Block devices are this run's alone until it has ended.
     _claims: Vec<File>,
 }
@@ -127,7 +129,8 @@ impl Run {
             faulty.validate()?;
         }
         let claims = claim_all(&run.plan)?;
-        let clock = SessionClock::start();
+        let (clock, started) = (SessionClock::start(), Instant::now());
+        let pulse = Pulse::default();
         let report = Arc::new(Mutex::new(Report::default()));
         let stop = Arc::new(AtomicBool::new(false));
         let heard = Arc::new(Mutex::new(Instant::now()));
@@ -139,6 +142,8 @@ impl Run {
             stop: Arc::clone(&stop),
             heard: Arc::clone(&heard),
             clock: clock.clone(),
+            started,
+            pulse: pulse.clone(),
         };
         thread::Builder::new()
             .name("assay-verify".into())
@@ -147,10 +152,27 @@ impl Run {
                 work(thread_run, shared, &ready_sender);
             })
             .map_err(|source| DeviceError::Io { what: "starting the verifier".into(), source })?;
+        let beats = clock.clone();
+        // The clock of the queue: a faulty device has its own.
+        let is_faulty = run.faulty.is_some();
+        let now_ns = move || Some(if is_faulty { started.elapsed().as_nanos() as u64 } else { beats.now_ns() });
+        let heartbeat = Heartbeat::start(pulse.clone(), now_ns)
+            .map_err(|source| DeviceError::Io { what: "starting the heartbeat".into(), source })?;
         let engine = ready.recv_timeout(OPEN_TIMEOUT).map_err(|_| {
             DeviceError::NotAnswering(format!("opening the files took longer than {} s", OPEN_TIMEOUT.as_secs()))
         })??;
-        Ok(Self { plan: run.plan, clock, report, stop, engine, ended, heard, _claims: claims })
+        Ok(Self {
+            plan: run.plan,
+            clock,
+            report,
+            stop,
+            engine,
+            ended,
+            heard,
+            pulse,
+            _heartbeat: heartbeat,
+            _claims: claims,
+        })
     }
 
     /// Looks at what is known, and takes what is new.
@@ -171,13 +193,20 @@ impl Run {
 
     /// How long the run has said nothing, if that is longer than it may be: it is stuck inside the kernel.
     pub fn stuck_for(&self) -> Option<Duration> {
-        let silent = lock(&self.heard).elapsed();
+        let now_ns = self.now_ns();
+        let running = Duration::from_nanos(now_ns.saturating_sub(self.pulse.stood_still_until_ns(now_ns)));
+        let silent = lock(&self.heard).elapsed().min(running);
         let most = Duration::from_nanos(self.plan.io_timeout_ns.saturating_add(2 * self.plan.interval_ns));
         (silent > most).then_some(silent)
     }
 
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Times within a window in which not the storage but this process stood still.
+    pub fn standstills(&self, from_ns: u64, to_ns: u64) -> Standstills {
+        self.pulse.within(from_ns, to_ns, self.now_ns())
     }
 
     pub fn now_ns(&self) -> u64 {
@@ -196,6 +225,8 @@ struct Shared {
     stop: Arc<AtomicBool>,
     heard: Arc<Mutex<Instant>>,
     clock: SessionClock,
+    started: Instant,
+    pulse: Pulse,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -224,7 +255,8 @@ fn work(run: RunPlan, shared: Shared, ready: &mpsc::Sender<Result<Engine, RunErr
 }
 
 fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError> {
-    let (queue, engine) = open_queue(run, &shared.clock)?;
+    let (queue, engine) = open_queue(run, &shared)?;
+    let pulse = shared.pulse.clone();
     let journal = run.journal.as_ref().map(|path| Journal::create(path, &run.plan)).transpose()?;
     let meter = Meter {
         tick: 0,
@@ -235,10 +267,12 @@ fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError
         journal,
         shared,
     };
-    Ok((Verifier::new(run.plan.clone(), queue, Box::new(meter))?, engine))
+    let mut verifier = Verifier::new(run.plan.clone(), queue, Box::new(meter))?;
+    verifier.watch(pulse);
+    Ok((verifier, engine))
 }
 
-fn open_queue(run: &RunPlan, clock: &SessionClock) -> Result<(Box<dyn DataQueue>, Engine), RunError> {
+fn open_queue(run: &RunPlan, shared: &Shared) -> Result<(Box<dyn DataQueue>, Engine), RunError> {
     let plan = &run.plan;
     let (depth, frames) = Verifier::queue_needs(plan);
     if let Some(options) = &run.faulty {
@@ -254,28 +288,30 @@ fn open_queue(run: &RunPlan, clock: &SessionClock) -> Result<(Box<dyn DataQueue>
                 scattered: plan.scatter_gather && !file.log,
             })
             .collect();
-        let opened = plan.files.iter().map(|file| Ok(open(&file.path, false, Sync::None)?.file));
+        let opened = plan.files.iter().map(|file| Ok(open(file, false, Sync::None)?.file));
         let opened = opened.collect::<Result<Vec<File>, DeviceError>>()?;
         let io_error = |source| DeviceError::Io { what: "the faulty device".into(), source };
         let medium = FileMedium::new(&files, opened).map_err(io_error)?;
-        let queue = FaultyQueue::new(*options, files, medium, FaultyClock::wall(), depth, frames, PAGE_BYTES)?;
+        let queue =
+            FaultyQueue::new(*options, files, medium, FaultyClock::wall(shared.started), depth, frames, PAGE_BYTES)?;
         return Ok((Box::new(queue), Engine { backend: "faulty", ..Engine::default() }));
     }
     let sync = if plan.write_through { Sync::Dsync } else { Sync::Fdatasync };
     let volumes = plan.files.iter().map(|file| {
         let scattered = plan.scatter_gather && !file.log;
-        Ok(VolumeFile { scattered, ..open(&file.path, file.direct, sync)? })
+        Ok(VolumeFile { scattered, ..open(file, file.direct, sync)? })
     });
     let volumes = volumes.collect::<Result<Vec<VolumeFile>, DeviceError>>()?;
-    Ok(open_data_queue(volumes, run.backend, frames, PAGE_BYTES, clock.clone(), depth)?)
+    Ok(open_data_queue(volumes, run.backend, frames, PAGE_BYTES, shared.clock.clone(), depth)?)
 }
 
-fn open(path: &Path, direct: bool, sync: Sync) -> Result<VolumeFile, DeviceError> {
-    VolumeFile::open(path, true, direct, sync)
+fn open(file: &FilePlan, direct: bool, sync: Sync) -> Result<VolumeFile, DeviceError> {
+    VolumeFile::open(&file.path, file.held, true, direct, sync)
 }
 
 fn claim_all(plan: &VerifyPlan) -> Result<Vec<File>, DeviceError> {
-    let mut paths: Vec<&Path> = plan.files.iter().map(|file| file.path.as_path()).collect();
+    let mut paths: Vec<&Path> =
+        plan.files.iter().filter(|file| file.held.is_none()).map(|file| file.path.as_path()).collect();
     paths.sort_unstable();
     paths.dedup();
     let mut claims = Vec::new();
@@ -337,12 +373,16 @@ fn truth(queue: &dyn DataQueue) -> Option<Truth> {
 }
 
 impl Observer for Meter {
-    fn io(&mut self, file: usize, op: Op, latency_ns: u64, bytes: u32, result: i32) {
+    fn io(&mut self, file: usize, op: Op, latency_ns: Option<u64>, bytes: u32, result: i32) {
         let interval = &mut self.ticks[file];
         if result != bytes as i32 {
             interval.errors.record(result);
             return;
         }
+        let Some(latency_ns) = latency_ns else {
+            interval.standstill_ios += 1;
+            return;
+        };
         match op {
             Op::Read => interval.read.record(latency_ns, bytes),
             Op::Write => interval.write.record(latency_ns, bytes),

@@ -211,6 +211,14 @@ impl Stamper {
     }
 }
 
+/// Whether a page or log block begins with the header that some run of Assay gave it; see docs/integrity.md.
+pub fn is_stamped(page: &[u8]) -> bool {
+    page.len() >= HEADER_BYTES
+        && page[42..56].iter().all(|byte| *byte == 0)
+        && page[..HEAD_BYTES].iter().any(|byte| *byte != 0)
+        && crc32c::crc32c(&page[..56]) == u32_at(page, 56)
+}
+
 fn head(key: u64, id: PageId, generation: u32, unit: u8) -> u128 {
     let check = mix(key ^ u64::from(unit)) as u32;
     u128::from(check) << 96

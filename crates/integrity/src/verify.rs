@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use assay_load::{Completion, DataQueue, Op};
+use assay_load::{Completion, DataQueue, Op, Pulse, Watch};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -22,8 +22,6 @@ use crate::{
 
 /// Investigations that go on at the same time.
 const INVESTIGATORS: u32 = 8;
-/// A process that wakes up so much too late was stopped, or its machine was: that is not the storage's doing.
-const OVERSLEPT_NS: u64 = 500_000_000;
 /// Steps of tasks between two looks at the queue.
 const STEPS_MOST: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
@@ -95,8 +93,8 @@ impl Failure {
 
 /// Watches a run from inside, on its thread.
 pub trait Observer {
-    /// An I/O ended.
-    fn io(&mut self, _file: usize, _op: Op, _latency_ns: u64, _bytes: u32, _result: i32) {}
+    /// An I/O ended. Of one during which the process stood still the latency is not known.
+    fn io(&mut self, _file: usize, _op: Op, _latency_ns: Option<u64>, _bytes: u32, _result: i32) {}
 
     /// These pages are written: the storage has acknowledged them.
     fn acknowledged(&mut self, _first: PageId, _pages: &[PageState]) {}
@@ -161,6 +159,11 @@ impl Verifier {
         Ok(Self { kernel, tasks, script })
     }
 
+    /// Lets the run tell by a pulse when not the storage but its own process stood still.
+    pub(crate) fn watch(&mut self, pulse: Pulse) {
+        self.with(|core| core.watch = Watch::new(pulse));
+    }
+
     /// Runs all phases.
     ///
     /// # Errors
@@ -182,14 +185,9 @@ impl Verifier {
                 }
                 let until_ns = core.schedule.next_ns().unwrap_or(u64::MAX).min(next_tick_ns);
                 let idle = usize::from(core.schedule.is_idle());
-                let waits_from_ns = core.queue.now_ns();
                 let waited = core.queue.wait(idle, until_ns, &mut completions);
                 waited.map_err(|error| Failure::Queue(error.to_string()))?;
                 core.now_ns = core.queue.now_ns();
-                let overslept_ns = core.now_ns.saturating_sub(until_ns.max(waits_from_ns));
-                if overslept_ns > OVERSLEPT_NS && until_ns < u64::MAX {
-                    core.forgive(overslept_ns);
-                }
                 completions.drain(..).for_each(|completion| core.complete(completion));
                 core.schedule.wake_due(core.now_ns);
                 core.now_ns

@@ -32,6 +32,7 @@ fn plan(folder: &Folder, seed: u64, write_through: bool) -> VerifyPlan {
         FilePlan {
             name: name.into(),
             path,
+            held: None,
             base_bytes: 0,
             size_bytes,
             max_bytes: size_bytes,
@@ -110,14 +111,16 @@ fn writes_that_were_never_acknowledged_may_be_torn_and_are_said_to_be() {
 
 #[test]
 fn a_device_that_lies_about_flushes_is_found_out() {
-    let mut convicted = 0;
+    let (mut cut, mut convicted) = (0, 0);
     for seed in 0..SEEDS {
         let liar = FaultyOptions { ignores_flush: true, ..options(seed, PAGE_BYTES) };
         let (check, _folder) = crash("liar", seed, seed % 2 == 0, liar);
         convicted +=
             u64::from(check.findings.iter().any(|finding| matches!(finding.kind, Fault::Lost | Fault::LogBreak)));
+        // On a busy machine a run may end before it has asked so much that the power is cut.
+        cut += u64::from(!check.ended);
     }
-    assert!(convicted > SEEDS / 2, "{convicted} of {SEEDS}");
+    assert!(cut > 0 && convicted > cut / 2, "{convicted} of {cut}");
 }
 
 #[test]

@@ -83,6 +83,7 @@ struct Compact {
     service: Bins,
     lag: Bins,
     errors: Errors,
+    standstill_ios: u64,
     cpu_ns: u64,
     burst_ns: u64,
     bursts_count: u64,
@@ -212,6 +213,7 @@ impl Compact {
             service: Bins::of(&interval.service),
             lag: Bins::of(&interval.lag),
             errors: interval.errors,
+            standstill_ios: interval.standstill_ios,
             cpu_ns: interval.cpu_ns,
             burst_ns: interval.burst_ns,
             bursts_count: interval.bursts_count,
@@ -230,6 +232,7 @@ impl Compact {
         self.service.add_to(&mut interval.service);
         self.lag.add_to(&mut interval.lag);
         interval.errors.merge(&self.errors);
+        interval.standstill_ios += self.standstill_ios;
         interval.cpu_ns += self.cpu_ns;
         interval.burst_ns += self.burst_ns;
         interval.bursts_count += self.bursts_count;

@@ -5,14 +5,36 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 /// Data are made, compressed and stamped in units of this many bytes.
 pub const UNIT_BYTES: usize = 4096;
 
-/// Fills `buffer` with random bytes; the last `compressible_share` of every unit is zeros.
+/// A device tears blocks into sectors of this size; each says on its own that Assay wrote it.
+pub const SECTOR_BYTES: usize = 512;
+/// Place of `MARK` in a sector, behind what `stamp` writes.
+const MARK_AT: usize = 16;
+/// What every sector carries that is not all zeros: 1.6 % of it that is alike everywhere.
+const MARK: [u8; 8] = [0xa5, 0x5a, 0x79, 0xe1, 0x0d, 0xc4, 0x93, 0xb6];
+
+/// Fills `buffer` with random bytes; the last `compressible_share` of every unit is zeros. Sectors carry the mark by
+/// which [`is_marked`] knows them again.
 pub fn fill(buffer: &mut [u8], compressible_share: f64, seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     for unit in buffer.chunks_mut(UNIT_BYTES) {
         let random_bytes = ((unit.len() as f64 * (1.0 - compressible_share)).round() as usize).min(unit.len());
         rng.fill_bytes(&mut unit[..random_bytes]);
         unit[random_bytes..].fill(0);
+        // The head of a unit is stamped even where all of it is zeros.
+        let marked_bytes = random_bytes.max(1);
+        for sector in unit[..].chunks_mut(SECTOR_BYTES).take(marked_bytes.div_ceil(SECTOR_BYTES)) {
+            if let Some(place) = sector.get_mut(MARK_AT..MARK_AT + MARK.len()) {
+                place.copy_from_slice(&MARK);
+            }
+        }
     }
+}
+
+/// Whether every sector of `bytes` is all zeros or one that [`fill`] made.
+pub fn is_marked(bytes: &[u8]) -> bool {
+    bytes
+        .chunks(SECTOR_BYTES)
+        .all(|sector| sector.get(MARK_AT..MARK_AT + MARK.len()) == Some(&MARK) || sector.iter().all(|byte| *byte == 0))
 }
 
 /// Makes every unit of a block unlike any other written before by putting `serial` at its head.
@@ -41,6 +63,21 @@ mod tests {
             stamp(&mut block, serial);
             for unit in block.chunks(UNIT_BYTES) {
                 assert!(seen.insert(unit.to_vec()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_sector_is_known_again_and_no_other_is() {
+        for share in [0.0, 0.3, 0.5, 0.97, 1.0] {
+            for bytes in [512, 4096, 3 * UNIT_BYTES] {
+                let mut block = vec![7; bytes];
+                assert!(!is_marked(&block));
+                fill(&mut block, share, 1);
+                stamp(&mut block, 9);
+                assert!(is_marked(&block), "{share} {bytes}");
+                block[bytes - SECTOR_BYTES..].fill(7);
+                assert!(!is_marked(&block));
             }
         }
     }

@@ -81,6 +81,8 @@ pub struct Interval {
     /// Open loop: how late I/Os were submitted although a slot was free; counted where they are submitted.
     pub lag: LatencyHistogram,
     pub errors: Errors,
+    /// I/Os during which the generator stood still; they are in no histogram.
+    pub standstill_ios: u64,
     pub cpu_ns: u64,
     pub burst_ns: u64,
     pub bursts_count: u64,
@@ -95,6 +97,7 @@ impl Interval {
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
         self.errors.merge(&other.errors);
+        self.standstill_ios += other.standstill_ios;
         self.cpu_ns += other.cpu_ns;
         self.burst_ns += other.burst_ns;
         self.bursts_count += other.bursts_count;
@@ -108,6 +111,7 @@ impl Interval {
         self.service.clear();
         self.lag.clear();
         self.errors = Errors::default();
+        self.standstill_ios = 0;
         self.cpu_ns = 0;
         self.burst_ns = 0;
         self.bursts_count = 0;

@@ -6,7 +6,9 @@ use std::{
     },
 };
 
-use crate::{Activity, Arrivals, BurstGate, Completion, Exchange, Interval, Load, Op, Pattern, Request, Sync};
+use crate::{
+    Activity, Arrivals, BurstGate, Completion, Exchange, Interval, Load, Op, Pattern, Pulse, Request, Sync, Watch,
+};
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
 const POLL_NS: u64 = 20_000;
@@ -28,6 +30,7 @@ pub struct WorkerPlan {
     /// An I/O outstanding longer than this means the device stopped answering.
     pub io_timeout_ns: u64,
     pub gate: BurstGate,
+    pub pulse: Pulse,
     pub stop: Arc<AtomicBool>,
     pub exchange: Exchange,
 }
@@ -108,6 +111,7 @@ pub struct Worker {
     final_flush: Option<FinalFlush>,
     cpu_before_ns: u64,
     burst: Burst,
+    watch: Watch,
 }
 
 #[derive(PartialEq, Eq, Clone, Copy)]
@@ -163,6 +167,7 @@ impl Worker {
             final_flush: None,
             cpu_before_ns: 0,
             burst: Burst::default(),
+            watch: Watch::new(plan.pulse.clone()),
             plan,
         }
     }
@@ -266,7 +271,9 @@ impl Worker {
 
     fn oldest_outstanding_ns(&self, now_ns: u64) -> u64 {
         let since = |slot: &Slot| if slot.flushing { slot.flush_submitted_ns } else { slot.submitted_ns };
-        self.slots.iter().filter(|slot| slot.busy).map(|slot| now_ns.saturating_sub(since(slot))).max().unwrap_or(0)
+        let oldest_ns = self.slots.iter().filter(|slot| slot.busy).map(since).min().unwrap_or(now_ns);
+        // What passed before the end of a standstill is not held against the device.
+        now_ns.saturating_sub(oldest_ns.max(self.watch.until_ns(now_ns)))
     }
 
     fn stop(&mut self, now_ns: u64) {
@@ -293,6 +300,8 @@ impl Worker {
                     let ends_burst = arrivals.starts_burst();
                     self.note_burst(now_ns, starts_burst, ends_burst);
                     self.interval.lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
+                    // The most overdue comes first, and with it the standstill is known to all that were due in it.
+                    self.watch.stood_still(intended_ns, now_ns);
                     intended_ns
                 }
                 Some(_) => break,
@@ -415,7 +424,9 @@ impl Worker {
         if completion.result < 0 {
             self.interval.errors.record(completion.result);
         } else {
-            self.interval.flush.record(completion.at_ns.saturating_sub(slot.flush_submitted_ns), 0);
+            if !self.watch.stood_still(slot.flush_submitted_ns, completion.at_ns) {
+                self.interval.flush.record(completion.at_ns.saturating_sub(slot.flush_submitted_ns), 0);
+            }
             if slot.op == Op::Write {
                 self.count(slot, completion.at_ns);
             }
@@ -427,6 +438,10 @@ impl Worker {
 
     #[inline]
     fn count(&mut self, slot: Slot, at_ns: u64) {
+        if self.watch.stood_still(slot.intended_ns, at_ns) {
+            self.interval.standstill_ios += 1;
+            return;
+        }
         let latency_ns = at_ns.saturating_sub(slot.intended_ns);
         let counted = match slot.op {
             Op::Read if self.plan.gate.is_open() => &mut self.interval.read_in_burst,

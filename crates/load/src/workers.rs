@@ -1,6 +1,6 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
-use crate::{Activity, BurstGate, Exchange, GroupKey, WorkerPlan};
+use crate::{Activity, BurstGate, Exchange, GroupKey, Pulse, WorkerPlan};
 
 /// Most workers of a session: more are a mistake.
 pub const WORKERS_MOST: usize = 4096;
@@ -15,6 +15,8 @@ pub struct WorkersPlan<'a> {
     pub io_timeout_ns: u64,
     /// Intervals a worker can be ahead of the collector before they grow longer.
     pub spare_intervals: usize,
+    /// Of the process the workers run in.
+    pub pulse: &'a Pulse,
 }
 
 /// What a collector gets intervals from.
@@ -48,6 +50,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
                     interval_ns: plan.interval_ns,
                     io_timeout_ns: plan.io_timeout_ns,
                     gate: gate.clone(),
+                    pulse: plan.pulse.clone(),
                     stop: Arc::clone(stop),
                     exchange,
                 };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use assay_load::{
-    Access, Activity, BlockShare, Collector, Completion, Load, Op, Outcome, Queue, Region, Request, Simulated,
+    Access, Activity, BlockShare, Collector, Completion, Load, Op, Outcome, Pulse, Queue, Region, Request, Simulated,
     SimulatedQueue, Skew, Sync, VirtualDriver, Worker, WorkerPlan, WorkersPlan, plan_workers, run_worker,
 };
 
@@ -123,8 +123,14 @@ fn activity(volumes: usize, load: Load) -> Activity {
 }
 
 fn workers(activities: &[Activity], stop: &Arc<AtomicBool>) -> (Collector, Vec<Worker>) {
-    let plan =
-        WorkersPlan { activities, seed: 1, interval_ns: 100 * MS, io_timeout_ns: u64::MAX, spare_intervals: 1000 };
+    let plan = WorkersPlan {
+        activities,
+        seed: 1,
+        interval_ns: 100 * MS,
+        io_timeout_ns: u64::MAX,
+        spare_intervals: 1000,
+        pulse: &Pulse::default(),
+    };
     let (sources, workers) = plan_workers(&plan, stop);
     let workers =
         workers.into_iter().map(|(volume, plan)| Worker::new(WorkerPlan { volume: volume as u16, ..plan })).collect();

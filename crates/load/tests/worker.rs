@@ -342,6 +342,55 @@ fn a_suspended_process_does_not_blame_the_device() {
     assert!(counted.read.latency.count() > 100);
 }
 
+#[test]
+fn what_a_standstill_of_the_process_lengthened_is_counted_apart() {
+    for (load, due_meanwhile) in [(closed(4), 0), (open(1000.0, false, 64), 8000)] {
+        for sync in [Sync::None, Sync::Fdatasync] {
+            let plan = plan(Activity { sync, ..activity(load, 0.5) });
+            let mut device = Device::new(&plan, 20 * S, takes(100 * US));
+            device.pulse = Some(plan.pulse.clone());
+            device.standstill = Some((3 * S, 8 * S));
+            let (counted, outcome, device) = run_on(&plan, device);
+            assert!(matches!(outcome, Outcome::Stopped { .. }));
+            // What is due right afterwards waits behind the backlog: 8000 I/Os, 64 at a time.
+            let backlog_ns = due_meanwhile / 64 * 220 * US + MS;
+            for latency in [&counted.read.latency, &counted.write.latency, &counted.flush.latency, &counted.service] {
+                assert!(latency.max_ns() < backlog_ns, "{load:?} {sync:?}: {}", latency.max_ns());
+            }
+            let ended = counted.read.latency.count() + counted.write.latency.count() + counted.standstill_ios;
+            assert_eq!(ended, device.submitted.iter().filter(|(_, request)| request.op != Op::Flush).count() as u64);
+            // Those due meanwhile, and at most as many as the queue holds that were under way or waited behind them.
+            let apart = due_meanwhile.max(1)..=due_meanwhile + 64;
+            assert!(apart.contains(&counted.standstill_ios), "{load:?} {sync:?}: {}", counted.standstill_ios);
+        }
+    }
+}
+
+#[test]
+fn a_device_that_stalls_while_the_process_runs_is_not_excused() {
+    let plan = plan(activity(closed(4), 1.0));
+    let mut device = Device::new(&plan, 20 * S, stalls(100 * US, 3 * S..11 * S));
+    device.pulse = Some(plan.pulse.clone());
+    let (counted, ..) = run_on(&plan, device);
+    assert_eq!(counted.standstill_ios, 0);
+    assert!(counted.read.latency.max_ns() > 7 * S);
+}
+
+#[test]
+fn a_standstill_longer_than_the_time_out_does_not_blame_the_device() {
+    let plan = WorkerPlan { io_timeout_ns: 2 * S, ..plan(activity(closed(4), 1.0)) };
+    // What was outstanding ends a second after the process goes on, as from threads that were stopped with it.
+    let service: Service = Box::new(|now_ns, request| {
+        let due_ns = if (2990 * MS..=3 * S).contains(&now_ns) { 12 * S } else { now_ns + 100 * US };
+        (due_ns, request.length_bytes as i32)
+    });
+    let mut device = Device::new(&plan, 20 * S, service);
+    device.pulse = Some(plan.pulse.clone());
+    device.standstill = Some((2995 * MS, 8 * S));
+    let (_, outcome, _) = run_on(&plan, device);
+    assert_eq!(outcome, Outcome::Stopped { unfinished_count: 0, oldest_unfinished_ns: 0 });
+}
+
 // Errors.
 
 #[test]

@@ -86,6 +86,8 @@ pub(crate) struct Interval {
     /// Waits of which `late` ended noticeably late.
     pub(crate) waits: u64,
     pub(crate) late: u64,
+    /// Transactions during which this process stood still; they are in no histogram.
+    pub(crate) standstill_count: u64,
     pub(crate) cpu_ns: u64,
     /// CPU time of whichever thread used most.
     pub(crate) fullest_cpu_ns: u64,
@@ -111,6 +113,7 @@ impl Interval {
         self.lag.merge(&other.lag);
         self.waits += other.waits;
         self.late += other.late;
+        self.standstill_count += other.standstill_count;
         self.cpu_ns += other.cpu_ns;
     }
 
@@ -119,7 +122,8 @@ impl Interval {
         self.failures = Failures::default();
         self.service.clear();
         self.lag.clear();
-        (self.waits, self.late, self.cpu_ns, self.fullest_cpu_ns) = (0, 0, 0, 0);
+        (self.waits, self.late, self.standstill_count) = (0, 0, 0);
+        (self.cpu_ns, self.fullest_cpu_ns) = (0, 0);
     }
 }
 
@@ -198,6 +202,7 @@ struct Kept {
     lag: Bins,
     waits: u64,
     late: u64,
+    standstill_count: u64,
     cpu_ns: u64,
     fullest_cpu_ns: u64,
 }
@@ -223,6 +228,7 @@ impl Kept {
             lag: Bins::of(&interval.lag),
             waits: interval.waits,
             late: interval.late,
+            standstill_count: interval.standstill_count,
             cpu_ns: interval.cpu_ns,
             fullest_cpu_ns: interval.fullest_cpu_ns,
         }
@@ -243,6 +249,7 @@ impl Kept {
         self.lag.add_to(&mut sum.lag);
         sum.waits += self.waits;
         sum.late += self.late;
+        sum.standstill_count += self.standstill_count;
         sum.cpu_ns += self.cpu_ns;
         sum.fullest_cpu_ns += self.fullest_cpu_ns;
     }

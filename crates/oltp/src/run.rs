@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use assay_load::LatencyHistogram;
+use assay_device::Heartbeat;
+use assay_load::{LatencyHistogram, Standstills};
 
 use crate::{
     OltpError,
@@ -87,6 +88,9 @@ pub struct Window {
     pub lag: LatencyHistogram,
     pub waits: u64,
     pub late: u64,
+    /// Times in which not the databases but this process stood still, and transactions that were under way then.
+    pub standstills: Standstills,
+    pub standstill_count: u64,
     pub cpu_ns: u64,
     /// CPU time of whichever thread was fullest, tick by tick.
     pub fullest_cpu_ns: u64,
@@ -102,6 +106,8 @@ pub struct OltpRun {
     threads: Vec<JoinHandle<()>>,
     alive: Arc<AtomicU32>,
     names: usize,
+    interval_ns: u64,
+    _heartbeat: Heartbeat,
 }
 
 impl OltpRun {
@@ -145,7 +151,13 @@ impl OltpRun {
             })?);
         }
         let collector = Collector::new(databases, &exchanges);
-        Ok(Self { shared, collector, threads: handles, alive, names: databases })
+        let began = shared.epoch.subscribe();
+        let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
+        let heartbeat = Heartbeat::start(shared.pulse.clone(), now_ns).map_err(|error| {
+            shared.stop();
+            OltpError::Database(format!("no thread: {error}"))
+        })?;
+        Ok(Self { shared, collector, threads: handles, alive, names: databases, interval_ns, _heartbeat: heartbeat })
     }
 
     /// How the run stands.
@@ -199,6 +211,8 @@ impl OltpRun {
         }
         let backlog = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = sum.failures;
+        let now_ns = self.shared.epoch.borrow().map_or(0, |epoch| epoch.elapsed().as_nanos() as u64);
+        let (from_ns, to_ns) = (from_tick.saturating_mul(self.interval_ns), to_tick.saturating_mul(self.interval_ns));
         Window {
             by_transaction,
             databases,
@@ -208,6 +222,8 @@ impl OltpRun {
             lag: sum.lag,
             waits: sum.waits,
             late: sum.late,
+            standstills: self.shared.pulse.within(from_ns, to_ns, now_ns),
+            standstill_count: sum.standstill_count,
             cpu_ns: sum.cpu_ns,
             fullest_cpu_ns: sum.fullest_cpu_ns,
             threads: self.threads.len(),

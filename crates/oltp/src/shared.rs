@@ -8,6 +8,7 @@ use std::{
     time::Instant,
 };
 
+use assay_load::Pulse;
 use tokio::sync::watch;
 
 use crate::{OltpError, plan::RunPlan};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     example: Mutex<Option<String>>,
     away: Vec<AtomicBool>,
     gaps: Mutex<Vec<Gap>>,
+    /// Signs of life of this process.
+    pub(crate) pulse: Pulse,
     /// Open loop: of each thread the arrivals that nobody had taken at the end, and how long the oldest was due.
     pub(crate) backlog: Mutex<Vec<(u64, u64)>>,
 }
@@ -59,6 +62,7 @@ impl Shared {
             example: Mutex::new(None),
             away,
             gaps: Mutex::new(Vec::new()),
+            pulse: Pulse::default(),
             backlog: Mutex::new(Vec::new()),
         }
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_load::{Arrivals, Load};
+use assay_load::{Arrivals, Load, Watch};
 use tokio::{
     sync::{Mutex as TurnMutex, Semaphore},
     task::LocalSet,
@@ -58,6 +58,7 @@ struct Local {
     /// Whether every user has a connection of its own.
     keeps: bool,
     connecting: Semaphore,
+    watch: RefCell<Watch>,
 }
 
 /// One thread of a run: `number` of `threads`.
@@ -142,6 +143,7 @@ impl Local {
             busy: Cell::new(0),
             keeps: shared.connections == shared.plan.users,
             connecting: Semaphore::new(CONNECTING_MOST),
+            watch: RefCell::new(Watch::new(shared.pulse.clone())),
             shared,
         })
     }
@@ -225,6 +227,8 @@ impl Local {
             }
             self.waited(due_ns);
         }
+        // The most overdue comes first, and with it a standstill is known to all that were due in it.
+        self.watch.borrow_mut().stood_still(due_ns, self.now_ns());
         (!self.stopping()).then(|| arrivals.advance())
     }
 
@@ -440,8 +444,12 @@ impl User<'_> {
         counted.retried += u64::from(retried);
         match ended {
             Ok(outcome) => {
-                counted.latency.record(now_ns.saturating_sub(intended_ns));
                 *(if *outcome == Outcome::Committed { &mut counted.committed } else { &mut counted.rolled_back }) += 1;
+                if local.watch.borrow_mut().stood_still(intended_ns, now_ns) {
+                    interval.standstill_count += 1;
+                    return;
+                }
+                counted.latency.record(now_ns.saturating_sub(intended_ns));
                 if local.turns.is_some() {
                     interval.service.record(now_ns - started_ns);
                 }

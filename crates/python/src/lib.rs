@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod content;
 mod crash;
 mod errors;
 mod histogram;
@@ -14,9 +15,9 @@ mod verification;
 /// Assay's load generator.
 #[pymodule(gil_used = false)]
 mod _core {
-    use std::{collections::BTreeMap, path::PathBuf};
+    use std::{collections::BTreeMap, os::fd::AsFd, path::PathBuf};
 
-    use assay_device::UringQueue;
+    use assay_device::{Identity, UringQueue};
     use pyo3::prelude::*;
 
     use crate::errors::to_python;
@@ -42,10 +43,25 @@ mod _core {
         ])
     }
 
-    /// Gives a file its size and reserves the space.
+    /// Gives an open file its size and reserves the space; errors name the path.
     #[pyfunction]
-    fn allocate(py: Python<'_>, path: PathBuf, size_bytes: u64) -> PyResult<()> {
-        py.detach(|| assay_device::allocate(&path, size_bytes)).map_err(|error| to_python(&error))
+    fn allocate(py: Python<'_>, descriptor: i32, path: PathBuf, size_bytes: u64) -> PyResult<()> {
+        let file = assay_device::duplicate(descriptor)?;
+        py.detach(|| assay_device::allocate(&file, &path, size_bytes)).map_err(|error| to_python(&error))
+    }
+
+    /// Time of birth, generation and disk sequence of an open file or device, as far as they are known.
+    #[pyfunction]
+    fn file_identity(descriptor: i32) -> PyResult<(Option<i64>, Option<u32>, Option<u64>)> {
+        let identity = Identity::of(assay_device::duplicate(descriptor)?.as_fd())?;
+        Ok((identity.birth_ns, identity.generation, identity.disk_sequence))
+    }
+
+    /// First of some places in an open file, of a page each, whose bytes Assay did not write.
+    #[pyfunction]
+    fn first_foreign(py: Python<'_>, descriptor: i32, offsets: Vec<u64>) -> PyResult<Option<u64>> {
+        let file = assay_device::duplicate(descriptor)?;
+        Ok(py.detach(|| crate::content::first_foreign(&file, &offsets))?)
     }
 
     /// Bytes of memory that the expected state and the buffers of a plan of `Verification` need.

@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_array::{ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, Reading, SessionPlan};
+use assay_load::Standstills;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -159,7 +160,9 @@ impl ModelSession {
             self.with(|session| {
                 let totals = session.collector().totals(from_tick, to_tick);
                 let seconds = (to_tick - from_tick) as f64 * self.interval_s;
-                summary::point(&totals, &self.names, seconds, session.workers_count(), fullest_worker).to_string()
+                let workers = session.workers_count();
+                summary::point(&totals, &self.names, seconds, workers, fullest_worker, Standstills::default())
+                    .to_string()
             })
         })
     }

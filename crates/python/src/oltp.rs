@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     errors::raise,
-    summary::{latency, to_base64},
+    summary::{gaps, latency, to_base64},
 };
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -248,6 +248,7 @@ fn figures(window: &Window, names: &[String], seconds: f64) -> Value {
         "client_cpu_ns": window.cpu_ns,
         "threads": window.threads,
         "fullest_thread_share": window.fullest_cpu_ns as f64 / 1e9 / seconds,
+        "gaps": gaps(window.standstills, window.standstill_count),
         "service_latency_ns": latency(&window.service),
         "schedule": schedule,
         "backlog": window.backlog.map(|(count, oldest_ns)| json!({"unfinished": count, "oldest_ns": oldest_ns})),

@@ -53,7 +53,10 @@ impl Session {
             self.with(|session| {
                 let totals = session.collector().totals(from_tick, to_tick);
                 let seconds = (to_tick - from_tick) as f64 * self.interval_s;
-                summary::point(&totals, &self.names, seconds, session.workers_count(), fullest_worker).to_string()
+                let ns = |tick: u64| (tick as f64 * self.interval_s * 1e9) as u64;
+                let standstills = session.standstills(ns(from_tick), ns(to_tick));
+                let workers = session.workers_count();
+                summary::point(&totals, &self.names, seconds, workers, fullest_worker, standstills).to_string()
             })
         })
     }

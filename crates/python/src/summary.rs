@@ -1,7 +1,7 @@
 //! What the collector counted, as the JSON of docs/results.md.
 
 use assay_device::Engine;
-use assay_load::{Collector, Counted, Errors, GroupTick, Interval, LatencyHistogram, LoadError, Totals};
+use assay_load::{Collector, Counted, Errors, GroupTick, Interval, LatencyHistogram, LoadError, Standstills, Totals};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
@@ -82,7 +82,14 @@ pub(crate) struct Names {
 }
 
 /// The measured part of a point.
-pub(crate) fn point(totals: &Totals, names: &Names, seconds: f64, workers: usize, fullest_worker: f64) -> Value {
+pub(crate) fn point(
+    totals: &Totals,
+    names: &Names,
+    seconds: f64,
+    workers: usize,
+    fullest_worker: f64,
+    standstills: Standstills,
+) -> Value {
     let all = merged(totals, |_, _| true);
     let mut point = directions(&all, seconds);
     point.insert("flush".into(), direction(&all.flush, seconds));
@@ -121,9 +128,15 @@ pub(crate) fn point(totals: &Totals, names: &Names, seconds: f64, workers: usize
             "cpu_share": all.cpu_ns as f64 / 1e9 / seconds / workers as f64,
             "fullest_worker_share": fullest_worker,
             "schedule_lag_p99_ns": lag_p99_ns,
+            "gaps": gaps(standstills, all.standstill_ios),
         }),
     );
     Value::Object(point)
+}
+
+/// Times in which the generator itself stood still, and what was under way then and is in no latency.
+pub(crate) fn gaps(standstills: Standstills, ios: u64) -> Value {
+    json!({"count": standstills.count, "longest_ns": standstills.longest_ns, "total_ns": standstills.total_ns, "ios": ios})
 }
 
 /// Reads of the role that checkpoints write to, during bursts and between them.

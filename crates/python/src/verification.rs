@@ -57,6 +57,7 @@ impl Verification {
                 volumes: run.plan.files.iter().map(|file| file.name.clone()).collect(),
             };
             let logs: Vec<bool> = run.plan.files.iter().map(|file| file.log).collect();
+            let standstills = |from_ns, to_ns| run.standstills(from_ns, to_ns);
             run.look(|report| {
                 let done = report.phases.get_mut(phase)?;
                 // A phase is asked for once; its histograms would add up in a run of many cycles.
@@ -65,7 +66,9 @@ impl Verification {
                     .map(|(volume, interval)| (GroupKey { activity: usize::from(logs[volume]), volume }, interval));
                 let totals: Totals = of_file.collect();
                 let seconds = ((done.to_ns - done.from_ns) as f64 / 1e9).max(1e-9);
-                Some(summary::point(&totals, &names, seconds, 1, 0.0).to_string())
+                Some(
+                    summary::point(&totals, &names, seconds, 1, 0.0, standstills(done.from_ns, done.to_ns)).to_string(),
+                )
             })
         })
         .ok_or_else(|| raise("UsageError", format!("phase {phase} has not ended")))

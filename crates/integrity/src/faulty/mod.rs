@@ -76,9 +76,9 @@ impl FaultyClock {
         Self::Virtual { now_ns: 0 }
     }
 
-    /// The wall clock, zero now.
-    pub fn wall() -> Self {
-        Self::Wall { start: Instant::now() }
+    /// The wall clock, zero at `start`.
+    pub fn wall(start: Instant) -> Self {
+        Self::Wall { start }
     }
 
     fn now_ns(&self) -> u64 {

@@ -61,6 +61,7 @@ pub(crate) fn plan(seed: u64) -> VerifyPlan {
     let file = |name: &str, size_bytes, max_bytes, log| FilePlan {
         name: name.into(),
         path: name.into(),
+        held: None,
         base_bytes: 0,
         size_bytes,
         max_bytes,

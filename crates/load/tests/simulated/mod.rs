@@ -12,8 +12,8 @@ use std::{
 };
 
 use assay_load::{
-    Access, Activity, BlockShare, BurstGate, Collector, Completion, Exchange, GroupKey, Load, Op, Queue, QueueError,
-    Region, Request, Skew, Step, Sync, Worker, WorkerPlan,
+    Access, Activity, BlockShare, BurstGate, Collector, Completion, Exchange, GroupKey, Load, Op, Pulse, Queue,
+    QueueError, Region, Request, Skew, Step, Sync, Worker, WorkerPlan,
 };
 
 pub(crate) const US: u64 = 1_000;
@@ -41,6 +41,11 @@ pub(crate) struct Device {
     pub(crate) oversleep_ns: u64,
     /// and without having looked what has ended meanwhile.
     pub(crate) looks_away: bool,
+    /// Beats as long as the process runs.
+    pub(crate) pulse: Option<Pulse>,
+    beaten_ns: u64,
+    /// The process stands still once: from when on, and for how long.
+    pub(crate) standstill: Option<(u64, u64)>,
     /// Outstanding requests at every wait before the stop.
     pub(crate) outstanding_at_wait: Vec<usize>,
     /// Everything submitted, with its time.
@@ -63,11 +68,23 @@ impl Device {
             each_wait: Box::new(|_| {}),
             oversleep_ns: 0,
             looks_away: false,
+            pulse: None,
+            beaten_ns: 0,
+            standstill: None,
             outstanding_at_wait: Vec::new(),
             submitted: Vec::new(),
             completed: Vec::new(),
             duplicate_buffer: plan.buffers_count().saturating_sub(1),
             write_buffers_start: plan.write_buffers_start(),
+        }
+    }
+
+    /// The heartbeat goes on while the worker waits.
+    fn beat_until(&mut self, now_ns: u64) {
+        let Some(pulse) = &self.pulse else { return };
+        while self.beaten_ns < now_ns {
+            self.beaten_ns = (self.beaten_ns + 20 * MS).min(now_ns);
+            pulse.beat(self.beaten_ns);
         }
     }
 
@@ -124,6 +141,11 @@ impl Queue for Device {
 
     fn wait(&mut self, min: usize, until_ns: u64, completions: &mut Vec<Completion>) -> Result<(), QueueError> {
         (self.each_wait)(self.now_ns);
+        self.beat_until(self.now_ns);
+        if let Some((_, length_ns)) = self.standstill.take_if(|(from_ns, _)| self.now_ns >= *from_ns) {
+            self.now_ns += length_ns;
+            self.beaten_ns = self.now_ns;
+        }
         if self.now_ns >= self.stop_at_ns {
             self.stop.store(true, Ordering::Relaxed);
         } else {
@@ -135,6 +157,7 @@ impl Queue for Device {
         }
         while found < min && self.now_ns < until_ns {
             self.now_ns = self.next_due_ns().min(until_ns) + self.oversleep_ns;
+            self.beat_until(self.now_ns);
             if self.looks_away {
                 break;
             }
@@ -207,6 +230,7 @@ pub(crate) fn plan(activity: Activity) -> WorkerPlan {
         interval_ns: 100 * MS,
         io_timeout_ns: 10 * S,
         gate: BurstGate::default(),
+        pulse: Pulse::default(),
         stop: Arc::new(AtomicBool::new(false)),
         exchange: Exchange::new(8),
     }

@@ -33,7 +33,8 @@ fn the_wall_clock_waits_for_long_ios_only() {
     let file = data(16);
     let options = FaultyOptions { long_io: 1.0, long_io_delay_ns: 20_000_000, ..CLEAN };
     let mut queue =
-        FaultyQueue::new(options, vec![file], Memory::new(&[file]), FaultyClock::wall(), 4, 4, PAGE).unwrap();
+        FaultyQueue::new(options, vec![file], Memory::new(&[file]), FaultyClock::wall(Instant::now()), 4, 4, PAGE)
+            .unwrap();
     let before_ns = queue.now_ns();
     let at_ns = finish(&mut queue, request(&file, Op::Read, 0, 0, 8192)).at_ns;
     assert!(at_ns - before_ns >= 20_000_000 && at_ns <= queue.now_ns());
@@ -127,7 +128,7 @@ impl Drop for Scratch {
 
 fn on_files(options: FaultyOptions, files: &[FaultyFile], opened: Vec<File>) -> FaultyQueue<FileMedium> {
     let medium = FileMedium::new(files, opened).unwrap();
-    FaultyQueue::new(options, files.to_vec(), medium, FaultyClock::wall(), 4, FRAMES, PAGE).unwrap()
+    FaultyQueue::new(options, files.to_vec(), medium, FaultyClock::wall(Instant::now()), 4, FRAMES, PAGE).unwrap()
 }
 
 #[test]
