@@ -19,7 +19,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help set-up build assess test test-packaging lint fmt bench bundle clean
+.PHONY: help set-up build assess test test-all test-packaging fuzz lint fmt bench bundle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,12 +34,19 @@ assess: $(BUILT) ## examine the storage under ./assay-data in about two minutes,
 	@status=0; $(BIN)/assay assess ./assay-data --quick || status=$$?; \
 	if [ $$status -gt 1 ]; then exit $$status; fi # 1 is an answer, too: the storage misses a limit
 
-test: $(BUILT) $(SET_UP_DEV) ## run all tests: Rust, Python, examples in docstrings
+test: $(BUILT) $(SET_UP_DEV) ## run the tests: Rust, Python, examples in docstrings; those that take long are in test-all
 	cargo test --locked $(RUST_TESTED)
 	$(BIN)/python -m pytest
 
+test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs and the tests that take long
+	cargo test --locked $(RUST_TESTED)
+	$(BIN)/python -m pytest -m "not packaging"
+
 test-packaging: $(BUILT) $(SET_UP_DEV) ## run the slow tests: wheel, pip install, bundle without index, commands of the README
 	$(BIN)/python -m pytest -m packaging --timeout 1800
+
+fuzz: $(BUILT) $(SET_UP_DEV) ## try mutated input on the command for ASSAY_FUZZ_SECONDS (600), from ASSAY_SEED (1) on
+	$(BIN)/python tests/fuzz
 
 lint: $(BUILT) $(SET_UP_DEV) ## check formatting, lints and types: rustfmt, clippy, ruff, mypy, stubtest
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \

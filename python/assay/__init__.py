@@ -5,9 +5,10 @@ The command line is `assay`; from a notebook, `assay.profile` measures and `assa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # of `typing`, which takes longer to import than a password may stay in the process list
 if TYPE_CHECKING:
+    from typing import Any
+
     from assay.api import profile
     from assay.results.load import Run, load
 

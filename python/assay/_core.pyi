@@ -1,5 +1,6 @@
 """The load generator, compiled from the Rust crates. Plans go in and figures come out as JSON text."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import final
 
@@ -16,6 +17,8 @@ __all__ = [
     "array_usable_bytes",
     "build_info",
     "examine_journal",
+    "file_identity",
+    "first_foreign",
     "reliability",
     "tpcc_rows",
     "tpcc_sql",
@@ -167,14 +170,20 @@ class OltpRun:
     def finish(self, timeout_s: float) -> str:
         """Stop, wait for what is under way, and report as `poll` does."""
 
-def allocate(path: str | PathLike[str], size_bytes: int) -> None:
-    """Give a file its size and reserve the space."""
+def allocate(descriptor: int, path: str | PathLike[str], size_bytes: int) -> None:
+    """Give an open file its size and reserve the space; errors name the path."""
 
 def array_usable_bytes(raid_json: str, active_disks: int, disk_bytes: int) -> int:
     """Data bytes that RAID sets hold on disks of so many usable bytes. Raises UsageError for impossible sets."""
 
 def build_info() -> dict[str, str]:
     """How the module was built."""
+
+def file_identity(descriptor: int) -> tuple[int | None, int | None, int | None]:
+    """Time of birth in ns, generation and disk sequence of an open file or device, as far as they are known."""
+
+def first_foreign(descriptor: int, offsets: Sequence[int]) -> int | None:
+    """First of some places in an open file, of 8 KiB each, whose bytes Assay did not write."""
 
 def examine_journal(plan_json: str) -> None:
     """Refuse a crash journal that cannot be read or is of another target."""

@@ -19,6 +19,9 @@ for _power, _letter in enumerate("kmgtp", start=1):
 _DURATION_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
                    "h": 3600 * 10**9, "d": 86400 * 10**9}  # fmt: skip
 
+_LARGEST = 1e18
+"""No quantity is larger, in whatever unit: beyond it floating point would overflow."""
+
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Zµ%]*)\s*")
 
 
@@ -27,15 +30,17 @@ def _split(text: str, what: str, accepted: str) -> tuple[float, str]:
     if match is None:
         raise UsageError(f"{what}: {text!r} is not a quantity; accepted: {accepted}")
     number = float(match[1])
-    if number > 1e18:
+    if number > _LARGEST:
         raise UsageError(f"{what}: {text!r} is too large")
     return number, match[2]
 
 
 def _number(value: object, what: str, accepted: str) -> int | float:
     """A number from TOML, JSON or Python: not negative, not infinite, no truth value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise UsageError(f"{what}: {value!r} is not a quantity; accepted: {accepted}")
+    if value > _LARGEST:
+        raise UsageError(f"{what}: {value!r} is too large")
     return value
 
 

@@ -28,7 +28,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from assay.analysis.compare_interval import (
     BATCHES_MIN,
@@ -42,12 +42,15 @@ from assay.analysis.compare_interval import (
     relative_error,
 )
 from assay.errors import UsageError
+from assay.results.histograms import histogram_of
 from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 
-if TYPE_CHECKING:
-    from assay._core import Histogram
-
 Status = Literal["changed", "not changed", "cannot tell"]
+
+LOGARITHM_MOST = 700.0
+"""Of a ratio; the exponential of a larger one is no number."""
+VALUE_LEAST = 1e-9
+"""What is less counts as nothing: no measurement comes near it."""
 
 SMALLEST_SHARE = 0.05
 """Smallest relative difference worth noticing, unless the caller states another."""
@@ -318,11 +321,11 @@ def load_text(load: Mapping[str, Any]) -> str:
     >>> load_text({"outstanding": 96, "queue_depth": 8, "workers": 12}), load_text({"rate": 5000.0})
     ('96 outstanding', '5,000/s')
     """
-    if "rate" in load:
+    if load.get("rate") is not None:
         return f"{load['rate']:,.0f}/s"
-    if "users" in load:
+    if load.get("users") is not None:
         return count_of(load["users"], "user")
-    return f"{load['outstanding']} outstanding" if "outstanding" in load else str(load.get("kind") or "-")
+    return str(load.get("kind") or "-") if load.get("outstanding") is None else f"{load['outstanding']} outstanding"
 
 
 def _compare_point(a: Points, b: Points, run: int, smallest_share: float) -> list[Difference]:
@@ -374,7 +377,7 @@ def _compare_metric(
 def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[float, float] | None, Status]:
     if estimate is None:
         return None, "cannot tell"
-    low, high = math.expm1(estimate.low), math.expm1(estimate.high)
+    low, high = (math.expm1(min(edge, LOGARITHM_MOST)) for edge in (estimate.low, estimate.high))
     if low > 0 or high < 0:
         return (low, high), "changed"
     return (low, high), "not changed" if -smallest_share <= low and high <= smallest_share else "cannot tell"
@@ -382,27 +385,30 @@ def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[floa
 
 def _pooled_value(metric: Metric, points: Points) -> float | None:
     """Value over all repeats: rates averaged, means weighted by their I/Os, p99 of the merged histograms."""
-    directions = [point[metric.direction] for point in points]
+    value = _pooled([point[metric.direction] for point in points], metric)
+    return value if value is not None and value >= VALUE_LEAST else None
+
+
+def _pooled(directions: Sequence[Mapping[str, Any]], metric: Metric) -> float | None:
     if not directions:
         return None
     if metric.more_is_better:
         return float(sum(direction[metric.kind] for direction in directions) / len(directions))
     if metric.kind == "mean":
-        count = sum(direction["count"] for direction in directions)
-        total = sum(direction["latency_ns"]["mean"] * direction["count"] for direction in directions)
+        timed = [direction for direction in directions if direction["latency_ns"].get("mean") is not None]
+        count = sum(direction["count"] for direction in timed)
+        total = sum(direction["latency_ns"]["mean"] * direction["count"] for direction in timed)
         return float(total / count) if count else None
     if len(directions) == 1:
-        return float(directions[0]["latency_ns"]["p99"])
-    merged, *others = map(_histogram, directions)
+        p99_ns = directions[0]["latency_ns"].get("p99")
+        return None if p99_ns is None else float(p99_ns)
+    histograms = [histogram for direction in directions if (histogram := histogram_of(direction)) is not None]
+    if not histograms:
+        return None
+    merged, *others = histograms
     for other in others:
         merged.merge(other)
     return float(merged.percentile(99.0))
-
-
-def _histogram(direction: Mapping[str, Any]) -> Histogram:
-    from assay._core import Histogram
-
-    return Histogram.from_base64(direction["histogram"])
 
 
 def _estimate(metric: Metric, a: Points, b: Points, center: float) -> tuple[Estimate | None, str]:
@@ -416,7 +422,10 @@ def _estimate(metric: Metric, a: Points, b: Points, center: float) -> tuple[Esti
     if spreads[0] is None or spreads[1] is None:
         return None, f"fewer than {BATCHES_MIN} batches and no repeats"
     if metric.kind == "p99":
-        bins = [_histogram(side[0][metric.direction]).bins() for side in (a, b)]
+        histograms = [histogram_of(side[0][metric.direction]) for side in (a, b)]
+        if histograms[0] is None or histograms[1] is None:
+            return None, "no histogram"
+        bins = [histogram.bins() for histogram in histograms if histogram is not None]
         return by_bootstrap(bins[0], bins[1], (spreads[0][0], spreads[1][0]), center)
     return by_batches(spreads[0], spreads[1], center), ""
 
@@ -446,12 +455,18 @@ def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def _compare_answers(a: RunLike, b: RunLike, run: int, smallest_share: float) -> list[AnswerDifference]:
-    others = {_answer_key(answer): answer for answer in b.manifest.get("answers") or []}
+    others = {_answer_key(answer): answer for answer in _io_answers(b)}
     return [
         _compare_answer(answer, others[_answer_key(answer)], run, smallest_share)
-        for answer in a.manifest.get("answers") or []
+        for answer in _io_answers(a)
         if _answer_key(answer) in others
     ]
+
+
+def _io_answers(run: RunLike) -> list[Mapping[str, Any]]:
+    """Answers in I/Os per second, and searches that found none."""
+    answers = run.manifest.get("answers") or []
+    return [answer for answer in answers if not answer.get("max") or answer["max"].get("iops") is not None]
 
 
 def _answer_key(answer: Mapping[str, Any]) -> str:
@@ -460,8 +475,9 @@ def _answer_key(answer: Mapping[str, Any]) -> str:
 
 def _compare_answer(a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float) -> AnswerDifference:
     iops = [float(answer["max"]["iops"]) if answer.get("max") else None for answer in (a, b)]
-    relative = iops[1] / iops[0] - 1 if iops[0] and iops[1] else None
-    estimate = _answer_estimate(a, b)
+    measured = all(value is not None and value >= VALUE_LEAST for value in iops)
+    relative = iops[1] / iops[0] - 1 if measured and iops[0] and iops[1] else None
+    estimate = _answer_estimate(a, b) if relative is not None else None
     interval, status = _judge(estimate, smallest_share)
     reason = _answer_caveat(a, b, run)
     if relative is None:
@@ -491,7 +507,7 @@ def _answer_estimate(a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate | N
     if a == b:
         return Estimate(0.0, 0.0, 1.0, "same measurements")
     a_interval, b_interval = a.get("interval_95"), b.get("interval_95")
-    if not a_interval or not b_interval or min(*a_interval, *b_interval) <= 0:
+    if not a_interval or not b_interval or min(*a_interval, *b_interval) < VALUE_LEAST:
         return None
     return by_answer_intervals(a["max"]["iops"], b["max"]["iops"], a_interval, b_interval)
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from assay.units import format_bytes
+from assay.analysis.standstill import stood_still_s
+from assay.units import format_bytes, format_duration
 
 Record = Mapping[str, Any]
 
@@ -57,8 +58,16 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
     hung = ids(lambda point: point.get("ended_by") == "not-answering")
     if hung:
         yield Note(f"the target stopped answering in {id_list(hung)}", "bad")
+    if stood_still := ids(stood_still_s):
+        longest = max(stood_still_s(point) for point in points)
+        yield Note(
+            f"the load generator stood still in {id_list(stood_still)}, for up to {format_duration(longest)} (stopped,"
+            " suspended or starved of CPU): latencies of these points are not the device's, and no answer rests on"
+            " them",
+            "warn",
+        )
     # An integrity run asks as fast as it can verify, and gives no answers.
-    saturated = ids(lambda point: _asks(point) and within("generator", "saturated")(point))
+    saturated = ids(lambda point: _asks(point) and not stood_still_s(point) and within("generator", "saturated")(point))
     if saturated:
         yield Note(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)

@@ -145,11 +145,11 @@ def observations_of_run(path: Path, structure: Configuration) -> list[Observatio
     if any(part.get("target") for part in folder.manifest.get("parts") or []):
         raise UsageError(f"--from {path}: is a study of several targets; give a run of `assay profile` on the array")
     volumes = (folder.manifest.get("target") or {}).get("volumes")
-    if not volumes:
-        raise UsageError(f"--from {path}: the run has no volumes")
+    if not volumes or not all(volume.get("size_bytes") for volume in volumes):
+        raise UsageError(f"--from {path}: the run has no volumes with their sizes")
     sizes = [volume["size_bytes"] for volume in volumes]
     placed = structure.with_options({"fill": None, "volumes": str(len(sizes)), "volume_size": f"{min(sizes)}"})
-    return observations_of_points(current_points(folder.points()), placed, f"--from {path}")
+    return observations_of_points(current_points(folder.whole_points()), placed, f"--from {path}")
 
 
 def observations_of_points(

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +13,7 @@ from pydantic import Field, model_validator
 
 from assay.errors import UsageError
 from assay.workloads.io import Strict
-from assay.workloads.reading import validated
+from assay.workloads.reading import read_text, table_of, validated
 
 
 class PublishedPoint(Strict):
@@ -81,14 +80,7 @@ def read_published(path: Path | None = None) -> Published:
     """
     source = str(path) if path is not None else "published.toml"
     file = path if path is not None else Path(str(resources.files("assay.arrays").joinpath("published.toml")))
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        # Of TOML, or of text that is not UTF-8.
-        raise UsageError(f"{source}: {error}") from None
-    published = validated(Published, data, source)
+    published = validated(Published, table_of(read_text(file, source), source), source)
     ids = [point.id for point in published.point]
     for point_id in ids:
         if ids.count(point_id) > 1:

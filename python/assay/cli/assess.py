@@ -15,6 +15,7 @@ from assay.study.oltp_target import BYTES_PER_WAREHOUSE
 from assay.study.part import Part
 from assay.study.plan import fit_bursts, load_plan, read_preset
 from assay.study.request import ONLY_VERIFY, Request, refuse_model
+from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity import IntegrityTiming, load_integrity_plan, read_integrity_preset
@@ -115,6 +116,8 @@ def assess(
     if directory.startswith("faulty:"):
         raise UsageError(ONLY_VERIFY)
     refuse_model([directory])
+    if is_database(directory):
+        raise UsageError("assess: examines a folder's storage, with a database of its own in it; give a folder")
     if not os.path.isdir(directory):
         raise RefusedTarget(f"{directory}: is not a folder; make it with: mkdir -p {directory}")
     budget_s = (

@@ -11,6 +11,7 @@ import typer
 
 from assay.cli import options as opt
 from assay.errors import UsageError
+from assay.paths import printable
 from assay.units import parse_percent
 
 EXAMPLES = """
@@ -33,14 +34,16 @@ def compare(
     del debug
     if len(runs) < 2:
         raise UsageError("compare: give at least two run folders")
-    if html is not None and html.exists() and not html.is_file():
-        raise UsageError(f"--html {html}: is not a file")
+    if html is not None:
+        from assay.report.write import refuse_foreign
+
+        refuse_foreign(html, what=f"--html {printable(html)}")
     from assay.analysis.compare import ComparedRun, compare_runs
     from assay.results.run_folder import RunFolder
     from assay.study.chains import current_points
 
     folders = [RunFolder.open(run) for run in runs]
-    compared = [ComparedRun(folder.manifest, current_points(folder.points())) for folder in folders]
+    compared = [ComparedRun(folder.manifest, current_points(folder.whole_points())) for folder in folders]
     comparison = compare_runs(compared, smallest_share=parse_percent(smallest, what="--smallest"))
     if html is not None:
         from assay.report.comparison import write_comparison
@@ -63,19 +66,20 @@ def _print_tables(comparison: object, runs: list[Path]) -> None:
     from rich.text import Text
 
     from assay.analysis.compare import COLUMNS, Comparison, run_letter
+    from assay.results.evidence import plain
 
     assert isinstance(comparison, Comparison)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for index, run in enumerate(runs):
-        console.print(Text(f"{run_letter(index)} = {run}"))
+        console.print(Text(f"{run_letter(index)} = {printable(run)}"))
     for title, rows in (("Points", comparison.rows()), ("Largest load within limits", comparison.answer_rows())):
         if rows:
             table = Table(title=title, title_justify="left")
             for column in COLUMNS:
                 table.add_column(column, overflow="fold")
             for row in rows:
-                table.add_row(*(Text(cell) for cell in row))
+                table.add_row(*(Text(plain(cell)) for cell in row))
             console.print(table)
     for line in comparison.unmatched:
-        console.print(Text(f"not compared: {line}"))
-    console.print(Text(comparison.sentence))
+        console.print(Text(f"not compared: {plain(line)}"))
+    console.print(Text(plain(comparison.sentence)))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from typer.exceptions import TyperException
 
+from assay.analysis.standstill import generator_words
+from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
 from assay.study.runner import describe_load
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
@@ -24,63 +29,158 @@ PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
 
 
-def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> None:
-    """Run the command line; errors become one line on standard error and an exit code."""
-    debug = "--debug" in argv
-    # Until a verb looks after signals itself, SIGTERM ends it as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+UNWRITABLE = "assay.escaped"
+"""Error handler of codecs: what cannot be written is written as Python writes it in a literal, bytes as bytes."""
+
+MESSAGE_MOST = 1000
+"""Letters of one line of a message; of a longer one the middle is left out. JSON is whole."""
+
+
+def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> NoReturn:
+    """Run the command line and exit; errors become one line on standard error and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names may be any bytes, and a terminal may lack any letter: what cannot be written is written escaped.
+            stream.reconfigure(errors=UNWRITABLE)
+    # Until a verb looks after signals itself, they break off what it does.
+    heard: list[int] = []
+
+    def break_off(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, break_off)
+    signal.signal(signal.SIGTERM, break_off)
+    sys.unraisablehook = _without_interrupts
     try:
-        code = app(standalone_mode=False)
-    except TyperException as error:
-        _leave_for_usage(error)
-    except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):
-            # Whoever read standard output has gone; there is nobody left to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(ExitCode.DONE)
-        raise
-    except Exception as error:
-        if debug:
-            raise
-        leave(*_outcome(error))
-    else:
-        if code == ExitCode.INTERRUPTED:
-            leave(ExitCode.INTERRUPTED, "interrupted")
-        sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+        try:
+            code = app(standalone_mode=False)
+            outcome = ExitCode(code) if isinstance(code, int) else ExitCode.DONE, ""
+            if heard:
+                # Python loses what is raised while it frees an object; then the verb has gone on to its end.
+                outcome = ExitCode.INTERRUPTED, ""
+        except KeyboardInterrupt:
+            outcome = ExitCode.INTERRUPTED, ""
+        except Exception as error:
+            if "--debug" in argv:
+                traceback.print_exc()
+            outcome = _outcome(error)
+        except SystemExit as error:
+            if not isinstance(error.__context__, BrokenPipeError):
+                end_at_signals()
+                raise
+            _forget_stdout()
+            outcome = ExitCode.DONE, ""
+        if outcome == (ExitCode.INTERRUPTED, ""):
+            outcome = ExitCode.INTERRUPTED, "interrupted"
+    except KeyboardInterrupt:
+        outcome = ExitCode.INTERRUPTED, "interrupted"
+    end_at_signals()
+    leave(*outcome)
+
+
+def _without_interrupts(unraisable: Any) -> None:
+    """Say nothing of an interrupt that Python could not raise: the exit code says it."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
 
 
 def _outcome(error: Exception) -> tuple[ExitCode, str]:
     """Exit code and message of an error that no verb has handled."""
     if isinstance(error, AssayError):
         return error.exit_code, str(error)
+    if isinstance(error, TyperException):
+        return ExitCode.USAGE, _usage(error)
+    if _comes_of_interrupt(error):
+        return ExitCode.INTERRUPTED, "interrupted"
+    if isinstance(error, BrokenPipeError):
+        # The reader of standard output has gone, so that nothing more is printed.
+        _forget_stdout()
+        return ExitCode.DONE, ""
     if isinstance(error, MemoryError):
         return ExitCode.TARGET_FAILED, "out of memory; give a smaller --size, --queue-depth or --block"
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
         return ExitCode.TARGET_FAILED, f"{where}{error.strerror or error}"
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    return (
-        ExitCode.TARGET_FAILED,
-        f"a fault of Assay itself ({what}); run it again with --debug and report what it says",
-    )
+    advice = "run it again with --debug and report what it says"
+    return ExitCode.TARGET_FAILED, f"a fault of Assay itself ({one_line(what, MESSAGE_MOST // 2)}); {advice}"
 
 
-def _leave_for_usage(error: TyperException) -> NoReturn:
+def _comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether what was interrupted put the interrupt into an error of its own."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _usage(error: TyperException) -> str:
     """What the option parser says, in one line; a verb without arguments shows its help."""
     message = error.format_message()
-    if "\n" in message:
+    if type(error).__name__ == "NoArgsIsHelpError":
         print(message, file=sys.stderr)
-        sys.exit(ExitCode.USAGE)
+        return ""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "assay"
-    leave(ExitCode.USAGE, f"{message.rstrip('.')}; see {command} --help")
+    return f"{message.rstrip('.')}; see {command} --help"
+
+
+def _forget_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def leave(code: ExitCode, message: str | None = None) -> NoReturn:
     """Say why on standard error and exit."""
     if message:
-        print(f"assay: {message}", file=sys.stderr)
+        say(f"assay: {message}")
     sys.exit(int(code))
+
+
+def say(text: str) -> None:
+    """Print one line on standard error."""
+    print(one_line(text), file=sys.stderr, flush=True)
+
+
+def one_line(text: str, most: int = MESSAGE_MOST) -> str:
+    r"""Return text as one line that is safe to show: no letter that is not printable, and not too long.
+
+    Names of files and what servers say are others' words: on a terminal they must neither begin a line nor move the
+    cursor, so they are escaped. Of what is too long the middle is left out.
+
+    Examples
+    --------
+    >>> one_line("two\nlines, \x1b[31mred, caf\udce9")
+    'two\\nlines, \\x1b[31mred, caf\\xe9'
+    >>> one_line("0123456789" * 30, 100)
+    '012345678901234567890123456789 [... 240 letters left out ...] 012345678901234567890123456789'
+    """
+    cut = _cut(text, most) if len(text) > most else text
+    escaped = "".join(letter if letter.isprintable() else _escaped(letter) for letter in cut)
+    return _cut(escaped, most) if len(escaped) > most else escaped
+
+
+def _cut(text: str, most: int) -> str:
+    kept = max(most - len(" [... 999,999,999 letters left out ...] "), 2)
+    note = f" [... {len(text) - kept:,} letters left out ...] "
+    return text[: kept // 2] + note + text[len(text) - (kept - kept // 2) :]
+
+
+def _unwritable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_escaped, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error(UNWRITABLE, _unwritable)
+
+
+def _escaped(letter: str) -> str:
+    # A byte that is no text is one that Python keeps as half a surrogate pair.
+    if "\udc80" <= letter <= "\udcff":
+        return f"\\x{ord(letter) - 0xDC00:02x}"
+    return letter.encode("unicode_escape").decode("ascii")
 
 
 def leave_at_once(code: ExitCode) -> NoReturn:
@@ -163,16 +263,16 @@ class Console:
                 self._status.start()
             from rich.text import Text
 
-            self._status.update(Text(text))
+            self._status.update(Text(one_line(text)))
         elif always or now - self._shown_at >= PLAIN_EVERY_S:
             self._shown_at = now
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     def _print(self, text: str) -> None:
         if self._status is not None:
-            self._status.console.print(text, markup=False, soft_wrap=True)
+            self._status.console.print(one_line(text), markup=False, soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     def _end_live(self) -> None:
         if self._status is not None:
@@ -197,8 +297,8 @@ def point_line(point: Mapping[str, Any]) -> str:
             parts.append(f"{direction} {format_latency(latency['mean'])} p99 {format_latency(latency['p99'])};")
     if point["errors"]["count"]:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
-    if point["generator"]["saturated"]:
-        parts.append("generator saturated;")
+    if words := generator_words(point):
+        parts.append(f"{words};")
     if not is_phase or point["ended_by"] != "time":
         parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
@@ -213,8 +313,8 @@ def _transaction_words(point: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};"
     if point["errors"]["count"]:
         yield f"{point['errors']['count']:,} ERRORS;"
-    if point["generator"]["saturated"]:
-        yield "generator saturated;"
+    if words := generator_words(point):
+        yield f"{words};"
     yield "steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}"
 
 
@@ -233,11 +333,12 @@ def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) ->
     for line in lines:
         met = {True: "met", False: "MISSED", None: "-"}[line["met"]]
         value = show_verdict_value(line["value"], line["unit"])
-        table.add_row(*(Text(cell) for cell in (line["question"], line["limit"] or "-", value, met, line["meaning"])))
+        cells = (line["question"], line["limit"] or "-", value, met, line["meaning"])
+        table.add_row(*(Text(one_line(str(cell))) for cell in cells))
     if lines:
         console.print(table)
     for notice in notices:
-        console.print(Text(f"note: {notice}"))
+        console.print(Text(one_line(f"note: {notice}")))
 
 
 def show_verdict_value(value: float | None, unit: str) -> str:

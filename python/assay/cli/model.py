@@ -11,6 +11,7 @@ import typer
 
 from assay.cli import model_calibrate, model_reliability
 from assay.cli import options as opt
+from assay.cli.console import say
 from assay.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def validate(
                 origins = ", ".join(f"{count} {origin}" for origin, count in result["origins"].items())
                 print(f"{result['file']}: {result['name']} is valid: {result['parameters']} parameters ({origins})")
             else:
-                print(f"assay: {result['error']}", file=sys.stderr)
+                say(f"assay: {result['error']}")
     if any(result["error"] for result in results):
         sys.exit(int(ExitCode.USAGE))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as opt
+from assay.cli.console import say
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,11 +80,11 @@ def calibrate(
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
         _show(fit, start, checked, table)
-    print(f"model file: {target}", file=sys.stderr)
+    say(f"model file: {target}")
     written = str(target) if "/" in str(target) else f"./{target}"
     asked = {key: start.options[key] for key in ("volume_size",) if key in start.options}
     options = {"volumes": f"{len(start.volumes)}", **asked, "members": "2"}
-    print(f'ask it: assay profile "{model_target_text(written, options)}"', file=sys.stderr)
+    say(f'ask it: assay profile "{model_target_text(written, options)}"')
 
 
 def _start_and_target(file: str, structure: str | None, to: Path | None) -> tuple[Configuration, Path]:

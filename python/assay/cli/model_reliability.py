@@ -16,6 +16,7 @@ import typer
 
 from assay.arrays.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
 from assay.cli import options as opt
+from assay.cli.console import say
 from assay.errors import UsageError
 from assay.units import parse_percent
 
@@ -95,7 +96,7 @@ def reliability(
         print(json_module.dumps(document, allow_nan=False, indent=1))
     else:
         print_answer(answer)
-    print(f"run folder: {folder}", file=sys.stderr)
+    say(f"run folder: {folder}")
 
 
 def interruptible(work: Callable[[], T]) -> T:

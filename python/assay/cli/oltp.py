@@ -17,6 +17,7 @@ from assay.study.execute import new_folder
 from assay.study.oltp import DISCLAIMER, actions_done
 from assay.study.oltp_target import DatabaseRequest, DatabaseTarget
 from assay.study.part import Part, part_from_report
+from assay.study.resumed import refuse_strange_folder
 from assay.units import parse_duration
 from assay.workloads.tpcc import (
     WAREHOUSES_DEFAULT,
@@ -211,10 +212,11 @@ def tpcc(
     export: opt.Export = None,
     resume_run: opt.Resume = None,
     quiet: opt.Quiet = False,
+    password_stdin: opt.PasswordStdin = False,
     debug: opt.Debug = False,
 ) -> None:
     """Load, run and check a TPC-C-like workload on real databases."""
-    del debug
+    del debug, password_stdin
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     shown.validate()
     if resume_run is not None:
@@ -320,10 +322,17 @@ def _resume(path: Path, options: OutputOptions, context: typer.Context) -> None:
         raise RunFolderError(
             f"--resume {path}: is a run of {manifest.get('verb')!r}, which `assay oltp tpcc` cannot go on with"
         )
+    folder.check_goes_on()
+    if manifest["status"] != "done":
+        refuse_strange_folder(folder)
     part = part_from_report(manifest["parts"][0], manifest.get("study"), source=f"--resume {path}")
     plan = part.plan
-    assert isinstance(plan, TpccPlan), "a run of transactions has their plan"
-    found = DatabaseRequest(**manifest["request"]).choose()
+    if not isinstance(plan, TpccPlan):
+        raise RunFolderError(f"--resume {path}: its plan is not one of transactions; the folder was changed")
+    try:
+        found = DatabaseRequest(**manifest["request"]).choose()
+    except TypeError as error:
+        raise RunFolderError(f"--resume {path}: its request is not one of databases; the folder was changed") from error
     if options.dry_run:
         _show_plan(found, plan, options)
         return

@@ -9,6 +9,14 @@ from typing import Annotated
 import typer
 
 from assay.errors import UsageError
+from assay.targets.secrets import password_from_stdin
+
+
+def _read_password(asked: bool) -> bool:
+    if asked:
+        password_from_stdin()
+    return asked
+
 
 TARGET, LOAD, TIME, OUTPUT, SAFETY = "Target", "Load", "Time and limits", "Output", "Safety"
 
@@ -49,7 +57,16 @@ Export = Annotated[
     typer.Option("--export", help="Also export: csv, fio-json, openmetrics.", rich_help_panel=OUTPUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.", rich_help_panel=OUTPUT)]
-Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks instead of one-line errors.", rich_help_panel=OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="With the traceback of an error.", rich_help_panel=OUTPUT)]
+PasswordStdin = Annotated[
+    bool,
+    typer.Option(
+        "--password-stdin",
+        help="Read the databases' password from a line of standard input.",
+        callback=_read_password,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with this run folder.", rich_help_panel=OUTPUT)]
 IoTimeout = Annotated[
     str | None,

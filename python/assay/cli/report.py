@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as opt
+from assay.errors import ExitCode
 
 EXAMPLES = """
 Examples:
@@ -28,16 +29,16 @@ def report(
     """Write report.html and report.pdf of a run, finished or not."""
     del debug
     exports = opt.parse_exports(export or [])
+    from assay.cli.exporting import export_all
     from assay.report import write_report
     from assay.results.run_folder import RunFolder
 
-    folder = RunFolder.open(run)
-    written = write_report(run, html=html, pdf=pdf)
-    if exports:
-        from assay.results.exports import EXPORTS
-        from assay.study.chains import current_points
-
-        for name in exports:
-            written += EXPORTS[name](folder.manifest, current_points(folder.points()), run)
-    for path in written:
-        print(path)
+    with RunFolder.open(run) as folder:
+        if exports:
+            # What cannot be exported is said before anything is written.
+            folder.whole_points()
+        for path in write_report(run, html=html, pdf=pdf):
+            print(path)
+        code = export_all(exports, folder, ExitCode.DONE, print)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(int(code))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ from typing import Any, NoReturn
 import typer
 
 from assay.analysis.cache_span import PART as CACHE_SPAN
-from assay.cli.console import Console, Signals, leave_at_once, print_verdict
+from assay.cli.console import Console, Signals, leave_at_once, print_verdict, say
+from assay.cli.exporting import export_all, rehearse_exports
 from assay.cli.options import parse_exports
 from assay.cli.study_tables import print_study
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
+from assay.paths import printable
 from assay.results.run_folder import RunFolder
 from assay.study.chains import current_points, in_order
 from assay.study.execute import (
@@ -37,12 +40,16 @@ from assay.study.oltp_target import DatabaseTarget
 from assay.study.part import AnyTarget, Part, part_from_report, part_report
 from assay.study.plan import Plan
 from assay.study.request import Request
+from assay.study.resumed import refuse_other_targets, refuse_strange_folder
 from assay.study.study_parts import choose_targets
 from assay.units import format_bytes, format_duration
 from assay.workloads.integrity import IntegrityPlan
 from assay.workloads.tpcc import TpccPlan
 
-GIVEN_ANEW = frozenset({"resume_run", "json", "dry_run", "report", "export", "quiet", "debug"})
+GIVEN_ANEW = frozenset(
+    {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}
+    | {"password_stdin"}
+)
 """Parameters that a resumed run does not take from its folder."""
 
 COMMANDS = {"oltp": "oltp tpcc"}
@@ -78,9 +85,10 @@ def start(
     if options.dry_run:
         show_plan(verb, target, parts, options, study)
         return
+    rehearse_exports(options.export, parts)
     with databases_open(target, in_order(parts, study)[0], options):
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
-        run_to_end(verb, folder, target, parts, options)
+        run_to_end(verb, folder, target, parts, options, yes_destroy=request.yes_destroy)
 
 
 @contextmanager
@@ -138,21 +146,34 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         raise RunFolderError(
             f"--resume {path}: is a run of {manifest.get('verb')!r}, which `assay {verb}` cannot go on with"
         )
+    folder.check_goes_on()
     study = manifest.get("study")
     parts = [part_from_report(part, study, source=f"--resume {path}") for part in manifest["parts"]]
     if manifest["status"] == "done" and not options.dry_run:
         show_finished(folder, parts, options)
+    refuse_strange_folder(folder)
     if not options.dry_run:
         folder.lock()
-    request = Request(**manifest["request"])
+    permitted = {name: context.params.get(name) or [] for name in ("overwrite", "yes_destroy")}
+    try:
+        request = Request.from_dict(manifest["request"], **permitted)
+    except TypeError as error:
+        raise RunFolderError(
+            f"--resume {path}: its request is not one of `assay {verb}`; the folder was changed"
+        ) from error
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
+    own = [part.target for part in parts if part.target is not None]
+    for part in parts:
+        if isinstance(part.target or target, DatabaseTarget) != isinstance(part.plan, TpccPlan):
+            raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
+    refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
         show_plan(verb, target, parts, options, study)
         return
     first = in_order(parts, study)[0]
     with databases_open(target, first, options, actions_done(manifest, first.name)):
-        run_to_end(verb, folder, target, parts, options)
+        run_to_end(verb, folder, target, parts, options, yes_destroy=request.yes_destroy)
 
 
 def refuse_decided(context: typer.Context) -> None:
@@ -173,13 +194,13 @@ def refuse_decided(context: typer.Context) -> None:
 
 def show_finished(folder: RunFolder, parts: Sequence[Part], options: OutputOptions) -> NoReturn:
     """Show a run in which nothing is left to measure, and exit as it did; its files stay as they are."""
-    print(f"assay: {folder.path} is finished: nothing was measured again", file=sys.stderr)
+    say(f"assay: {folder.path} is finished: nothing was measured again")
     points, answers = current_points(folder.points()), folder.manifest["answers"]
-    for name in options.export if points else []:
-        _export(name, folder)
-    _print_folder(folder, options)
     manifest = folder.manifest
-    sys.exit(int(exit_code_of(parts, points, answers, manifest.get("integrity"), manifest.get("oltp"))))
+    code = exit_code_of(parts, points, answers, manifest.get("integrity"), manifest.get("oltp"))
+    code = export_all(options.export if points else [], folder, code)
+    _print_folder(folder, options)
+    sys.exit(int(code))
 
 
 def run_to_end(
@@ -189,8 +210,13 @@ def run_to_end(
     parts: Sequence[Part],
     options: OutputOptions,
     signals: Signals | None = None,
+    *,
+    yes_destroy: Sequence[str] = (),
 ) -> NoReturn:
-    """Run, show the outcome, and exit; `signals` are those that a verb looks after already."""
+    """Run, show the outcome, and exit.
+
+    `signals` are those that a verb looks after already; `yes_destroy` is what a command to go on has to repeat.
+    """
     signals = signals or Signals()
     with Console(quiet=options.quiet) as console:
         execution = Execution(
@@ -202,23 +228,16 @@ def run_to_end(
             interrupt=signals.interrupt,
             with_report=options.report,
             uninterruptible=signals,
+            yes_destroy=yes_destroy,
             study=folder.manifest.get("study"),
         )
         code = execution.run()
         console.phase("done" if execution.error is None else "ended early")
-    for name in options.export if execution.points else []:
-        _export(name, folder)
+    code = export_all(options.export if execution.points else [], folder, code)
     _print_outcome(execution, options)
     if isinstance(execution.error, NotAnswering):
         leave_at_once(code)
     sys.exit(int(code))
-
-
-def _export(name: str, folder: RunFolder) -> None:
-    from assay.results.exports import EXPORTS
-
-    for path in EXPORTS[name](folder.manifest, current_points(folder.points()), folder.path):
-        print(f"exported {path}", file=sys.stderr)
 
 
 def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
@@ -230,22 +249,23 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
     for name in ("report.html", "report.pdf"):
         if (folder.path / name).exists():
-            print(f"{name.removeprefix('report.').upper()} report: {folder.path / name}")
-    print(f"run folder: {folder.path}", flush=True)
+            print(f"{name.removeprefix('report.').upper()} report: {printable(folder.path / name)}")
+    print(f"run folder: {printable(folder.path)}", flush=True)
 
 
 def _print_outcome(execution: Execution, options: OutputOptions) -> None:
     folder = execution.folder
     _print_folder(folder, options)
     if execution.integrity is not None and (found := findings_line(execution.integrity)):
-        print(f"assay: integrity failed: {found}", file=sys.stderr)
+        say(f"assay: integrity failed: {found}")
     if violations := violations_total(execution.oltp):
-        print(f"assay: consistency conditions are violated {violations:,} times", file=sys.stderr)
+        say(f"assay: consistency conditions are violated {violations:,} times")
     if execution.error is not None:
-        print(f"assay: {execution.error}", file=sys.stderr)
+        say(f"assay: {execution.error}")
         if execution.error.exit_code is ExitCode.INTERRUPTED and execution.can_go_on:
             verb = "study run" if execution.study is not None else COMMANDS.get(execution.verb, execution.verb)
-            print(f"assay: go on with: assay {verb} --resume {folder.path}", file=sys.stderr)
+            again = ["assay", *verb.split(), "--resume", printable(folder.path), *execution.permissions_again]
+            say(f"assay: go on with: {shlex.join(again)}")
 
 
 def show_plan(
@@ -325,7 +345,10 @@ def _plan_document(
     for part in parts:
         if isinstance(part.plan, IntegrityPlan):
             files = placed[part.name]
-            document["files"] = [{**vars(file), "path": str(file.path)} for file in files]
+            document["files"] = [
+                {key: value for key, value in vars(file).items() if key != "held"} | {"path": str(file.path)}
+                for file in files
+            ]
             document["memory_bytes"] = memory_of(part.plan, files).needed_bytes
             document["understood"] = list(part.understood)
     return document

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from assay.cli.console import Console, Signals, leave_at_once
+from assay.cli.console import Console, Signals, leave_at_once, say
 from assay.errors import NotAnswering, UsageError
 from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_point
 from assay.study.execute import Execution, new_folder, print_json, run_document
@@ -55,7 +55,7 @@ def sqlio(
         return
     command = read_sqlio(list(arguments or []) + list(context.args))
     for notice in command.notices:
-        print(f"assay: {notice}", file=sys.stderr)
+        say(f"assay: {notice}")
     facts = command.to_plan_facts()
     refuse_model([file.path for file in facts.files])
     request = Request(
@@ -87,7 +87,7 @@ def sqlio(
     elif execution.points:
         print(format_sqlio(command, measurements_from_point(execution.points[-1], file_sizes=target_sizes)), flush=True)
     if execution.error is not None:
-        print(f"assay: {execution.error}", file=sys.stderr)
+        say(f"assay: {execution.error}")
     if isinstance(execution.error, NotAnswering):
         leave_at_once(code)
     sys.exit(int(code))

@@ -159,10 +159,11 @@ def run(
     export: opt.Export = None,
     resume_run: opt.Resume = None,
     quiet: opt.Quiet = False,
+    password_stdin: opt.PasswordStdin = False,
     debug: opt.Debug = False,
 ) -> None:
     """Run a study: every combination of its levels, in random order, and what they change."""
-    del debug
+    del debug, password_stdin
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     if resume_run is not None:
         resume("study", resume_run, shown, context)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.cli.console import one_line
+
 LEVELS_SHOWN = 40
 """More rows than this are left to the report and the JSON."""
 
@@ -18,9 +20,9 @@ def print_study(study: Mapping[str, Any]) -> None:
     if "sentences" not in study:
         return
     console = RichConsole(highlight=False, width=None if sys.stdout.isatty() else 160)
-    console.print(Text(f"{study['title']}: {study['question']}", style="bold"))
+    console.print(Text(one_line(f"{study['title']}: {study['question']}"), style="bold"))
     for sentence in study["sentences"]:
-        console.print(Text(f"  {sentence}"))
+        console.print(Text(one_line(f"  {sentence}")))
     if study["published"]:
         _print_published(console, study["published"])
     elif len(study["results"]) <= LEVELS_SHOWN:
@@ -37,7 +39,7 @@ def _print_published(console: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     for column in ("figure", "source", "published", "model", "error", "used for fitting"):
         table.add_column(column, overflow="fold", justify="right" if column in ("published", "model") else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in published_texts(row)))
+        table.add_row(*(Text(one_line(cell)) for cell in published_texts(row)))
     console.print(table)
 
 

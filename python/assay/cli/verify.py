@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from assay.cli import options as opt
+from assay.cli.console import say
 from assay.cli.running import OutputOptions, start
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
@@ -163,7 +163,7 @@ def verify(
     part = Part(name="integrity", title=chosen.title, plan=chosen, understood=tuple(understood))
     if not quiet:
         for line in understood:
-            print(line, file=sys.stderr)
+            say(line)
     start("verify", request, [part], shown)
 
 

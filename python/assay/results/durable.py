@@ -6,12 +6,12 @@ before the rename (rename(2), fsync(2)).
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from pathlib import Path
 
 from assay.errors import AssayError, IoFailed, OutOfSpace
+from assay.paths import printable
 
 
 def failure(error: OSError, doing: str) -> AssayError:
@@ -48,21 +48,6 @@ def write_whole(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def sync_file(path: Path) -> None:
-    """Bring the data of a closed file to stable storage.
-
-    Raises
-    ------
-    OSError
-        The file cannot be opened or synced.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def sync_directory(path: Path) -> None:
     """Bring the names in a directory to stable storage, where the file system can.
 
@@ -73,17 +58,31 @@ def sync_directory(path: Path) -> None:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """Bring the names in an open directory to stable storage, where the file system can.
+
+    Raises
+    ------
+    OSError
+        Syncing it failed.
+    """
+    try:
         os.fsync(descriptor)
     except OSError as error:
         # Some network and FUSE file systems cannot sync directories; their servers order renames themselves.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
-    finally:
-        os.close(descriptor)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Replace or create a file so that a crash leaves either the old or the new content, whole.
+
+    A link that has the name is replaced, not followed (`assay.results.folder`).
 
     Raises
     ------
@@ -92,17 +91,13 @@ def replace_file(path: Path, data: bytes) -> None:
     IoFailed
         Any other failure; the old content stays.
     """
-    part = path.with_name(path.name + ".part")
+    from assay.results.folder import Folder
+
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        folder = Folder.open(path.parent)
         try:
-            write_whole(descriptor, data)
-            os.fsync(descriptor)
+            folder.replace(path.name, data, mode)
         finally:
-            os.close(descriptor)
-        part.replace(path)
-        sync_directory(path.parent)
+            folder.close()
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise failure(error, f"cannot write {path}") from error
+        raise failure(error, f"cannot write {printable(path)}") from error

@@ -1,18 +1,21 @@
 """Evidence of a finding: what was expected, what came back, where they differ, and what happened before.
 
 Each finding has a folder `evidence/FNNNN` (docs/integrity.md). It is written as soon as the finding is known, and again
-when more is known of it; every file is on stable storage before the function returns.
+when more is known of it; every file is on stable storage before the function returns. Images are bytes of the target,
+so that the folders are open to their owner alone, whatever the umask says.
 """
 
 from __future__ import annotations
 
 import base64
-import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from assay.paths import printable
 from assay.results import durable
+from assay.results.folder import PRIVATE, Folder
 
 FOLDER_NAME = "evidence"
 BYTES_A_LINE = 16
@@ -42,26 +45,26 @@ def write_evidence(run_path: Path, finding: Record, raw: Record) -> str:
     OutOfSpace, IoFailed
         Writing failed.
     """
-    folder = run_path / FOLDER_NAME / str(finding["id"])
-    try:
-        for made in (folder.parent, folder):
-            if not made.is_dir():
-                made.mkdir()
-                durable.sync_directory(made.parent)
-    except OSError as error:
-        raise durable.failure(error, f"cannot write {folder}") from error
+    if not re.fullmatch(r"F[0-9]{1,12}", str(finding["id"])):
+        raise ValueError(f"{finding['id']!r} is not the id of a finding")
+    name = str(finding["id"])
     expected, received = _image(raw.get("expected_image")), _image(raw.get("received_image"))
     images = {"expected.bin": expected, "received.bin": received}
     images |= {
         f"received-{number}.bin": _image(other) for number, other in enumerate(raw.get("other_images") or [], start=1)
     }
-    for name, content in images.items():
-        if content is not None:
-            durable.replace_file(folder / name, content)
-    lines = list(difference_lines(finding, expected, received))
-    durable.replace_file(folder / "differences.txt", _text(lines))
-    durable.replace_file(folder / "history.txt", _text(history_lines(finding, raw.get("history") or [])))
-    return os.fspath(folder.relative_to(run_path))
+    files = {image: content for image, content in images.items() if content is not None}
+    files["differences.txt"] = _text(difference_lines(finding, expected, received))
+    files["history.txt"] = _text(history_lines(finding, raw.get("history") or []))
+    try:
+        run = Folder.open(run_path)
+        # The bytes may be those of a file that only its owner may read.
+        folder = run.folder(FOLDER_NAME, make=True, mode=PRIVATE).folder(name, make=True, mode=PRIVATE)
+        for file, content in files.items():
+            folder.replace(file, content, mode=0o600)
+    except OSError as error:
+        raise durable.failure(error, f"cannot write {printable(run_path / FOLDER_NAME / name)}") from error
+    return f"{FOLDER_NAME}/{name}"
 
 
 def difference_lines(finding: Record, expected: bytes | None, received: bytes | None) -> Iterator[str]:

@@ -182,9 +182,9 @@ def load(path: str | os.PathLike[str]) -> Run:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     with RunFolder.create(parent, "profile", {}) as folder:
-    ...         folder.append_point({"id": "p0001", "total": {"iops": 5000.0}})
-    ...     load(folder.path).points["iops"].to_list()
-    [5000.0]
+    ...         folder.append_point({"id": "p0001", "load": {"queue_depth": 8}})
+    ...     load(folder.path).points["queue_depth"].to_list()
+    [8]
     """
     from assay.study.chains import current_points
 
@@ -210,6 +210,9 @@ def _value(document: Any, keys: tuple[str, ...]) -> Any:
         if not isinstance(document, Mapping):
             return None
         document = document.get(key)
+    if isinstance(document, str):
+        # Names of files may hold bytes that are no text, which frames cannot.
+        return document.encode("utf-8", errors="backslashreplace").decode()
     return None if isinstance(document, (Mapping, list)) else document
 
 

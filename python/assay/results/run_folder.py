@@ -3,6 +3,9 @@
 `run.json` is replaced atomically; `points.jsonl` grows by one synced line a point. So the only bytes a crash can damage
 are those of the last line, which readers ignore and the next append cuts away. One process at a time writes to a run:
 the first write takes a lock that the kernel drops when the process ends, however it ends. Readers take no lock.
+
+A run folder may come from anywhere, so it is foreign input: files are regular and of bounded size, JSON has the types
+that readers count on (`assay.results.shapes`), and nothing is written through a link (`assay.results.folder`).
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from assay.errors import IoFailed, RunFolderError, UsageError
+from assay.paths import printable
 from assay.results import durable
+from assay.results.documents import parsed
+from assay.results.folder import Folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +43,11 @@ SCHEMA_VERSION = 1
 MANIFEST_NAME = "run.json"
 POINTS_NAME = "points.jsonl"
 LOCK_NAME = ".lock"
+
+MANIFEST_BYTES_MOST = 64 * 2**20
+POINTS_BYTES_MOST = 4 * 2**30
+POINT_BYTES_MOST = 16 * 2**20
+"""A study of a thousand parts has a manifest of a megabyte, a point some 50 KB; what is larger is refused unread."""
 
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG)
 """Reasons to refuse the folder the user named, as opposed to a file system that failed."""
@@ -54,6 +65,7 @@ class RunFolder:
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self._path = path
         self._manifest = manifest
+        self._held: Folder | None = None
         self._descriptors: dict[str, int] = {}
         self._close = weakref.finalize(self, _close_all, self._descriptors)
 
@@ -100,10 +112,12 @@ class RunFolder:
         Raises
         ------
         RunFolderError
-            It is not a run folder, its manifest is damaged, or a newer Assay wrote it; the message says which.
+            It is not a run folder, its manifest is damaged or holds what no run has, or a newer Assay wrote it; the
+            message says which.
         """
-        folder = Path(path)
-        return cls(folder, _read_manifest(folder))
+        opened = cls(Path(path), {})
+        opened._manifest = _read_manifest(opened._path, opened._folder())
+        return opened
 
     @property
     def path(self) -> Path:
@@ -121,7 +135,7 @@ class RunFolder:
         Raises
         ------
         RunFolderError
-            Another process is using the run.
+            Another process is using the run, or something that is no lock file stands in its place.
         IoFailed
             The lock file cannot be made.
         """
@@ -129,9 +143,9 @@ class RunFolder:
             return
         path = self._path / LOCK_NAME
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = self._folder().open_single(LOCK_NAME, os.O_RDWR)
         except OSError as error:
-            raise durable.failure(error, f"cannot write {path}") from error
+            raise _unwritable(error, path) from error
         try:
             _take_lock(descriptor, self._path)
         except BaseException:
@@ -140,7 +154,7 @@ class RunFolder:
         self._descriptors["lock"] = descriptor
         if self._manifest:
             # Another process may have changed the manifest between `open` and this moment.
-            self._manifest = _read_manifest(self._path)
+            self._manifest = _read_manifest(self._path, self._folder())
 
     def update(self, **fields: Any) -> None:
         """Set top-level fields of the manifest and replace `run.json` atomically and durably.
@@ -193,9 +207,38 @@ class RunFolder:
         Raises
         ------
         RunFolderError
-            A line before the last is damaged; the message has its number.
+            A line before the last is damaged, or a line holds what no point has; the message has its number.
         """
-        return _read_points(self._path / POINTS_NAME)[0]
+        return _read_points(self._path / POINTS_NAME, self._folder())[0]
+
+    def whole_points(self) -> list[dict[str, Any]]:
+        """All finished points, each with what comparing, exporting and going on count on; see `points`.
+
+        Raises
+        ------
+        RunFolderError
+            As `points`, and where a point lacks something.
+        """
+        from assay.results.shapes import check_whole
+
+        found = self.points()
+        check_whole(found, printable(self._path / POINTS_NAME))
+        return found
+
+    def check_goes_on(self) -> None:
+        """Check that manifest and points have what going on with the run counts on.
+
+        Raises
+        ------
+        RunFolderError
+            Something is missing.
+        """
+        from assay.results.shapes import check_goes_on
+
+        check_goes_on(self._manifest, printable(self._path / MANIFEST_NAME))
+        for point in self.whole_points():
+            if "engine" not in point:
+                raise RunFolderError(f"{printable(self._path / POINTS_NAME)}: point {point['id']} lacks 'engine'")
 
     def series_writer(self) -> SeriesWriter:
         """Writer of this run's series; locks the run."""
@@ -211,8 +254,11 @@ class RunFolder:
         return read_series(self._path)
 
     def close(self) -> None:
-        """Release the lock; the object can still be read from and locks again when written to."""
+        """Release the lock and the folder; the object can still be read from and locks again when written to."""
         _close_all(self._descriptors)
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
     def __enter__(self) -> Self:
         return self
@@ -222,9 +268,18 @@ class RunFolder:
     ) -> None:
         self.close()
 
+    def _folder(self) -> Folder:
+        """The folder, held from its first use to `close`: one that is put in its place meanwhile is not written to."""
+        if self._held is None:
+            self._held = _hold(self._path)
+        return self._held
+
     def _replace_manifest(self, manifest: dict[str, Any]) -> None:
         data = _json_bytes(manifest, MANIFEST_NAME, indent=1)
-        durable.replace_file(self._path / MANIFEST_NAME, data)
+        try:
+            self._folder().replace(MANIFEST_NAME, data)
+        except OSError as error:
+            raise durable.failure(error, f"cannot write {printable(self._path / MANIFEST_NAME)}") from error
         # Parsed back, so that what is in memory is what a reader of the file gets, and nobody else can change it.
         self._manifest = json.loads(data)
 
@@ -233,14 +288,17 @@ class RunFolder:
         if "points" in self._descriptors:
             return self._descriptors["points"]
         path = self._path / POINTS_NAME
-        end_bytes = _read_points(path)[1]
+        end_bytes = _read_points(path, self._folder())[1]
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            descriptor = self._folder().open_single(POINTS_NAME, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise _unwritable(error, path) from error
+        try:
             self._descriptors["points"] = descriptor
             if os.fstat(descriptor).st_size != end_bytes:
                 os.ftruncate(descriptor, end_bytes)
                 os.fsync(descriptor)
-            durable.sync_directory(self._path)
+            self._folder().sync()
         except OSError as error:
             raise durable.failure(error, f"cannot write {path}") from error
         return descriptor
@@ -259,7 +317,8 @@ def _make_folder(parent: Path, verb: str, started_ns: int) -> Path:
             path = parent / f"{stamp}-{verb}-{secrets.token_hex(3)}"
             # Two runs may start in the same second and draw the same six digits.
             with contextlib.suppress(FileExistsError):
-                path.mkdir()
+                # Whatever the umask: one that every user may write to could not be gone on with.
+                path.mkdir(0o775)
                 return path
     except OSError as error:
         if error.errno in _UNWRITABLE:
@@ -294,57 +353,106 @@ def _json_bytes(value: Mapping[str, Any], what: str, indent: int | None = None) 
     return text.encode("ascii") + b"\n"
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    file = path / MANIFEST_NAME
-    if not path.is_dir():
-        fault = "is not a folder" if path.exists() else "does not exist"
-        raise RunFolderError(f"{path} {fault}; name a run folder such as assay-results/20261120-101500-profile-a1b2c3")
+def _hold(path: Path) -> Folder:
     try:
-        manifest = json.loads(file.read_bytes())
+        return Folder.open(path)
+    except OSError as error:
+        shown = printable(path)
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            fault = "is not a folder" if path.exists() else "does not exist"
+            example = "assay-results/20261120-101500-profile-a1b2c3"
+            raise RunFolderError(f"{shown} {fault}; name a run folder such as {example}") from None
+        raise RunFolderError(f"{shown} cannot be read: {error.strerror}") from error
+
+
+def _unwritable(error: OSError, path: Path) -> Exception:
+    """What to raise where a file of a run cannot be written: a run that is no run, or a file system that failed."""
+    if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EPERM):
+        return RunFolderError(f"{printable(path)} cannot be written: {error.strerror}")
+    return durable.failure(error, f"cannot write {printable(path)}")
+
+
+def _read_manifest(path: Path, folder: Folder) -> dict[str, Any]:
+    file = printable(path / MANIFEST_NAME)
+    try:
+        text = folder.read(MANIFEST_NAME, MANIFEST_BYTES_MOST)
     except FileNotFoundError:
         raise RunFolderError(_not_a_run(path)) from None
     except OSError as error:
-        raise RunFolderError(f"{file} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{file} cannot be read: {_reason(error)}") from error
+    try:
+        manifest = parsed(text)
+    except ValueError as error:
         raise RunFolderError(f"{file} is damaged, it is not JSON: {error}") from error
     version = manifest.get("schema_version") if isinstance(manifest, dict) else None
-    if not isinstance(version, int):
-        raise RunFolderError(f"{file} has no schema_version, so {path} is not a run folder of Assay")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise RunFolderError(f"{file} has no schema_version, so {printable(path)} is not a run folder of Assay")
     if version > SCHEMA_VERSION:
         raise RunFolderError(
-            f"{path} was written by a newer Assay: its schema is {version}, this one reads up to {SCHEMA_VERSION}; "
-            "update Assay"
+            f"{printable(path)} was written by a newer Assay: its schema is {str(version)[:20]}, this one reads up to"
+            f" {SCHEMA_VERSION}; update Assay"
         )
+    from assay.results.shapes import check_manifest
+
+    check_manifest(manifest, file)
     return dict(manifest)
 
 
+def _reason(error: OSError) -> str:
+    if error.errno == errno.ELOOP:
+        return "it is a link"
+    return error.strerror or str(error)
+
+
 def _not_a_run(path: Path) -> str:
+    shown = printable(path)
     runs = sorted(found.parent for found in path.glob(f"*/{MANIFEST_NAME}"))
     if runs:
-        return f"{path} has no {MANIFEST_NAME} but holds {len(runs)} run(s); name one of them, such as {runs[-1]}"
-    return f"{path} has no {MANIFEST_NAME}, so it is not a run folder"
+        such = printable(runs[-1])
+        return f"{shown} has no {MANIFEST_NAME} but holds {len(runs)} run(s); name one of them, such as {such}"
+    return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder"
 
 
-def _read_points(path: Path) -> tuple[list[dict[str, Any]], int]:
+def _read_points(path: Path, folder: Folder) -> tuple[list[dict[str, Any]], int]:
     """Points of the file, and the length in bytes of the part that holds them."""
+    from assay.results.shapes import check_point
+
+    shown = printable(path)
     try:
-        *lines, tail = path.read_bytes().split(b"\n")
+        file = os.fdopen(folder.open_regular(POINTS_NAME), "rb")
     except FileNotFoundError:
         return [], 0
     except OSError as error:
-        raise IoFailed(f"{path} cannot be read: {error.strerror}") from error
+        raise RunFolderError(f"{shown} cannot be read: {_reason(error)}") from error
     points: list[dict[str, Any]] = []
     end_bytes = 0
-    for number, line in enumerate(lines, start=1):
+    with file:
+        if os.fstat(file.fileno()).st_size > POINTS_BYTES_MOST:
+            raise RunFolderError(f"{shown} is larger than {POINTS_BYTES_MOST:,} bytes, which no run is")
         try:
-            point = json.loads(line.decode("utf-8"))
-            if not isinstance(point, dict):
-                raise ValueError("it is not a JSON object")
-        except (ValueError, RecursionError) as error:
-            if number == len(lines) and not tail:
-                # A power cut may keep the end of a long line and lose the pages before it.
-                break
-            raise RunFolderError(f"{path} line {number} is damaged: {error}; remove the line to go on") from error
-        points.append(point)
-        end_bytes += len(line) + 1
+            line = file.readline(POINT_BYTES_MOST)
+            while line.endswith(b"\n"):
+                # One line more is read first: only the last may be damaged.
+                after = file.readline(POINT_BYTES_MOST)
+                where = f"{shown} line {len(points) + 1}"
+                try:
+                    point = parsed(line)
+                    if not isinstance(point, dict):
+                        raise ValueError("it is not a JSON object")
+                except ValueError as error:
+                    if not after:
+                        # A power cut may keep the end of a long line and lose the pages before it.
+                        break
+                    raise RunFolderError(f"{where} is damaged: {error}; remove the line to go on") from error
+                check_point(point, where)
+                points.append(point)
+                end_bytes += len(line)
+                line = after
+        except OSError as error:
+            raise IoFailed(f"{shown} cannot be read: {error.strerror}") from error
+    if len(line) == POINT_BYTES_MOST and not line.endswith(b"\n"):
+        raise RunFolderError(
+            f"{shown} line {len(points) + 1} is damaged: it is longer than {POINT_BYTES_MOST:,} bytes; remove the line"
+            " to go on"
+        )
     return points, end_bytes

@@ -32,6 +32,7 @@ from assay.study.oltp_target import DatabaseTarget
 from assay.study.part import AnyTarget, Part, part_report
 from assay.study.part_targets import PartTargets, devices_of
 from assay.study.plan import Plan
+from assay.study.resumed import folder_identity, permissions_again
 from assay.study.runner import Runner
 from assay.study.seen import seen_plan
 from assay.study.session import sharing_roles
@@ -63,6 +64,8 @@ class Execution:
     """Whether an interrupted point is kept with what it has, as SQLIO does."""
     uninterruptible: Raising | None = None
     """Set while work goes on that does not look at `interrupt`."""
+    yes_destroy: Sequence[str] = ()
+    """Devices that carry a signature and may be overwritten all the same."""
     study: dict[str, Any] | None = None
     """What is varied and compared (docs/studies.md); parts run in its order."""
     points: list[dict[str, Any]] = field(default_factory=list)
@@ -93,6 +96,8 @@ class Execution:
             self.error, status = error, "failed"
         finally:
             self._targets.leave()
+            if not isinstance(self.error, NotAnswering):
+                self._targets.settle()
             self.notices += self._targets.notices
         self._conclude(status)
         return self.exit_code
@@ -101,6 +106,9 @@ class Execution:
         targets = self._targets
         own = [part.target for part in self.parts if part.target is not None]
         self.notices = list(dict.fromkeys(notice for each in (self.target, *own) for notice in each.notices))
+        for each in (self.target, *own):
+            if isinstance(each, Target):
+                each.run = self.folder.path.name
         self.folder.update(host=host_facts(), build=_core.build_info(), status="running", error=None)
         self._keep_target_facts()
         if isinstance(self.target, Target):
@@ -372,6 +380,11 @@ class Execution:
         return exit_code_of(self.parts, self.points, self.answers)
 
     @property
+    def permissions_again(self) -> list[str]:
+        """Options that the command to go on needs once more."""
+        return permissions_again(self._targets.all, self.yes_destroy)
+
+    @property
     def can_go_on(self) -> bool:
         """Whether an interrupted run holds anything that `--resume` would not have to do again."""
         return any(not isinstance(part.plan, IntegrityPlan) for part in self.parts)
@@ -437,7 +450,17 @@ def estimate_s(parts: Sequence[Part]) -> tuple[float, float]:
 
 def print_json(document: dict[str, Any]) -> str:
     """One JSON document, numbers that are not finite refused."""
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    # Names of bytes that are no text are halves of surrogate pairs: JSON may hold these escaped, UTF-8 never.
+    return text if _is_text(text) else json.dumps(document, allow_nan=False, indent=1)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def new_folder(
@@ -465,4 +488,7 @@ def new_folder(
         "notices": [],
         **({"study": study} if study is not None else {}),
     }
-    return RunFolder.create(output, verb, manifest)
+    folder = RunFolder.create(output, verb, manifest)
+    # A copy of the folder has another identity, and is not gone on with.
+    folder.update(folder=folder_identity(folder))
+    return folder

@@ -6,6 +6,7 @@ A study is a plan, a target, and factors. Each combination of levels becomes one
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.errors import UsageError
-from assay.study.plan import Plan, load_plan
+from assay.study.plan import COMBINATIONS_MOST, Plan, load_plan
 from assay.targets.databases import is_database
 from assay.workloads.io import Strict
-from assay.workloads.reading import EXPECTED, nearest, validated
+from assay.workloads.reading import EXPECTED, nearest, shortened, validated
 from assay.workloads.tpcc import TpccPlan, load_tpcc_plan
 
 Scalar = str | int | float | bool
@@ -196,7 +197,9 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
         A key, factor or level is unknown, or the plan is wrong; `source` says where.
     """
     study = validated(Study, data, source)
-    _refuse_misshapen(study.plan, source)
+    _refuse_misshapen(study.plan, f"{source}: plan")
+    for position, case in enumerate(study.case, start=1):
+        _refuse_misshapen(case.plan or {}, f"{source}: case {position}: plan")
     names = [factor.name for factor in study.factor]
     for name in names:
         if names.count(name) > 1:
@@ -245,10 +248,10 @@ def _refuse_misshapen(plan: Mapping[str, Any], source: str) -> None:
     """Refuse a plan whose parts cannot be combined with those of levels and cases."""
     activities = plan.get("activity", [])
     if not isinstance(activities, list) or not all(isinstance(one, dict) for one in activities):
-        raise UsageError(f"{source}: plan.activity: {EXPECTED['tuple_type']} (given {activities!r})")
-    for name in ("search", "timing"):
+        raise UsageError(f"{source}.activity: {EXPECTED['tuple_type']} (given {shortened(activities)})")
+    for name in ("search", "timing", "layout"):
         if not isinstance(plan.get(name, {}), dict):
-            raise UsageError(f"{source}: plan.{name}: {EXPECTED['dict_type']} (given {plan[name]!r})")
+            raise UsageError(f"{source}.{name}: {EXPECTED['dict_type']} (given {shortened(plan[name])})")
 
 
 # Combinations
@@ -295,7 +298,7 @@ def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str)
             for name, texts in chosen.items()}  # fmt: skip
     found = [
         combination
-        for combination in (_listed(study, source) if study.case else _every(study))
+        for combination in (_listed(study, source) if study.case else _every(study, source))
         if all(level.key in kept.get(name, [level.key]) for name, level in combination.levels.items())
     ]
     if study.factor and not any(combination.levels for combination in found):
@@ -307,7 +310,9 @@ def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str)
     return found
 
 
-def _every(study: Study) -> Iterator[Combination]:
+def _every(study: Study, source: str) -> Iterator[Combination]:
+    if math.prod(len(factor.levels) for factor in study.factor) > COMBINATIONS_MOST:
+        raise UsageError(f"{source}: its levels have more than {COMBINATIONS_MOST:,} combinations; give fewer levels")
     for levels in itertools.product(*(factor.levels for factor in study.factor)):
         named = {factor.name: level for factor, level in zip(study.factor, levels, strict=True)}
         yield Combination(levels=named, case=Case())

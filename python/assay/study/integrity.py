@@ -28,6 +28,7 @@ from assay.study.integrity_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.study.integrity_result import Result, findings_line, verified_line
 from assay.study.integrity_watch import Watch
 from assay.study.layout import Target, discard_created
+from assay.study.session import begin_io
 from assay.study.ticks import entity_rows
 from assay.telemetry.recorder import Recorder
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
@@ -116,12 +117,14 @@ class IntegrityRunner:
         files = place_files(self.target, self.plan)
         self.notices += narrowed(self.plan, files)
         self._note_parts(files)
+        begin_io([*self.target.holds.values()], writes=False)
         if not self.target.after_crash:
             make_files(self.target, files, self.plan)
+            files = place_files(self.target, self.plan)
         try:
             run = _Run(self, files)
         except AssayError:
-            discard_created(self.target.created)
+            discard_created(self.target)
             raise
         try:
             run.follow()

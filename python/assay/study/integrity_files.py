@@ -12,10 +12,11 @@ from typing import Any
 
 from assay import _core
 from assay.errors import AssayError, NotAnswering, UsageError
+from assay.paths import printable
 from assay.study.layout import STORED_IN_FILES, Target, discard_created, make_file, reserving_most_s, restore_sizes
 from assay.study.session import Volume
 from assay.targets.answering import answer_within
-from assay.targets.ownership import claim, release
+from assay.targets.hold import Hold
 from assay.targets.safety import Examined, usable_bytes
 from assay.units import format_bytes
 from assay.workloads.integrity import PAGE_BYTES, DatabaseFile, IntegrityPlan
@@ -51,6 +52,8 @@ class Placed:
         It may grow to this in such steps; equal to `size_bytes` and 0 where its size must not change.
     sector_bytes
         What I/O is aligned to, and the block of a log.
+    held
+        Descriptor of the file or device; None before it is made.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Placed:
     max_bytes: int
     increment_bytes: int
     sector_bytes: int
+    held: int | None = None
 
     @property
     def pages(self) -> int:
@@ -81,7 +85,7 @@ class Placed:
     def to_plan(self, *, direct: bool) -> dict[str, Any]:
         """The file as the compiled core takes it."""
         facts = {key: value for key, value in vars(self).items() if key != "volume"}
-        return facts | {"path": str(self.path), "direct": direct}
+        return facts | {"path": printable(self.path), "direct": direct}
 
 
 def place_files(target: Target, plan: IntegrityPlan) -> list[Placed]:
@@ -141,6 +145,7 @@ def _place(volume: Volume, examined: Examined, *, log: bool, base_bytes: int, si
         max_bytes=size_bytes,
         increment_bytes=0,
         sector_bytes=sector_bytes,
+        held=volume.hold.descriptor if volume.hold is not None else None,
     )
 
 
@@ -242,7 +247,7 @@ def make_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan) -> 
                 _make(volume, ends[volume.spec.name], target, plan)
     except BaseException as error:
         if not isinstance(error, NotAnswering):
-            discard_created(target.created)
+            discard_created(target)
             restore_sizes(target)
         raise
 
@@ -258,7 +263,7 @@ def _make(volume: Examined, size_bytes: int, target: Target, plan: IntegrityPlan
         lambda: make_file(
             volume,
             size_bytes,
-            target.created,
+            target,
             emptied=plan.delete_at_startup,
             sparse=volume.spec.name in target.sparse,
         ),
@@ -269,31 +274,31 @@ def _make(volume: Examined, size_bytes: int, target: Target, plan: IntegrityPlan
 def tidy_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan, *, keep: bool) -> None:
     """Give files that Assay made the size back they had, or remove them if the plan says so.
 
-    `keep` leaves everything as it is, for whoever looks into a finding; only the marks are renewed, since some hold
-    the size. Failures are passed over: whatever is wrong with a file by now, the run has found it or is over.
+    `keep` leaves everything as it is, for the search for a finding's cause. Failures are passed over: whatever is wrong
+    with a file by now, the run has found it or is over.
     """
     ends = _ends(files)
     for volume in target.examined:
         if volume.spec.kind not in STORED_IN_FILES or not _is_ours(volume):
             continue
-        path, size_bytes = volume.path, ends[volume.spec.name]
-        assert path is not None
+        hold, size_bytes = target.holds.get(volume.spec.name), ends[volume.spec.name]
+        if hold is None:
+            continue
 
-        def tidy(path: Path = path, size_bytes: int = size_bytes, name: str = volume.spec.name) -> None:
-            # Refuses what stands in the place of the file by now.
-            claim(path)
+        def tidy(hold: Hold = hold, size_bytes: int = size_bytes, name: str = volume.spec.name) -> None:
             if plan.delete_at_shutdown and not keep:
-                release(path)
+                hold.remove()
                 return
-            if not keep and os.stat(path).st_size != size_bytes:
-                if name in target.sparse or os.stat(path).st_size > size_bytes:
-                    os.truncate(path, size_bytes)
+            size_now = os.fstat(hold.descriptor).st_size
+            if not keep and size_now != size_bytes:
+                if name in target.sparse or size_now > size_bytes:
+                    os.ftruncate(hold.descriptor, size_bytes)
                 else:
-                    _core.allocate(path, size_bytes)
-            claim(path)
+                    _core.allocate(hold.descriptor, hold.path, size_bytes)
+            hold.end_writing()
 
         with suppress(OSError, AssayError):
-            answer_within(reserving_most_s(size_bytes, plan.timing.io_timeout_s), tidy, what=str(path))
+            answer_within(reserving_most_s(size_bytes, plan.timing.io_timeout_s), tidy, what=str(hold.path))
 
 
 def _ends(files: Sequence[Placed]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from assay.analysis.standstill import judged
 from assay.study.integrity_plan import tick_s
 from assay.study.ticks import batches
 from assay.telemetry.recorder import summarise
@@ -71,7 +72,8 @@ def phase_figures(
             "fullest_worker_share": None,
             "schedule_lag_p99_ns": None,
             "clock_ns": None,
-            "saturated": False,
+            "gaps": measured["generator"]["gaps"],
+            **judged(measured["generator"]["gaps"], False),
         },
         "batches": batches(ticks, from_tick, to_tick, interval_s),
         "telemetry": summarise(telemetry, start_ns, end_ns, devices=devices),

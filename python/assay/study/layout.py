@@ -7,9 +7,10 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from assay import _core
 from assay.arrays.configuration import Configuration
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
 from assay.study.session import AnySession, Volume, drain, open_session
-from assay.targets.answering import answer_within
+from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
+from assay.targets.hold import Hold
 from assay.targets.host import memory_bytes, volume_facts
-from assay.targets.ownership import claim, create, release
+from assay.targets.ownership import make
 from assay.targets.safety import Examined, check_space, examine
 from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes
@@ -70,6 +72,10 @@ class Target:
     after_crash: bool = False
     array: Configuration | None = None
     """The modelled array that all volumes are on."""
+    run: str | None = None
+    """Id of the run, for the marks of files that it writes to."""
+    holds: dict[str, Hold] = field(default_factory=dict)
+    """What is open and locked, by the name of its volume; files that are made join when they are."""
     created: list[Examined] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
@@ -83,6 +89,7 @@ class Target:
                 roles=self.roles[volume.spec.name],
                 size_bytes=self.sizes[volume.spec.name],
                 sector_bytes=volume.logical_block_bytes or 512,
+                hold=self.holds.get(volume.spec.name),
             )
             for volume in self.examined
         ]
@@ -118,6 +125,7 @@ class Target:
                 "bytes_laid_out": laid_out,
                 "state": _state(volume, laid_out),
                 "created_by_assay": volume.created_by_assay or not volume.exists,
+                "identity": self.holds[name].identity().to_dict() if name in self.holds else None,
             }
             volumes.append(facts)
         if self.array is not None:
@@ -177,6 +185,7 @@ def choose_target(
         sparse=frozenset(sparse),
         array=next((spec.array for spec in specs if spec.array is not None), None),
     )
+    target.holds = {volume.spec.name: volume.hold for volume in examined if volume.hold is not None}
     if target.array is not None:
         # Before a run folder is made: the compiled model knows what else no array can be.
         _core.ModelledArray(json.dumps(target.array.plan()))
@@ -193,6 +202,10 @@ def choose_target(
         target.sizes[volume.spec.name] = _size_of(volume, target, log_bytes, new_bytes=log_bytes)
     needed = [volume.spec.name for volume in target.unwritten if volume.spec.name not in target.sparse]
     check_space(examined, {name: target.sizes[name] for name in needed})
+    for volume in target.unwritten:
+        # What is only read is laid out all the same where it holds no data yet.
+        if volume.hold is not None:
+            volume.hold.widen()
     if any(volume.spec.name in target.foreign and not volume.fully_allocated for volume in examined):
         target.notices.append("files with holes are read as they are: holes are answered without the device")
     return target
@@ -218,10 +231,12 @@ def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozen
 
 
 def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[str, ...]]]:
-    """One volume per path, with every role it was named for."""
+    """One volume per file or device, with every role it was named for; links lead to one file by several paths."""
     merged: dict[str, tuple[VolumeSpec, tuple[str, ...]]] = {}
     for position, spec in enumerate(specs):
-        key = str(spec.path) if spec.path is not None else f"{spec.kind} {position}"
+        key = f"{spec.kind} {position}"
+        if spec.path is not None:
+            key = answer_within(ANSWER_TIMEOUT_S, partial(os.path.realpath, spec.path), what=str(spec.path))
         known = merged.get(key)
         merged[key] = (spec, (spec.role,)) if known is None else (known[0], (*known[1], spec.role))
     return list(merged.values())
@@ -285,33 +300,36 @@ def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, 
     except BaseException as error:
         # A file on a device that does not answer cannot be removed without waiting for it, too.
         if not isinstance(error, NotAnswering):
-            discard_created(target.created)
+            discard_created(target)
             restore_sizes(target)
         raise
 
 
-def discard_created(created: Iterable[Examined]) -> None:
-    """Remove files this run made."""
-    for volume in created:
-        if volume.path is not None:
-            with suppress(OSError):
-                release(volume.path)
+def discard_created(target: Target) -> None:
+    """Remove files this run made, unless another program has written to them since."""
+    for volume in target.created:
+        hold = target.holds.pop(volume.spec.name, None)
+        if hold is not None:
+            with suppress(OSError, AssayError):
+                hold.check()
+                hold.remove()
+            hold.close()
+    target.created.clear()
 
 
 def restore_sizes(target: Target) -> None:
-    """Cut files that were there before back to the size they had: what lies beyond was written by this run alone."""
+    """Cut files that were there before back to the size they had, if what lies beyond was written by this run alone."""
     for volume in target.unwritten:
-        path, size_bytes = volume.path, volume.size_bytes
-        if volume.exists and path is not None and size_bytes is not None:
+        hold, size_bytes = volume.hold, volume.size_bytes
+        if hold is not None and size_bytes is not None:
             with suppress(OSError, AssayError):
-                if os.stat(path).st_size > size_bytes:
-                    os.truncate(path, size_bytes)
-                    # Where the mark is a sidecar, it holds the size.
-                    claim(path)
+                hold.check()
+                if os.fstat(hold.descriptor).st_size > size_bytes:
+                    os.ftruncate(hold.descriptor, size_bytes)
 
 
 def make_file(
-    volume: Examined, size_bytes: int, created: list[Examined], *, emptied: bool = False, sparse: bool = False
+    volume: Examined, size_bytes: int, target: Target, *, emptied: bool = False, sparse: bool = False
 ) -> None:
     """Create a file where it is missing, mark it as Assay's, and reserve its space; what it holds beyond stays.
 
@@ -319,30 +337,40 @@ def make_file(
     ----------
     volume, size_bytes
         The file and the size it shall have at least.
-    created
-        Files that were missing are added here.
+    target
+        Holds the file from then on; files that were missing are added to what it created.
     emptied
         What Assay made is emptied first, so that nothing of an earlier run is left.
     sparse
         No space is reserved.
     """
-    path = volume.path
+    path, hold = volume.path, target.holds.get(volume.spec.name)
     assert path is not None
-    if not volume.exists:
-        create(path)
-        created.append(volume)
-    ours = volume.created_by_assay or not volume.exists or volume.is_empty
-    if ours:
-        claim(path)
-    if emptied and ours:
-        os.truncate(path, 0)
-    size_bytes = max(size_bytes, os.stat(path).st_size)
+    if hold is None:
+        hold = Hold.adopt(make(path, target.run), path, file_system=volume.file_system)
+        target.holds[volume.spec.name] = hold
+        target.created.append(volume)
+    hold.check()
+    hold.is_ours = volume.created_by_assay or not volume.exists or volume.is_empty
+    hold.run = target.run
+    hold.begin_writing()
+    if emptied and hold.is_ours:
+        os.ftruncate(hold.descriptor, 0)
+    size_bytes = max(size_bytes, os.fstat(hold.descriptor).st_size)
     if sparse:
-        os.truncate(path, size_bytes)
+        os.ftruncate(hold.descriptor, size_bytes)
     else:
-        _core.allocate(path, size_bytes)
-    if ours:
-        claim(path)
+        _core.allocate(hold.descriptor, path, size_bytes)
+
+
+def settle(target: Target, io_timeout_s: float) -> None:
+    """Say in the marks of files that the run has ended; one for which that fails is examined closer the next time."""
+    for volume in target.examined:
+        hold = target.holds.get(volume.spec.name)
+        if hold is not None:
+            with suppress(OSError, AssayError):
+                longest_s = reserving_most_s(target.sizes[volume.spec.name], io_timeout_s)
+                answer_within(longest_s, hold.settle, what=str(hold.path))
 
 
 def reserving_most_s(size_bytes: int, io_timeout_s: float) -> float:
@@ -357,13 +385,15 @@ def _lay_out_one(
     assert path is not None
     assert volume.spec.name not in target.foreign, "only what may be written to is laid out"
     longest_s = reserving_most_s(size_bytes, io_timeout_s)
-    answer_within(longest_s, lambda: make_file(volume, size_bytes, target.created), what=str(path))
+    answer_within(longest_s, lambda: make_file(volume, size_bytes, target), what=str(path))
     spec = replace(volume.spec, path=path)
+    hold = target.holds[spec.name]
     written = Volume(
         spec=spec,
         roles=target.roles[spec.name],
         size_bytes=size_bytes,
         sector_bytes=volume.logical_block_bytes or 512,
+        hold=hold,
     )
     block_bytes = next(
         size for size in (LAYOUT_BLOCK_BYTES, 65536, 4096, 512) if size_bytes % size == 0 and size <= size_bytes
@@ -375,7 +405,7 @@ def _lay_out_one(
         read_share=0.0,
         random_share=0.0,
         queue_depth=LAYOUT_DEPTH,
-        io_mode="direct" if _takes_direct(path) else "buffered",
+        io_mode="direct" if _takes_direct(hold) else "buffered",
         sync="fsync",
         sync_every=1 << 30,
     )
@@ -388,6 +418,7 @@ def _lay_out_one(
         limit_bytes=size_bytes,
     )
     _watch(session, spec.name, size_bytes, io_timeout_s, interrupt, progress)
+    hold.end_writing()
     target.laid_out_bytes[spec.name] = size_bytes
 
 
@@ -427,9 +458,9 @@ def _watch(
     progress(name, size_bytes, size_bytes)
 
 
-def _takes_direct(path: os.PathLike[str]) -> bool:
+def _takes_direct(hold: Hold) -> bool:
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_DIRECT | os.O_CLOEXEC))
+        os.close(os.open(f"/proc/self/fd/{hold.descriptor}", os.O_WRONLY | os.O_DIRECT | os.O_CLOEXEC))
     except OSError:
         return False
     return True

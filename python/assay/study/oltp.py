@@ -103,6 +103,7 @@ class OltpRunner:
                 continue
             if self.interrupt.is_set():
                 raise Interrupted("interrupted")
+            self.target.hold()
             work[action]()
             done = list(dict.fromkeys([*done, action]))
             self._keep(actions_done=self.oltp["actions_done"] | {self.part: done})
@@ -227,7 +228,7 @@ class OltpRunner:
     def _key(self, plan: TpccPlan, repeat: int) -> str:
         asked = {
             "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
-            "target": [database.spec.display for database in self.target.databases],
+            "target": [database.spec.recorded for database in self.target.databases],
             "warehouses": self.target.warehouses,
             "part": self.part,
             "repeat": repeat,
@@ -238,6 +239,7 @@ class OltpRunner:
         if self.interrupt.is_set():
             raise Interrupted("interrupted")
         self._rest()
+        self.target.hold()
         if self._restores == "always":
             self._start_from_saved()
         layout = self._lay_out(plan)

@@ -13,7 +13,7 @@ from typing import Any
 
 from assay.errors import AssayError, IoFailed, NotSupported
 from assay.targets.databases import TABLES, Connection, Database, Session
-from assay.targets.databases.server import shipped_programs
+from assay.targets.databases.programs import shipped_programs
 
 CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""

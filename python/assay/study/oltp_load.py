@@ -135,10 +135,21 @@ def sections(database: Database, file: str) -> list[tuple[str, str]]:
 
 
 def drop_warehouses(database: Database) -> None:
-    """Remove the tables, the procedures and the saved state."""
+    """Remove the tables, the procedures and the saved state.
+
+    Raises
+    ------
+    RefusedTarget
+        A table lacks Assay's mark, or something that is not Assay's hangs on one; nothing was dropped.
+    """
+    _drop_tables(database)
+    database.drop_saved()
+
+
+def _drop_tables(database: Database) -> None:
+    database.refuse_drop()
     for _, text in sections(database, "drop"):
         database.execute(text)
-    database.drop_saved()
 
 
 def set_state(database: Database, state: str) -> None:
@@ -149,12 +160,11 @@ def set_state(database: Database, state: str) -> None:
 def _make_tables(database: Database, warehouses: int, seed: int, display: Display) -> None:
     """Make empty tables; of a load that was cut short before its first chunk, make them anew."""
     display.phase(f"creating tables in {database.name}")
-    for _, text in sections(database, "drop"):
-        database.execute(text)
+    _drop_tables(database)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     facts = {"format": FORMAT, "warehouses": warehouses, "seed": seed, "state": "loading", "created_utc": created}
     for name, text in sections(database, "schema"):
-        database.execute(text)
+        database.create_table(name, text)
         if name == "assay_schema":
             for key, value in facts.items():
                 database.execute("INSERT INTO assay_schema (k, v) VALUES (%s, %s)", (key, str(value)))

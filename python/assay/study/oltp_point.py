@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
 from assay.analysis.oltp_storage import roles_of, storage, volumes_of
+from assay.analysis.standstill import judged
 from assay.errors import AssayError, Interrupted, NotAnswering
 from assay.study.oltp_background import BackgroundWork
 from assay.study.oltp_load import core_error
@@ -430,7 +431,8 @@ class OltpMeasurement:
                 "fullest_worker_share": figures["fullest_thread_share"],
                 "schedule_lag_p99_ns": lag_ns,
                 "clock_ns": None,
-                "saturated": saturated,
+                "gaps": figures["gaps"],
+                **judged(figures["gaps"], saturated),
             },
             "batches": self._batches(per_tick),
             "telemetry": summarise(

@@ -11,10 +11,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
+from assay.errors import AssayError, Interrupted, OutOfSpace, UsageError
 from assay.study.oltp_background import refuse_unknown
 from assay.targets.databases import Database, SchemaState, open_database, parse_databases
 from assay.targets.databases.layout import refuse_layout
+from assay.targets.databases.refusals import refuse_foreign
 from assay.targets.host import folder_facts
 from assay.telemetry.collectors import BlockCollector, database_collectors, devices_by_role, roles_by_device
 from assay.units import count_of, format_bytes
@@ -52,7 +53,7 @@ class DatabaseRequest:
             A target is not understood.
         """
         specs = parse_databases(self.targets, environ)
-        self.targets = [spec.display for spec in specs]
+        self.targets = [spec.recorded for spec in specs]
         return DatabaseTarget(databases=[open_database(spec) for spec in specs])
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,6 +107,8 @@ class DatabaseTarget:
         ------
         UsageError, OpenFailed, NotSupported
             A server cannot be started or reached, or is not one that is supported.
+        RefusedTarget
+            Another run is at work on a database.
         """
         was_open, self.is_open = self.is_open, True
         for database in self.databases:
@@ -115,6 +118,8 @@ class DatabaseTarget:
             elif not was_open:
                 # Whether it takes as many connections is asked in `examine`, where users may be told to share them.
                 show(f"connecting to {database.name}")
+                # While another run copies it, a database takes no connections, and only its lock says why.
+                database.hold()
                 database.open()
         # Folders that a layout will use are recorded from the first point on.
         later = [{f"data:{folder}": folder} for folder in plan.layout.directories if self.has_folder(folder)]
@@ -158,6 +163,17 @@ class DatabaseTarget:
                 if interrupt.wait(WAIT_S):
                     raise Interrupted("interrupted while waiting for a server")
 
+    def hold(self) -> None:
+        """Make sure that no other run is at work on the databases, before something is done with them.
+
+        Raises
+        ------
+        RefusedTarget
+            One came in while a server was away.
+        """
+        for database in self.databases:
+            database.hold()
+
     def close(self) -> None:
         """Leave the databases, and stop the servers that `open` started. Closing twice is harmless.
 
@@ -197,11 +213,11 @@ class DatabaseTarget:
     def _examine_one(self, database: Database, plan: TpccPlan, share: int) -> None:
         there = database.schema()
         if there.kind == "foreign":
-            raise RefusedTarget(
-                f"{database.name}: holds tables that Assay did not make ({', '.join(there.tables) or 'assay_chunk'});"
-                " name an empty database"
-            )
+            refuse_foreign(database.name, there.tables)
         kind, warehouses, saved = there.kind, there.warehouses, database.saved()
+        # How many the work is on: those that are dropped in the end were there before. A run that goes on may have
+        # nothing left to do but its points.
+        worked_on = warehouses
         for action in plan.actions:
             if action == "load":
                 if plan.reloads and kind == "complete" and (warehouses or 0) >= share:
@@ -229,14 +245,15 @@ class DatabaseTarget:
                 if plan.warehouses is not None and not plan.reloads and warehouses != share:
                     _refuse_other(database.name, there, plan, share)
                 saved = {"warehouses": warehouses} if action == "save" else saved
-        self.warehouses[database.name] = warehouses or 0
+            worked_on = warehouses or worked_on
+        self.warehouses[database.name] = worked_on or 0
         if "run" in plan.actions:
             refuse_unknown(database, plan.background)
             refuse_layout(
                 database,
                 places=plan.layout.tablespaces,
-                ways=plan.layout.ways_of(warehouses or 0),
-                warehouses=warehouses,
+                ways=plan.layout.ways_of(worked_on or 0),
+                warehouses=worked_on,
             )
 
     def _refuse_without_room(self, database: Database, warehouses: int) -> None:

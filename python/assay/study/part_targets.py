@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
 from assay.study.display import Display
-from assay.study.layout import Target, lay_out
+from assay.study.layout import Target, lay_out, settle
 from assay.study.oltp_target import DatabaseTarget
 from assay.study.part import AnyTarget, Part
 from assay.telemetry.collectors import host_collectors
@@ -39,7 +39,8 @@ class PartTargets:
         return part.target or self.shared
 
     @property
-    def _all(self) -> list[AnyTarget]:
+    def all(self) -> list[AnyTarget]:
+        """Every target of the run, once."""
         found = [self.shared]
         for part in self.parts:
             if not any(self.of(part) is target for target in found):
@@ -103,7 +104,7 @@ class PartTargets:
 
     def leave(self, but: AnyTarget | None = None) -> None:
         """Stop the servers that the run started; that one does not stop is said, and takes nothing from the figures."""
-        for target in self._all:
+        for target in self.all:
             if target is but or not isinstance(target, DatabaseTarget) or not target.is_open:
                 continue
             self.display.phase("leaving the databases")
@@ -113,17 +114,27 @@ class PartTargets:
             except AssayError as error:
                 self.notices.append(str(error))
 
+    def settle(self) -> None:
+        """Say in the marks of files that nothing writes to them any more."""
+        for target in self.all:
+            if isinstance(target, Target):
+                plans = [part.plan for part in self.parts if self.of(part) is target]
+                settle(
+                    target,
+                    max((plan.timing.io_timeout_s for plan in plans if not isinstance(plan, TpccPlan)), default=0),
+                )
+
     # What is recorded and told of them
 
     @property
     def devices(self) -> list[str]:
         """Block devices under files and devices of all parts, which are recorded throughout."""
-        storage = [target for target in self._all if isinstance(target, Target)]
+        storage = [target for target in self.all if isinstance(target, Target)]
         return sorted({device for target in storage for device in devices_of(target)})
 
     def collectors(self) -> list[Collector[Any]]:
         """What records the host throughout; nothing where all parts are on models, which record themselves."""
-        return host_collectors(self.devices) if any(target.array is None for target in self._all) else []
+        return host_collectors(self.devices) if any(target.array is None for target in self.all) else []
 
     def own_collectors(self, part: Part) -> list[Collector[Any]]:
         """What else records while a part runs: its databases, and those of their devices that nothing else does."""

@@ -7,6 +7,7 @@ prints a plan in the form `--plan` accepts.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,6 +22,9 @@ from assay.workloads.reading import names_of_presets, preset_table, read_table, 
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
+
+COMBINATIONS_MOST = 10_000
+"""more points than a run has time for, and more than a plan's check should make."""
 
 PLAIN_LISTS = frozenset({"region"})
 """Keys whose value is itself a list and thus no list of levels."""
@@ -102,6 +106,8 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         for key, value in activity.items()
         if isinstance(value, list) and key not in PLAIN_LISTS
     ]
+    if math.prod(len(value) for _, _, value in factors) > COMBINATIONS_MOST:
+        raise UsageError(f"activity: its lists have more than {COMBINATIONS_MOST:,} combinations; give fewer levels")
     for index, key, value in factors:
         if not value:
             raise UsageError(f"activity {index + 1}: {key}: an empty list; give at least one level")

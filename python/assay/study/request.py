@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,23 @@ from typing import Any
 from assay import _core
 from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.errors import RefusedTarget, UsageError
+from assay.paths import printable
 from assay.study.integrity_files import files_by_path, place_files
 from assay.study.integrity_plan import check_memory, run_plan
 from assay.study.layout import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
 from assay.study.part import Part
 from assay.study.plan import Plan
 from assay.study.session import Volume, check_workload
-from assay.targets.spec import VolumeSpec, named, parse_file, parse_targets
+from assay.targets.databases import is_database
+from assay.targets.spec import (
+    VolumeSpec,
+    absolute_path,
+    absolute_target,
+    named,
+    parse_file,
+    parse_targets,
+    split_volumes,
+)
 from assay.units import parse_bytes
 from assay.workloads.integrity import IntegrityPlan
 from assay.workloads.tpcc import TpccPlan
@@ -165,8 +175,24 @@ class Request:
             target.journal = _new_journal(self.crash_journal, target)
 
     def to_dict(self) -> dict[str, Any]:
-        """The request as the manifest keeps it."""
-        return dict(vars(self))
+        """The request as the manifest keeps it: paths in full, and no permission to destroy anything."""
+        kept = {key: value for key, value in vars(self).items() if key not in _PERMISSIONS}
+        for key in ("crash_journal", "after_crash"):
+            kept[key] = absolute_path(kept[key]) if kept[key] is not None else None
+        return kept | {
+            "paths": [text if is_database(text) else absolute_target(text) for text in self.paths],
+            "volumes": [f"{role}={absolute_target(path)}" for role, path in split_volumes(self.volumes)],
+        }
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> Request:
+        """A request as the manifest keeps it, with what the command line permits now."""
+        known = {key: value for key, value in kept.items() if key not in _PERMISSIONS}
+        return cls(**known, overwrite=overwrite, yes_destroy=yes_destroy)
+
+
+_PERMISSIONS = ("overwrite", "yes_destroy")
+"""What a run that goes on is given anew: what is at a path may be something else by then."""
 
 
 def _writes(plan: Plan | IntegrityPlan) -> bool:
@@ -231,7 +257,7 @@ def _refuse_same(specs: Sequence[VolumeSpec]) -> None:
 
 def _new_journal(text: str, target: Target) -> Path:
     """Where a journal is to be written: nothing that is there already is lost for it."""
-    path = Path(text).expanduser().absolute()
+    path = _journal_path("--crash-journal", text)
     if not path.parent.is_dir():
         raise UsageError(
             f"--crash-journal {text}: there is no folder {path.parent}; name a file on other storage than the target"
@@ -245,13 +271,23 @@ def _new_journal(text: str, target: Target) -> Path:
     return path
 
 
+def _journal_path(option: str, text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        # The compiled core opens it by the path in its plan, which is text.
+        raise UsageError(f"{option} {printable(path)}: a journal's path must be text in UTF-8; name another") from None
+    return path
+
+
 def _device(path: Path) -> tuple[int, int]:
     number = os.stat(path).st_dev
     return os.major(number), os.minor(number)
 
 
 def _existing_journal(text: str) -> Path:
-    path = Path(text).expanduser().absolute()
+    path = _journal_path("--after-crash", text)
     if not path.is_file():
         raise UsageError(f"--after-crash {text}: is no file; name the journal that --crash-journal wrote")
     if not path.stat().st_size:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.analysis.limits import Limit, judge, met
+from assay.analysis.standstill import judged
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.run_folder import RunFolder
 from assay.study.modelled import ModelRun, summarise_model, telemetry_rows
@@ -311,6 +312,9 @@ class Measurement:
         report = None
         for report in () if stuck else drain(session, timing.io_timeout_s + 5):
             self._note(report)
+        for volume in runner.volumes:
+            if volume.hold is not None and not stuck:
+                volume.hold.end_writing()
         clock = "wall" if model is None else "virtual"
         rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes, clock=clock)
         self.series_rows += rows + self.telemetry_rows
@@ -417,7 +421,7 @@ class Measurement:
         generator = measured.pop("generator")
         if self.runner.model is not None:
             # On a virtual clock the generator takes no time and is never late.
-            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None}
+            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
             measured["array"] = summarise_model(self.telemetry_rows, start_ns, end_ns)
         lag_ns = generator["schedule_lag_p99_ns"]
         service = measured["service_latency_ns"]
@@ -449,7 +453,7 @@ class Measurement:
             "offered": self._offered(report, measured, seconds),
             "outside_window": {"count": drained["count"], "longest_ns": drained["max_ns"]},
             "steady": steady,
-            "generator": {**generator, "clock_ns": session.clock_cost_ns(), "saturated": saturated},
+            "generator": {**generator, "clock_ns": session.clock_cost_ns(), **judged(generator["gaps"], saturated)},
             "engine": json.loads(session.engine()),
             "batches": batches(self.ticks, from_tick, to_tick, self.interval_s),
             "telemetry": telemetry,

@@ -10,7 +10,10 @@ from typing import Any
 
 from assay import _core
 from assay.errors import UsageError
+from assay.paths import printable
 from assay.study.modelled import ModelRun
+from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
+from assay.targets.hold import Hold
 from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes, parse_duration
 from assay.workloads.io import DEEPEST_QUEUE, Activity, Workload, parse_skew
@@ -28,6 +31,8 @@ class Volume:
     roles: tuple[str, ...]
     size_bytes: int
     sector_bytes: int
+    hold: Hold | None = None
+    """The file or device itself; None for `null:` and `model:`."""
 
     @property
     def name(self) -> str:
@@ -65,7 +70,7 @@ def open_session(
     UsageError
         A block does not fit the sector, the region or the memory.
     OpenFailed, NotSupported, NotAnswering, IoFailed
-        As the volumes behave.
+        As the volumes behave; IoFailed also where something else has a volume's place.
     """
     activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
     if model is not None:
@@ -77,6 +82,7 @@ def open_session(
         }
         names = [volume.name for volume in volumes]
         return model.modelled.session(json.dumps({"volumes": names, "load": load}), model.goes_on)
+    begin_io([volume.hold for volume in volumes if volume.hold is not None], writes=workload.writes)
     plan = {
         "volumes": [_volume_plan(volume) for volume in volumes],
         "activities": activities,
@@ -86,6 +92,27 @@ def open_session(
         "io_timeout_ns": round(io_timeout_s * 1e9),
     }
     return _core.Session(json.dumps(plan))
+
+
+def begin_io(holds: Sequence[Hold], *, writes: bool) -> None:
+    """Make sure that volumes are still what was examined, and say in their marks that a run writes to them.
+
+    Raises
+    ------
+    IoFailed
+        Something else has a volume's place, or another program wrote to it.
+    NotAnswering
+        The file system does not answer.
+    """
+
+    def look() -> None:
+        for hold in holds:
+            hold.check()
+            if writes:
+                hold.begin_writing()
+
+    if holds:
+        answer_within(ANSWER_TIMEOUT_S, look, what=", ".join(printable(hold.path) for hold in holds))
 
 
 def drain(session: AnySession, timeout_s: float) -> Iterator[dict[str, Any]]:
@@ -157,7 +184,9 @@ def _volume_plan(volume: Volume) -> dict[str, Any]:
     if volume.spec.kind == "null":
         kind: dict[str, Any] = {"kind": "null", "options": null_options(volume.spec.options)}
     else:
-        kind = {"kind": "file", "path": str(volume.spec.path)}
+        # The core opens what is held; the path is for its messages.
+        kind = {"kind": "file", "path": printable(volume.spec.path or "")}
+        kind |= {"held": volume.hold.descriptor} if volume.hold is not None else {}
     return {"name": volume.name, "volume": kind, "sector_bytes": volume.sector_bytes}
 
 

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.paths import printable
 from assay.study.factors import Study, load_study, target_kind
-from assay.workloads.reading import nearest
+from assay.workloads.reading import nearest, read_text, table_of
 
 
 def study_names() -> list[str]:
@@ -52,10 +51,7 @@ def read_study(name: str, target: str | None = None) -> Study:
     """
     if name.endswith((".toml", ".json")):
         path = Path(name)
-        try:
-            return load_study({"name": path.stem} | _table(path), source=f"study {name}")
-        except RecursionError:
-            raise UsageError(f"study {name}: is nested too deep") from None
+        return load_study({"name": path.stem} | _table(path), source=f"study {name}")
     known = study_names()
     if name not in known:
         meant = nearest(name, known)
@@ -68,12 +64,5 @@ def read_study(name: str, target: str | None = None) -> Study:
 
 def _table(path: Path) -> dict[str, Any]:
     """The table of a TOML file, or of the JSON that `assay study show --json` prints."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data: dict[str, Any] = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"study {path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        # Both decoders raise kinds of ValueError, and so does text that is not UTF-8.
-        raise UsageError(f"study {path}: {error}") from None
-    return data
+    source = f"study {printable(path)}"
+    return table_of(read_text(path, source), source)

@@ -23,9 +23,10 @@ from assay.study.factors import (
 )
 from assay.study.oltp_target import DatabaseRequest
 from assay.study.part import AnyTarget, Part
-from assay.study.plan import load_plan
+from assay.study.plan import Plan, load_plan
 from assay.study.request import Request
 from assay.targets.databases import is_database, parse_database
+from assay.workloads.integrity import IntegrityPlan
 from assay.workloads.tpcc import TpccPlan
 
 
@@ -223,6 +224,10 @@ def _published_parts(study: Study, published: Published, options: Mapping[str, s
     return parts
 
 
+IO_PLANS = (Plan, IntegrityPlan)
+"""Plans of I/O, which needs storage."""
+
+
 def choose_targets(
     request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None
 ) -> tuple[AnyTarget, list[Part]]:
@@ -252,7 +257,7 @@ def choose_targets(
     for text, those in together.items():
         asked = replace(request, paths=[text])
         own[text] = _choose(asked, those)
-        shown[text] = asked.paths[0]
+        shown[text] = asked.to_dict()["paths"][0]
     target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
     return target, [
         replace(part, target=own[part.target_text], target_text=shown[part.target_text])
@@ -263,7 +268,8 @@ def choose_targets(
 
 
 def _choose(request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None) -> AnyTarget:
-    if not any(is_database(path) for path in request.paths):
+    # I/O on a database's URL is refused as any target is that is no storage.
+    if not any(is_database(path) for path in request.paths) or any(isinstance(part.plan, IO_PLANS) for part in parts):
         return request.choose(parts, sizes)
     databases = DatabaseRequest(targets=request.paths)
     target = databases.choose()

@@ -61,6 +61,12 @@ def _related(kernel: Kernel, device: DeviceNumber) -> Iterator[tuple[DeviceNumbe
         number = number_of(partition)
         if number is not None:
             yield number, f"has a partition {partition.name} that "
+    files = dict(kernel.loop_files())
+    behind = files.pop(disk_of(directory).name, None)
+    for name in [name for name, backing in files.items() if backing == behind]:
+        number = block_device_at(f"/dev/{name}")
+        if number is not None:
+            yield number, f"has the same file behind it as {name}, which "
 
 
 def use_of_file(kernel: Kernel, path: Path, status: os.stat_result) -> str | None:

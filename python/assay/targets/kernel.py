@@ -13,8 +13,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.errors import NotSupported
+
 DeviceNumber = tuple[int, int]
 """Major and minor number."""
+
+
+def need_proc(what: str) -> None:
+    """Refuse work that looks after processes where the kernel's table of them is not to be seen.
+
+    Raises
+    ------
+    NotSupported
+        `/proc` is not mounted.
+    """
+    if not os.path.exists("/proc/self/stat"):
+        raise NotSupported(f"/proc: is not mounted, and {what} needs it; mount it (mount -t proc proc /proc)")
+
 
 SECTOR_BYTES = 512
 """The unit of `/sys/.../size`, whatever the device's own block is."""

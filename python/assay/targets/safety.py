@@ -6,7 +6,6 @@ the options; one that carries a signature needs `--overwrite` and `--yes-destroy
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
@@ -14,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.errors import OpenFailed, OutOfSpace, RefusedTarget
+from assay.paths import printable
 from assay.targets.answering import answer_within
 from assay.targets.device_use import use_of_device, use_of_file
+from assay.targets.hold import Hold
 from assay.targets.kernel import (
     DeviceNumber,
     Kernel,
@@ -25,7 +26,7 @@ from assay.targets.kernel import (
     partitions_of,
     read_number,
 )
-from assay.targets.ownership import is_ours
+from assay.targets.ownership import standing
 from assay.targets.signatures import find_signatures
 from assay.targets.spec import VolumeSpec
 from assay.units import format_bytes
@@ -72,6 +73,10 @@ class Examined:
         What the file occupies now.
     device_id
         Number of the file system (`st_dev`) or of the device itself.
+    file_system
+        Kind of the file system a file is on, as the kernel names it.
+    hold
+        What was examined, open and locked: all that follows uses it and not the path. None for what does not exist yet.
     """
 
     spec: VolumeSpec
@@ -87,6 +92,8 @@ class Examined:
     file_system_bytes: int | None = None
     allocated_bytes: int = 0
     device_id: DeviceNumber | None = None
+    file_system: str = ""
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +110,8 @@ class _Request:
     @property
     def shown(self) -> str:
         """The path as given and, where links lead elsewhere, what it is."""
-        given = str(self.spec.path)
-        return given if given == str(self.path) else f"{given} (which is {self.path})"
+        given, found = printable(self.spec.path or ""), printable(self.path)
+        return given if given == found else f"{given} (which is {found})"
 
     def refusal(self, why: str, what_to_do: str) -> RefusedTarget:
         """Return the error that names the volume, why it is refused, and what to do."""
@@ -121,7 +128,7 @@ def examine(
 ) -> Examined:
     """Look at a volume and refuse it if the work asked could harm what Assay did not make.
 
-    Nothing is written. Devices are opened for reading, exclusively, and closed again.
+    Nothing is written. What exists is opened and locked, a device exclusively, as long as the result lives.
 
     Parameters
     ----------
@@ -245,11 +252,23 @@ def _examine_file(request: _Request, status: os.stat_result) -> Examined:
     if not os.access(request.path, needed, effective_ids=True):
         act = "read and write" if request.writes else "read"
         raise request.refusal(f"no permission to {act} it", "change its permissions, or run as a user who may")
-    is_owned = is_ours(request.path)
-    if request.writes and status.st_size > 0 and not is_owned and not request.overwrite:
+    mount = request.kernel.mount_of(device_number(status.st_dev), str(request.path))
+    hold = Hold.take(request.path, writes=request.writes, file_system=mount.file_system if mount is not None else "")
+    status = os.fstat(hold.descriptor)
+    found = standing(hold.descriptor, request.path, exact_times=hold.exact_times)
+    hold.is_ours = hold.is_ours or found == "ours"
+    if request.writes and status.st_size > 0 and not hold.is_ours and not request.overwrite:
+        held = format_bytes(status.st_size)
+        what = f"holds {held} that Assay did not write"
+        if found == "changed":
+            what = f"was made by Assay, but its {held} are not as Assay left them"
         raise request.refusal(
-            f"holds {format_bytes(status.st_size)} that Assay did not write",
-            f"give another path, or --overwrite {request.spec.path} to destroy its content",
+            what, f"give another path, or --overwrite {printable(request.spec.path or '')} to destroy its content"
+        )
+    if request.writes and status.st_nlink > 1 and not request.overwrite:
+        raise request.refusal(
+            f"has {status.st_nlink} names (hard links), so it is used under another one, too",
+            f"give another path, or --overwrite {printable(request.spec.path or '')} to destroy its content",
         )
     return _examined_file(
         request,
@@ -258,8 +277,9 @@ def _examine_file(request: _Request, status: os.stat_result) -> Examined:
         exists=True,
         size_bytes=status.st_size,
         is_empty=status.st_size == 0,
-        created_by_assay=is_owned,
+        created_by_assay=hold.is_ours,
         allocated_bytes=status.st_blocks * 512,
+        hold=hold,
     )
 
 
@@ -273,6 +293,7 @@ def _examined_file(
     is_empty: bool,
     created_by_assay: bool = False,
     allocated_bytes: int = 0,
+    hold: Hold | None = None,
 ) -> Examined:
     mount = request.kernel.mount_of(device, str(request.path))
     # A file system without a number of its own (btrfs) still names one of its devices as the source.
@@ -287,7 +308,9 @@ def _examined_file(
         exists=exists,
         size_bytes=size_bytes,
         created_by_assay=created_by_assay,
-        fully_allocated=bool(size_bytes) and _is_written(request.path, size_bytes or 0, allocated_bytes, file_system),
+        fully_allocated=hold is not None
+        and bool(size_bytes)
+        and _is_written(hold.descriptor, size_bytes or 0, allocated_bytes, file_system),
         logical_block_bytes=logical,
         physical_block_bytes=physical,
         free_bytes=room.f_bavail * room.f_frsize,
@@ -295,6 +318,8 @@ def _examined_file(
         file_system_bytes=room.f_blocks * room.f_frsize,
         allocated_bytes=allocated_bytes,
         device_id=device,
+        file_system=file_system,
+        hold=hold,
     )
 
 
@@ -306,22 +331,16 @@ def _refuse_kernel_file_system(request: _Request, path: Path) -> None:
         )
 
 
-def _is_written(path: Path, size_bytes: int, allocated_bytes: int, file_system: str) -> bool:
+def _is_written(descriptor: int, size_bytes: int, allocated_bytes: int, file_system: str) -> bool:
     """Whether no byte is a hole or merely reserved.
 
     `SEEK_HOLE` counts reserved but unwritten extents as holes. File systems that cannot tell report no hole at all
     (lseek(2)), so the blocks must add up as well, except where compression makes them fewer.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
         first_hole = os.lseek(descriptor, 0, os.SEEK_HOLE)
     except OSError:
         return False
-    finally:
-        os.close(descriptor)
     return first_hole >= size_bytes and (allocated_bytes >= size_bytes or file_system in _COMPRESSING_FILE_SYSTEMS)
 
 
@@ -336,7 +355,11 @@ def _examine_device(request: _Request, status: os.stat_result) -> Examined:
             use, "give a file on it, or take it out of use first (umount, swapoff, vgchange -an, mdadm -S)"
         )
     _refuse_without_access(request, number)
-    descriptor = _open_exclusively(request)
+    hold = _hold_exclusively(request)
+    for name, backing in request.kernel.loop_files():
+        if (directory := request.kernel.directory(number)) is not None and directory.name == name:
+            hold.lock_beneath(Path(backing))
+    descriptor = hold.descriptor
     try:
         size_bytes = os.lseek(descriptor, 0, os.SEEK_END)
         if size_bytes == 0:
@@ -345,8 +368,6 @@ def _examine_device(request: _Request, status: os.stat_result) -> Examined:
             _refuse_unpermitted_content(request, descriptor, size_bytes, number)
     except OSError as error:
         raise OpenFailed(f"{request.shown}: cannot be read: {error.strerror}; check the device (dmesg)") from error
-    finally:
-        os.close(descriptor)
     logical, physical = block_sizes(request.kernel, number, otherwise=(512, 512))
     return Examined(
         spec=request.spec,
@@ -361,6 +382,7 @@ def _examine_device(request: _Request, status: os.stat_result) -> Examined:
         is_empty=False,
         allocated_bytes=size_bytes,
         device_id=number,
+        hold=hold,
     )
 
 
@@ -374,17 +396,15 @@ def _refuse_without_access(request: _Request, number: DeviceNumber) -> None:
         raise request.refusal(f"no permission to {act} the device", "run as root, or join its group (usually disk)")
 
 
-def _open_exclusively(request: _Request) -> int:
-    """Open a device as nobody else may have it: the kernel refuses `O_EXCL` while it is mounted or claimed."""
+def _hold_exclusively(request: _Request) -> Hold:
+    """Open a device as nothing else may have it: the kernel refuses `O_EXCL` while it is mounted or claimed."""
     try:
-        return os.open(request.path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        return Hold.take(request.path, writes=request.writes)
     except OSError as error:
-        if error.errno == errno.EBUSY:
-            raise request.refusal(
-                "is in use: another program, mount or container has claimed it",
-                "find who (lsblk, fuser) and stop it, or give another device",
-            ) from error
-        raise OpenFailed(f"{request.shown}: cannot be opened: {error.strerror}; check the device (dmesg)") from error
+        raise request.refusal(
+            "is in use: another program, run, mount or container has claimed it",
+            "find who (lsblk, fuser) and stop it, or give another device",
+        ) from error
 
 
 def _refuse_unpermitted_content(request: _Request, descriptor: int, size_bytes: int, number: DeviceNumber) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from assay.errors import UsageError
+from assay.paths import printable
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
+from assay.targets.secrets import holds_placeholder
 from assay.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -124,11 +126,11 @@ def parse_targets(
     >>> [(volume.name, volume.role, volume.size_bytes) for volume in parse_targets(["/srv/none/f"], sizes="1G")]
     [('f', 'data', 1073741824)]
     """
-    asked = [("data", text) for text in paths] + _split_volumes(volumes)
+    asked = [("data", text) for text in paths] + split_volumes(volumes)
     if any(_is_model(text) for _, text in asked):
         return _parse_model(asked, sizes)
     specs = [_parse_one(text, "data") for text in paths]
-    specs += [_parse_one(text, role) for role, text in _split_volumes(volumes)]
+    specs += [_parse_one(text, role) for role, text in split_volumes(volumes)]
     if with_log and not any(spec.role == "log" for spec in specs):
         logs = [_parse_one(text, "log") for text in paths]
         specs += [log for log, data in zip(logs, specs, strict=False) if log.path != data.path][:1]
@@ -150,6 +152,28 @@ def parse_file(path: str, role: str) -> VolumeSpec:
         The file system does not answer.
     """
     return _parse_path(path, role, path)
+
+
+def absolute_target(text: str) -> str:
+    """The target as it means the same from every folder.
+
+    Examples
+    --------
+    >>> absolute_target("/srv/f"), absolute_target("null:?latency=1ms"), absolute_target("faulty:/srv/f?torn=0.1")
+    ('/srv/f', 'null:?latency=1ms', 'faulty:/srv/f?torn=0.1')
+    """
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    if scheme not in ("", "file", "faulty"):
+        return text
+    rest = text[match.end() :] if match else text
+    path, mark, options = rest.rpartition("?") if scheme == "faulty" and "?" in rest else (rest, "", "")
+    return f"{scheme}:{absolute_path(path)}{mark}{options}" if scheme == "faulty" else absolute_path(path)
+
+
+def absolute_path(text: str) -> str:
+    """A path as it means the same from every folder and for every user."""
+    return str(Path(text).expanduser().absolute())
 
 
 def named(specs: Sequence[VolumeSpec]) -> list[VolumeSpec]:
@@ -217,6 +241,8 @@ def _parse_model(asked: Sequence[tuple[str, str]], sizes: str | None) -> list[Vo
 
 
 def _parse_path(text: str, role: str, written: str) -> VolumeSpec:
+    if holds_placeholder(text):
+        raise UsageError("target: holds a password, which no file, folder or device takes; leave it out")
     if not text.strip() or "\0" in text:
         raise UsageError(f"target {written!r}: not a path; give a file, a folder or a device")
     try:
@@ -232,7 +258,7 @@ def _parse_path(text: str, role: str, written: str) -> VolumeSpec:
     # A name below /dev that is missing is a device mistyped, never a file to make there; /dev/shm is a file system.
     is_below_dev = path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm")
     is_device = stat.S_ISBLK(mode) if mode is not None else is_below_dev
-    return VolumeSpec(name=path.name, kind="device" if is_device else "file", path=path, role=role)
+    return VolumeSpec(name=printable(path.name), kind="device" if is_device else "file", path=path, role=role)
 
 
 def _mode(path: Path) -> int | None:
@@ -313,7 +339,14 @@ def _check_null_options(options: dict[str, str]) -> None:
             raise UsageError(f"null: option {key!r} needs 'stall', how long a stall lasts, such as stall=1s")
 
 
-def _split_volumes(volumes: Sequence[str]) -> list[tuple[str, str]]:
+def split_volumes(volumes: Sequence[str]) -> list[tuple[str, str]]:
+    """Role and path of each volume in values of `--volume`.
+
+    Raises
+    ------
+    UsageError
+        A role is missing or unknown, or has no path.
+    """
     pairs = []
     for value in volumes:
         for item in value.split(","):
@@ -388,7 +421,7 @@ def _unique_names(specs: Sequence[VolumeSpec]) -> list[str]:
     names: list[str] = []
     for spec in specs:
         is_ambiguous = len(paths_by_name[spec.name]) > 1
-        base = f"{spec.path.parent.name}-{spec.name}" if is_ambiguous and spec.path else spec.name
+        base = f"{printable(spec.path.parent.name)}-{spec.name}" if is_ambiguous and spec.path else spec.name
         by_role = [] if spec.role == "data" else [f"{base}-{spec.role}"]
         candidates = [base, *by_role, *(f"{base}-{number}" for number in range(2, len(specs) + 2))]
         names.append(next(candidate for candidate in candidates if candidate not in names))

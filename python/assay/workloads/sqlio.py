@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from assay.errors import UsageError
+from assay.workloads.reading import TEXT_MOST_BYTES
 
 Operation = Literal["read", "write"]
 Access = Literal["random", "sequential", "stride"]
@@ -488,9 +489,10 @@ def read_sqlio(argv: Sequence[str]) -> SqlioCommand:
     if command.param_file is None:
         return command
     try:
-        text = Path(command.param_file).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        reason = error.strerror or error
+        with Path(command.param_file).open("rb") as file:
+            text = file.read(TEXT_MOST_BYTES).decode(errors="replace")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"sqlio -F{command.param_file}: cannot be read: {reason}; give a file that exists") from None
     try:
         return command.with_param_lines(parse_param_file(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.analysis.standstill import generator_words
 from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
 from assay.report.sections.summary import limit_text
 from assay.report.source import Record, RunFacts, runs_transactions
@@ -142,8 +143,8 @@ def _rows(point: Record) -> list[list[Cell]]:
 def _steady(point: Record, span: int) -> Cell:
     words: dict[object, tuple[str, Tone]] = {True: ("yes", "plain"), False: ("no", "warn")}
     text, tone = words.get((point.get("steady") or {}).get("reached"), (DASH, "quiet"))
-    if (point.get("generator") or {}).get("saturated"):
-        text, tone = f"{text}; generator saturated", "warn"
+    if wrong := generator_words(point):
+        text, tone = f"{text}; {wrong}", "warn"
     return Cell(text, tone, rowspan=span)
 
 

@@ -1,15 +1,16 @@
 """Points as one flat CSV table, for spreadsheets and for R.
 
 Column names are those of the data frames that `assay.load` gives, with what does not fit a frame added: values stay in
-base units with the unit last in the name, and an empty cell means not measured.
+base units with the unit last in the name, and an empty cell means not measured. A text that a spreadsheet would take
+for a formula has an apostrophe before it.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TextIO
 
 from assay.results.load import LATENCIES, POINT_COLUMNS
@@ -36,6 +37,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """Of each column the keys from the point's root. `block_mix` is JSON, and only there where block sizes are mixed."""
 
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
 def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
     """Write one header line and one row a point (RFC 4180, lines end with CR LF).
 
@@ -56,13 +60,11 @@ def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]],
         writer.writerow([*run, *cells, *_limits(point)])
 
 
-def save_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
-    """Write `points.csv` into the folder `destination`, which is made where it is missing."""
-    destination.mkdir(parents=True, exist_ok=True)
-    path = destination / "points.csv"
-    with path.open("w", encoding="utf-8", newline="") as out:
-        export_csv(manifest, points, out)
-    return [path]
+def csv_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The table as `points.csv`."""
+    out = io.StringIO(newline="")
+    export_csv(manifest, points, out)
+    return {"points.csv": out.getvalue()}
 
 
 def _value(document: Any, keys: tuple[str, ...]) -> Any:
@@ -90,12 +92,25 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (Mapping, list)):
         return json.dumps(value, sort_keys=True)
+    if isinstance(value, int):
+        return str(value)
     # `repr` of a float is the shortest text that reads back as the same number.
-    return repr(value) if isinstance(value, float) else str(value)
+    return repr(value) if isinstance(value, float) else _plain(str(value))
+
+
+def _plain(text: str) -> str:
+    """Text that no spreadsheet takes for a formula (OWASP, "CSV Injection").
+
+    Examples
+    --------
+    >>> _plain("=1+1"), _plain("8 KiB random")
+    ("'=1+1", '8 KiB random')
+    """
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def _limits(point: Mapping[str, Any]) -> tuple[str, str]:
     """Whether every limit that could be judged is met, and the missed ones with their scope."""
     judged = [limit for limit in point.get("limits") or [] if limit.get("met") is not None]
-    missed = "; ".join(f"{limit['limit']} ({limit['scope']})" for limit in judged if not limit["met"])
-    return _cell(not missed) if judged else "", missed
+    missed = "; ".join(f"{limit['limit']} ({limit.get('scope') or '-'})" for limit in judged if not limit["met"])
+    return _cell(not missed) if judged else "", _plain(missed)

@@ -2,7 +2,8 @@
 
 The layout is that of fio 3.42 (`stat.c`, `stat.h`), the folder's that of bench-fio: a folder per workload, in it one
 file per point, `<rw>-<iodepth>-<numjobs>.json`. What fio counts and Assay does not (context switches, page faults,
-requests per submission) is left out instead of being filled with zeros, except where fio-plot insists on a key.
+requests per submission) is left out instead of being filled with zeros, except where fio-plot insists on a key. Points
+of transactions and phases of verifying are no jobs of fio and are left out.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
+
+from assay.results.histograms import histogram_of
 
 Bins = list[tuple[int, int]]
 """Latency in nanoseconds and count of I/Os."""
+
+FOLDER_LETTERS_MOST = 100
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """fio's default list, of completion latency."""
@@ -48,8 +52,8 @@ def fio_bucket_ns(latency_ns: int) -> int:
     return (_GROUP + position << shift) + (1 << shift >> 1)
 
 
-def export_fio_json(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
-    """Write `fio.json` with all points as jobs, and `<workload>/<rw>-<iodepth>-<numjobs>.json` per point.
+def fio_json_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return `fio.json` with all points as jobs, and `<workload>/<rw>-<iodepth>-<numjobs>.json` per point.
 
     A point whose name is taken, a repeat for instance, goes to a folder that carries its id, because fio-plot takes
     every file of a folder for another load of the same workload.
@@ -58,47 +62,37 @@ def export_fio_json(manifest: Mapping[str, Any], points: Sequence[Mapping[str, A
     ----------
     manifest, points
         The run (docs/results.md). Points without any I/O are left out.
-    destination
-        Folder; made where it is missing.
 
     Returns
     -------
-    list[Path]
-        The files written, the combined one first.
+    dict
+        Content of each file, the combined one first.
     """
-    destination.mkdir(parents=True, exist_ok=True)
-    documents: dict[Path, dict[str, Any]] = {}
+    documents: dict[str, dict[str, Any]] = {}
     jobs: list[dict[str, Any]] = []
     for point in points:
         point_jobs = _jobs(point)
         if point_jobs:
-            documents[_free_path(point, point_jobs[0]["job options"], documents)] = _document(
-                manifest, point, point_jobs
-            )
+            path = _free_path(point, point_jobs[0]["job options"], documents)
+            documents[path] = _document(manifest, point, point_jobs)
             jobs += point_jobs
-    combined = destination / "fio.json"
-    _write(combined, _document(manifest, points[-1] if points else {}, jobs))
-    for path, document in documents.items():
-        (destination / path).parent.mkdir(parents=True, exist_ok=True)
-        _write(destination / path, document)
-    return [combined, *(destination / path for path in documents)]
+    combined = _document(manifest, points[-1] if points else {}, jobs)
+    return {
+        path: json.dumps(document, indent=2) + "\n" for path, document in ({"fio.json": combined} | documents).items()
+    }
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-
-
-def _free_path(point: Mapping[str, Any], options: Mapping[str, str], taken: Mapping[Path, Any]) -> Path:
+def _free_path(point: Mapping[str, Any], options: Mapping[str, str], taken: Mapping[str, Any]) -> str:
     mix = options.get("rwmixread", "")
     role = point["workload"].get("role") or ""
     folder = "-".join(part for part in (role, options["bs"], options["rw"] + mix) if part)
     if "activities" in point["workload"]:
         folder = f"mixed-{point['workload'].get('name') or 'workload'}"
-    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-.")
-    name = f"{options['rw']}-{options['iodepth']}-{options['numjobs']}.json"
-    path = Path(folder, name)
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", folder)[:FOLDER_LETTERS_MOST].strip("-.") or "workload"
+    name = f"{options['rw']}-{int(options['iodepth'])}-{int(options['numjobs'])}.json"
+    path = f"{folder}/{name}"
     # Ids are unique within a run, so the second name is free.
-    return Path(f"{folder}-{point.get('id', len(taken))}", name) if path in taken else path
+    return f"{folder}-{point['id']}/{name}" if path in taken else path
 
 
 def _document(
@@ -128,7 +122,7 @@ def _jobs(point: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "activities" not in workload:
         return [_job(point, point, workload, point["load"])] if point.get("total") else []
     asked = {activity["name"]: activity for activity in workload["activities"]}
-    measured = [activity for activity in point.get("activities") or [] if activity.get("total")]
+    measured = [part for part in point.get("activities") or [] if part.get("total") and part["name"] in asked]
     return [_job(point, part, asked[part["name"]], asked[part["name"]]["load"]) for part in measured]
 
 
@@ -165,9 +159,21 @@ def _job(
 
 def _description(workload: Mapping[str, Any], load: Mapping[str, Any]) -> str:
     name = str(workload.get("name") or "")
-    if "rate" not in load:
+    if _depth(load) is not None:
         return name
-    return f"{name}; open loop, latency from the intended start; iodepth is the mean number in flight".lstrip("; ")
+    kind = "bursts" if load.get("burst_bytes") is not None else "open loop"
+    return f"{name}; {kind}, latency from the intended start; iodepth is the mean number in flight".lstrip("; ")
+
+
+def _depth(load: Mapping[str, Any]) -> int | None:
+    """Queue depth of a closed loop; open loops and bursts have none."""
+    if load.get("rate") is not None or load.get("burst_bytes") is not None:
+        return None
+    if load.get("queue_depth") is not None:
+        return int(load["queue_depth"])
+    if load.get("outstanding") is None:
+        return None
+    return math.ceil(int(load["outstanding"]) / int(load.get("workers") or 1))
 
 
 def _options(workload: Mapping[str, Any], load: Mapping[str, Any], total: Mapping[str, Any]) -> dict[str, str]:
@@ -175,18 +181,16 @@ def _options(workload: Mapping[str, Any], load: Mapping[str, Any], total: Mappin
     kind = {1.0: "read", 0.0: "write"}.get(read_share, "rw")
     options = {"rw": f"rand{kind}" if random_share else kind, **_block_options(workload["block_bytes"])}
     workers = int(load.get("workers") or 1)
-    if "rate" in load:
+    depth = _depth(load)
+    if depth is None:
         # fio-plot insists on a depth; an open loop has none, so it gets the mean in flight, by Little's law.
-        in_flight = float(total["iops"]) * float(total["latency_ns"]["mean"]) / 1e9
-        options |= {
-            "iodepth": str(max(1, math.ceil(in_flight / workers))),
-            "rate_iops": f"{load['rate'] / workers:.0f}",
-        }
+        in_flight = float(total["iops"]) * float(total["latency_ns"].get("mean") or 0.0) / 1e9
+        depth = math.ceil(in_flight / workers)
+    options["iodepth"] = str(max(1, depth))
+    if load.get("rate") is not None:
+        options["rate_iops"] = f"{load['rate'] / workers:.0f}"
         if load.get("arrivals") == "poisson":
             options["rate_process"] = "poisson"
-    else:
-        depth = load.get("queue_depth") or math.ceil(load["outstanding"] / workers)
-        options["iodepth"] = str(depth)
     options["numjobs"] = str(workers)
     if 0 < read_share < 1:
         options["rwmixread"] = f"{100 * read_share:.0f}"
@@ -219,12 +223,8 @@ def _size(size_bytes: int) -> str:
 
 
 def _bins(direction: Mapping[str, Any] | None) -> Bins:
-    if not direction or not direction.get("histogram"):
-        return []
-    from assay._core import Histogram
-
-    bins: Bins = Histogram.from_base64(direction["histogram"]).bins()
-    return bins
+    histogram = histogram_of(direction)
+    return [] if histogram is None else histogram.bins()
 
 
 def _direction(
@@ -281,7 +281,8 @@ def _latency(bins: Bins, measured: Mapping[str, Any] | None = None) -> dict[str,
         return {"min": 0, "max": known.get("max") or 0, "mean": float(known.get("mean") or 0), "stddev": 0.0, "N": 0}
     mean = sum(value * number for value, number in bins) / count
     square = sum(number * (value - mean) ** 2 for value, number in bins)
-    exact = measured or {"mean": mean, "max": bins[-1][0]}
+    exact = {"mean": mean, "max": bins[-1][0]}
+    exact |= {name: value for name in exact if (value := (measured or {}).get(name)) is not None}
     deviation = math.sqrt(square / (count - 1)) if count > 1 else 0.0
     return {"min": bins[0][0], "max": exact["max"], "mean": float(exact["mean"]), "stddev": deviation, "N": count}
 

@@ -7,11 +7,13 @@ The rules are those of the specification: prometheus.io/docs/specs/om/open_metri
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TextIO
+
+from assay.results.histograms import histogram_of
 
 BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
 """Upper bounds of the histogram's buckets: 10 us to 10 s in steps of 1, 2.5 and 5."""
@@ -100,13 +102,11 @@ def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str
     out.write("# EOF\n")
 
 
-def save_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], destination: Path) -> list[Path]:
-    """Write `openmetrics.txt` into the folder `destination`, which is made where it is missing."""
-    destination.mkdir(parents=True, exist_ok=True)
-    path = destination / "openmetrics.txt"
-    with path.open("w", encoding="utf-8", newline="\n") as out:
-        export_openmetrics(manifest, points, out)
-    return [path]
+def openmetrics_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The text as `openmetrics.txt`."""
+    out = io.StringIO(newline="")
+    export_openmetrics(manifest, points, out)
+    return {"openmetrics.txt": out.getvalue()}
 
 
 def _run_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -171,8 +171,7 @@ def _add_direction(
     families["assay_transferred_bytes"].add("_total", labels, transferred_bytes, time_s)
     latency = measured["latency_ns"]
     _add_summary(families["assay_latency_quantile_seconds"], latency, labels, int(measured["count"]), time_s)
-    if measured.get("histogram"):
-        _add_histogram(families["assay_latency_seconds"], measured, labels, time_s)
+    _add_histogram(families["assay_latency_seconds"], measured, labels, time_s)
 
 
 def _add_summary(
@@ -189,9 +188,10 @@ def _add_summary(
 
 
 def _add_histogram(family: _Family, measured: Mapping[str, Any], labels: dict[str, str], time_s: str) -> None:
-    from assay._core import Histogram
-
-    bins = Histogram.from_base64(measured["histogram"]).bins()
+    histogram = histogram_of(measured)
+    if histogram is None:
+        return
+    bins = histogram.bins()
     for bound_ns in BUCKETS_NS:
         below = sum(count for latency_ns, count in bins if latency_ns <= bound_ns)
         family.add("_bucket", labels | {"le": _canonical(bound_ns / 10**9)}, below, time_s)

@@ -1,8 +1,12 @@
 """Databases as targets: what the user named, how to connect, administration, and the loaded state kept for later.
 
-`spec` reads what the user named, `database` is the interface; there is one file per kind of server. The embedded
-PostgreSQL is `embedded` (its life and saved state), `cluster` (its folder), `server` (its processes), `launcher` (a
-program of its own that starts it under another user), `tuning` (its settings) and `tree_copy` (copies of its files).
+`spec` reads what the user named, `database` is the interface; there is one file per kind of server. What is Assay's own
+is in `marks`; what is not is looked for in `objects_postgresql` and `objects_mssql`, and refused in `refusals`.
+`run_lock` keeps a second run out. Saved states are `template_copy` (PostgreSQL), `tablespace_copy` and `saved_folders`
+(MariaDB), and backups (`mssql`). The embedded PostgreSQL is `embedded` (its life and saved state), `cluster` (its
+folder), `server` (its processes), `launcher` (a program of its own that starts it under another user), `tuning` (its
+settings) and `tree_copy` (copies of its files).
+
 Drivers are loaded when a database is opened.
 """
 

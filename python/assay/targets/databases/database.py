@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from assay.errors import NotSupported, OpenFailed, OutOfSpace, UsageError
+from assay.errors import OpenFailed, OutOfSpace, UsageError
+from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
 from assay.targets.databases.spec import DatabaseSpec, TlsMode
 from assay.targets.secrets import Secret
+
+if TYPE_CHECKING:
+    from assay.targets.databases.run_lock import RunLock
 
 Dialect = Literal["postgresql", "mariadb", "mysql", "mssql"]
 Row = tuple[Any, ...]
@@ -83,13 +88,13 @@ class SchemaState:
     ----------
     kind
         `absent`: none of the tables. `partial`: a load was cut short. `complete`: loaded, whether or not it ran since.
-        `foreign`: tables of these names that Assay did not make. `broken`: restoring the saved state was cut short.
+        `foreign`: tables of these names without Assay's mark. `broken`: restoring the saved state was cut short.
     state
         As written in `assay_schema`: `loading`, `loaded`, `ran`, `laid out` or `restoring`.
     chunks
         Of a partial load, what was loaded: kind, warehouse, part.
     tables
-        Tables of the workload that are there.
+        Tables of the workload that are there; where they are `foreign`, those that are not Assay's.
     """
 
     kind: Literal["absent", "partial", "complete", "foreign", "broken"]
@@ -137,20 +142,30 @@ class Database(ABC):
         As asked by the user.
     notices
         What the user should know, one sentence each, such as a figure that could not be had.
+    run_lock
+        What keeps other runs out, once `hold` took it.
     """
 
     dialect: Dialect
+    marking: str
+    """Makes a table by its `statement` and gives it its mark, in one transaction."""
 
     def __init__(self, spec: DatabaseSpec) -> None:
         self.spec = spec
         self.notices: list[str] = []
         self._session: Session | None = None
         self._lock = threading.RLock()
+        self.run_lock: RunLock[Any] | None = None
 
     @property
     def name(self) -> str:
         """Unique within the system."""
         return self.spec.name
+
+    def notice(self, text: str) -> None:
+        """Keep what the user should know, once."""
+        if text not in self.notices:
+            self.notices.append(text)
 
     # Life
 
@@ -176,8 +191,27 @@ class Database(ABC):
         """
 
     def close(self) -> None:
-        """End the session, and stop the server where it is Assay's own; no data is lost."""
+        """End the sessions, and stop the server where it is Assay's own; no data is lost."""
         self._leave_session()
+        if self.run_lock is not None:
+            self.run_lock.release()
+
+    def hold(self) -> None:
+        """Keep other runs of Assay out until `close`; take the lock again where its session was lost.
+
+        Raises
+        ------
+        RefusedTarget
+            Another run holds the database; the line says which.
+        """
+        if self.run_lock is None:
+            self.run_lock = self._new_run_lock()
+        if self.run_lock is not None:
+            self.run_lock.hold()
+
+    def _new_run_lock(self) -> RunLock[Any] | None:
+        """The lock of this kind of server; None where no other run can get at it."""
+        return None
 
     def revive(self) -> bool:
         """Start the server again if it is Assay's own and was killed or ended by itself; whether it had."""
@@ -289,12 +323,12 @@ class Database(ABC):
 
     def schema(self) -> SchemaState:
         """Look at what the database holds of the workload."""
-        there = set(self.tables())
+        there, marked = set(self.tables()), self.marked_tables()
         tables = tuple(table for table in TABLES if table in there)
-        if "assay_schema" not in there:
-            return SchemaState(kind="foreign" if tables or "assay_chunk" in there else "absent", tables=tables)
-        if not {"k", "v"} <= set(self._columns("assay_schema")):
-            return SchemaState(kind="foreign", tables=tables)
+        known = [table for table in (*TABLES, *OWN_TABLES) if table in there]
+        foreign = tuple(table for table in known if table not in marked)
+        if foreign or "assay_schema" not in there:
+            return SchemaState(kind="foreign" if known else "absent", tables=foreign or tuple(known))
         values = {str(key): str(value) for key, value in self.query("SELECT k, v FROM assay_schema")}
         state = values.get("state")
         kind: Literal["partial", "complete", "broken"] = "partial"
@@ -321,8 +355,30 @@ class Database(ABC):
         """Names of all tables in the schema that unqualified names lead to, in small letters."""
 
     @abstractmethod
-    def _columns(self, table: str) -> list[str]:
-        """Names of a table's columns, in small letters."""
+    def marked_tables(self) -> set[str]:
+        """Names of those tables there that carry Assay's mark, in small letters."""
+
+    def create_table(self, name: str, statement: str) -> None:
+        """Make a table of the workload that carries Assay's mark from its first moment."""
+        self.execute(self.marking.format(statement=statement, name=name, mark=TABLE_MARK))
+
+    @abstractmethod
+    def others_on_tables(self) -> list[str]:
+        """What is not Assay's and would go with its tables, or keeps them from being dropped."""
+
+    def refuse_drop(self) -> None:
+        """Refuse to drop the tables where that would take along what is not Assay's, as it is at this moment.
+
+        Raises
+        ------
+        RefusedTarget
+            Tables lack Assay's mark, or something else hangs on those that have it.
+        """
+        there = self.schema()
+        if there.kind == "foreign":
+            refuse_foreign(self.spec.display, there.tables)
+        if there.kind != "absent":
+            refuse_hanging(self.spec.display, self.others_on_tables())
 
     @abstractmethod
     def bytes_used(self) -> int:
@@ -418,6 +474,8 @@ class Database(ABC):
         from datetime import UTC, datetime
 
         state = self.schema()
+        if state.kind == "foreign":
+            refuse_foreign(self.spec.display, state.tables)
         if state.kind == "broken":
             raise UsageError(f"{self.spec.display}: a restore was cut short; restore again, or drop what is there")
         return {
@@ -433,22 +491,6 @@ def _whole(text: str | None) -> int | None:
         return int(text) if text is not None else None
     except ValueError:
         return None
-
-
-def refuse_others(spec: DatabaseSpec, others: Sequence[str]) -> None:
-    """Refuse to save or restore a whole database that holds relations which are not Assay's.
-
-    Raises
-    ------
-    NotSupported
-        There are some.
-    """
-    if others:
-        names = ", ".join([*others[:3], *(["…"] if len(others) > 3 else [])])
-        raise NotSupported(
-            f"{spec.display}: holds tables that are not Assay's ({names}), which saving and restoring would roll back; "
-            "give it a database of its own"
-        )
 
 
 @contextmanager

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from assay.errors import NotSupported, OutOfSpace, UsageError
-from assay.targets.databases.cluster import Cluster, tablespaces
+from assay.targets.databases.cluster import Cluster
+from assay.targets.databases.cluster_state import Made, Saved
+from assay.targets.databases.data_files import read_small, replace_files
 from assay.targets.databases.database import Connection, file_errors
+from assay.targets.databases.launcher import closed_ancestor
 from assay.targets.databases.postgresql import Postgresql
-from assay.targets.databases.server import (
-    Programs,
-    Server,
-    choose_programs,
-    program_version,
-    run_program,
-    shipped_programs,
-    socket_folder,
-)
+from assay.targets.databases.programs import Programs, choose_programs, shipped_programs
+from assay.targets.databases.run_folder import RunFolder, bases, remove_left_behind, socket_folder
+from assay.targets.databases.server import SOCKET_PATH_BYTES_MAX, Server, run_program
 from assay.targets.databases.spec import DatabaseSpec
-from assay.targets.databases.tree_copy import (
-    can_clone,
-    copy_tree,
-    delete_tree,
-    free_bytes_of,
-    give_tree,
-    sync_file_system,
-    tree_bytes,
-)
-from assay.targets.databases.tuning import configuration, tuned_settings
+from assay.targets.databases.tree_copy import can_clone, copy_tree, free_bytes_of, sync_file_system, tree_bytes
+from assay.targets.databases.tuning import configuration, pinned_arguments, tuned_settings
 from assay.targets.host import memory_bytes
+from assay.targets.kernel import need_proc
 from assay.units import format_bytes
 
 _PORT = 5432
-_CONFIGURATION = "assay.conf"
+_SOCKETS = "s"
+"""Folder of the socket in the run's own folder: every byte of its path counts."""
+
+_SOCKET = f"/{_SOCKETS}/.s.PGSQL.{_PORT}"
 
 
 class EmbeddedPostgresql(Postgresql):
@@ -48,13 +42,15 @@ class EmbeddedPostgresql(Postgresql):
         self._cluster = Cluster(spec.directory, spec.wal_directory, spec.display)
         self._programs: Programs | None = None
         self._server: Server | None = None
-        self._socket_folder: Path | None = None
+        self._run: RunFolder | None = None
+        self._shown: dict[Path, Made] = {}
         self._connections_wanted = 0
 
     # Life
 
     def open(self, *, connections: int = 0) -> None:
         """Start the server, initialised first if the folder is new, and connect."""
+        need_proc("the embedded database")
         self._connections_wanted = max(connections, self._connections_wanted)
         if self._server is not None and self._server.is_running:
             if connections <= self._connections()[1]:
@@ -64,6 +60,8 @@ class EmbeddedPostgresql(Postgresql):
         elif self._server is None:
             shipped_programs()
             self._cluster.take()
+            # A server that was left behind has stopped by now and holds none of them any more.
+            remove_left_behind([*bases(runtime=True), *bases(runtime=False)])
         try:
             with file_errors(self.spec.display):
                 self._start(connections=self._connections_wanted)
@@ -76,12 +74,11 @@ class EmbeddedPostgresql(Postgresql):
         try:
             self._stop()
         finally:
-            if self._socket_folder is not None:
-                shutil.rmtree(self._socket_folder, ignore_errors=True)
-                self._socket_folder = None
-            if self._programs is not None and self._programs.copy is not None:
-                # Made for this run, in a folder for temporary files.
-                delete_tree(self._programs.copy)
+            copy = self._programs.copy if self._programs is not None else None
+            for folder in (self._run, copy):
+                if folder is not None:
+                    folder.remove()
+            self._run = None
             self._programs = None
             self._server = None
             self._cluster.release()
@@ -103,7 +100,8 @@ class EmbeddedPostgresql(Postgresql):
         """
         cluster = self._cluster
         if self._programs is None:
-            self._programs = choose_programs(cluster.directory, self.spec.display, wal_directory=cluster.wal_directory)
+            self._programs = self._choose_programs()
+        identity = self._programs.identity
         if cluster.data is None:
             if cluster.saved is not None:
                 self._copy_back()
@@ -111,15 +109,46 @@ class EmbeddedPostgresql(Postgresql):
                 self._initialise()
         data = cluster.data
         assert data is not None
-        self._check_version(data)
-        if self._socket_folder is None:
-            self._socket_folder = socket_folder(self._programs.identity)
-        self._own(data)
+        self._check_version()
+        cluster.give(identity.owner)
+        if self._run is None:
+            self._run = socket_folder(SOCKET_PATH_BYTES_MAX - len(_SOCKET))
+            sockets = self._run.path / _SOCKETS
+            sockets.mkdir(mode=0o700)
+            os.chown(sockets, *identity.owner)
         self._configure(data)
-        self._server = Server(data, cluster.log, self._socket_folder, self.spec.display)
-        self._server.start(self._programs, cluster.lock)
+        self._shown = dict(cluster.tablespaces)
+        folders = [*self._folders(data), *self._shown, self._run.path / _SOCKETS]
+        left_over = [run.path for run in (self._run, self._programs.copy) if run is not None]
+        held = [cluster.lock, *(run.lock for run in (self._run, self._programs.copy) if run is not None)]
+        self._server = Server(data, cluster.log, cluster.open_log, self.spec.display)
+        self._server.start(self._programs, pinned_arguments(str(data)), held=held, shown=folders, left_over=left_over)
         self._make_database()
         super().open(connections=connections)
+
+    def _choose_programs(self) -> Programs:
+        cluster = self._cluster
+        owner = cluster.state.owners[-1] if cluster.state.owners else None
+        programs = choose_programs(self.spec.display, dedicated_before=owner)
+        if programs.identity.kind == "user":
+            # Nothing shows a user of the system what lies below closed folders.
+            cluster.let_pass()
+            for folder in (
+                cluster.directory / "data",
+                *([cluster.wal_directory / "wal"] if cluster.wal_directory else []),
+            ):
+                closed = closed_ancestor(str(folder))
+                if closed is not None:
+                    raise NotSupported(
+                        f"{self.spec.display}: the server runs as user {programs.identity.uid} here, to whom the "
+                        f"folder {closed} is closed; chmod o+x {closed}, or give another folder"
+                    )
+        return programs
+
+    def _folders(self, data: Path) -> list[Path]:
+        """Folders of a data directory: itself, and its log where that is elsewhere."""
+        wal = self._cluster.wal_folder(data.name)
+        return [data] if wal is None else [data, wal]
 
     def _stop(self, *, at_once: bool = False) -> None:
         self._leave_session()
@@ -128,12 +157,10 @@ class EmbeddedPostgresql(Postgresql):
 
     def _initialise(self) -> None:
         assert self._programs is not None
-        data = self._cluster.fresh("data")
-        wal = self._cluster.wal_folder(data)
-        for folder in (data, wal):
-            if folder is not None:
-                folder.mkdir(mode=0o700)
-                os.chown(folder, *self._programs.identity.owner)
+        owner = self._programs.identity.owner
+        self._cluster.change(owners=(owner[0],))
+        data = self._cluster.make("data", owner)
+        wal = self._cluster.wal_folder(data.name)
         arguments = [
             f"--pgdata={data}",
             f"--username={self.spec.user}",
@@ -147,54 +174,43 @@ class EmbeddedPostgresql(Postgresql):
             "initdb",
             arguments + ([f"--waldir={wal}"] if wal is not None else []),
             self.spec.display,
+            shown=self._folders(data),
         )
-        with (data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(f"\ninclude '{_CONFIGURATION}'\n")
-            file.flush()
-            os.fsync(file.fileno())
         self._cluster.change(data=data.name)
 
-    def _check_version(self, data: Path) -> None:
+    def _check_version(self) -> None:
         assert self._programs is not None
-        has = (data / "PG_VERSION").read_text(encoding="ascii").strip()
-        runs = program_version(shipped_programs() / "postgres")
+        with self._cluster.data_opened() as folder:
+            has, runs = read_small("PG_VERSION", folder), self._programs.version
         if has != runs.split(".")[0]:
             raise NotSupported(
                 f"{self.spec.display}: was made by PostgreSQL {has}, this is {runs}; give another folder, or load it "
                 "again"
             )
 
-    def _own(self, data: Path) -> None:
-        """Give the files to who the server runs as now, should it have been another before."""
-        assert self._programs is not None
-        owner = self._programs.identity.owner
-        folders = [data, data / "pg_wal", *tablespaces(data)]
-        for folder in folders:
-            status = folder.stat()
-            if (status.st_uid, status.st_gid) != owner and os.geteuid() == 0:
-                give_tree(folder.resolve(), *owner)
-
     def _configure(self, data: Path) -> None:
-        """Write settings and who may connect; both depend on this start and not on what was saved."""
+        """Write the whole configuration: it depends on this start alone, and on nothing that stands there."""
         assert self._programs is not None
-        assert self._socket_folder is not None
+        assert self._run is not None
         settings = tuned_settings(
             memory_bytes(),
-            free_bytes_of(data / "pg_wal"),
+            free_bytes_of(self._folders(data)[-1]),
             connections=self._connections_wanted,
             chosen=self.spec.settings,
         )
         client = self._programs.identity.client.replace('"', '""')
         texts = {
-            _CONFIGURATION: configuration(settings, str(self._socket_folder)),
+            "postgresql.conf": configuration(settings, str(self._run.path / _SOCKETS)),
+            "postgresql.auto.conf": "",
             # Only who started the server gets in, whatever user this server's superuser is called.
             "pg_hba.conf": "local all all peer map=assay\nlocal replication all peer map=assay\n",
             "pg_ident.conf": f'assay "{client}" {self.spec.user}\n',
+            # A server that finds one of these runs commands of its configuration, or waits for another server.
+            "recovery.signal": None,
+            "standby.signal": None,
         }
-        for name, text in texts.items():
-            path = data / name
-            path.write_text(text, encoding="utf-8")
-            os.chown(path, *self._programs.identity.owner)
+        with self._cluster.data_opened() as folder:
+            replace_files(texts, folder, readable_to=self._programs.identity.owner[1])
 
     def _make_database(self) -> None:
         with contextlib.closing(self.new_session("postgres")) as session:
@@ -204,17 +220,29 @@ class EmbeddedPostgresql(Postgresql):
             session.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
 
     def _place(self) -> Connection:
+        socket = f"{self._run.path}{_SOCKET}" if self._run is not None else None
         return Connection(
             kind="postgresql",
             host=None,
             port=_PORT,
-            socket=f"{self._socket_folder}/.s.PGSQL.{_PORT}",
+            socket=socket,
             user=self.spec.user,
             password=None,
             database=self.spec.database,
             tls="disable",
             tls_ca=None,
         )
+
+    def _more_of_libpq(self) -> dict[str, Any]:
+        # What variables ask of other servers would refuse our own.
+        os.environ.pop("PGSERVICE", None)
+        version = psycopg.pq.version()
+        return {
+            "requirepeer": "",
+            "channel_binding": "disable",
+            **({"require_auth": ""} if version >= 160000 else {}),
+            **({"sslnegotiation": "postgres"} if version >= 170000 else {}),
+        }
 
     # What is known of it
 
@@ -234,8 +262,9 @@ class EmbeddedPostgresql(Postgresql):
         """Folders of data, log and temporary files, and of tablespaces."""
         data = self._cluster.data
         assert data is not None
+        log = self._cluster.wal_folder(data.name) or data / "pg_wal"
         spaces = self.query("SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace")
-        paths = {"data": str(data), "log": str((data / "pg_wal").resolve()), "temp": str(data)}
+        paths = {"data": str(data), "log": str(log), "temp": str(data)}
         return paths | {f"data:{name}": str(location) for name, location in spaces if location}
 
     # The saved state
@@ -253,12 +282,13 @@ class EmbeddedPostgresql(Postgresql):
         assert data is not None
         self._stop()
         try:
-            copy = cluster.fresh("saved")
-            self._check_room(data, copy.parent)
+            self._check_room(data)
             with file_errors(self.spec.display):
-                copied_bytes = copy_tree(data, copy)
+                # It belongs to this process's user, as whom no server writes to it.
+                copy = cluster.make("saved", (os.geteuid(), os.getegid()))
+                copied_bytes = copy_tree(data, copy, linked=self._log_elsewhere(data))
                 sync_file_system(copy)
-                cluster.change(saved={"folder": copy.name, "bytes": copied_bytes, **facts})
+                cluster.change(saved=Saved(folder=copy.name, bytes=copied_bytes, **facts))
         finally:
             with file_errors(self.spec.display):
                 cluster.tidy()
@@ -280,21 +310,23 @@ class EmbeddedPostgresql(Postgresql):
 
     def _copy_back(self) -> None:
         cluster = self._cluster
+        assert self._programs is not None
         assert cluster.saved is not None
-        data = cluster.fresh("data")
-        wal = cluster.wal_folder(data)
-        copy_tree(cluster.saved, data)
-        if wal is not None:
-            copy_tree(data / "pg_wal", wal)
-            delete_tree(data / "pg_wal")
-            (data / "pg_wal").symlink_to(wal)
-            sync_file_system(wal)
-        sync_file_system(data)
-        cluster.change(data=data.name)
+        owner = self._programs.identity.owner
+        data = cluster.make("data", owner)
+        copy_tree(cluster.saved, data, owner=owner, placed=self._log_elsewhere(data))
+        for folder in self._folders(data):
+            sync_file_system(folder)
+        cluster.change(data=data.name, owners=(owner[0],))
 
-    def _check_room(self, data: Path, folder: Path) -> None:
+    def _log_elsewhere(self, data: Path) -> dict[str, Path]:
+        wal = self._cluster.wal_folder(data.name)
+        return {"pg_wal": wal} if wal is not None else {}
+
+    def _check_room(self, data: Path) -> None:
         """Refuse a copy for which there is no room, unless the file system may share blocks."""
-        needed_bytes, free_bytes = tree_bytes(data), free_bytes_of(folder)
+        folder = self._cluster.directory
+        needed_bytes, free_bytes = sum(map(tree_bytes, self._folders(data))), free_bytes_of(folder)
         if needed_bytes > free_bytes and not can_clone(folder):
             raise OutOfSpace(
                 f"{self.spec.display}: the saved state needs {format_bytes(needed_bytes)}, {format_bytes(free_bytes)} "
@@ -303,8 +335,8 @@ class EmbeddedPostgresql(Postgresql):
 
     def saved(self) -> dict[str, Any] | None:
         """What is saved."""
-        saved = self._cluster.state.get("saved")
-        return {key: value for key, value in saved.items() if key != "folder"} if saved else None
+        saved = self._cluster.state.saved
+        return saved.model_dump(exclude={"folder"}) if saved is not None else None
 
     def drop_saved(self) -> None:
         """Delete the saved files."""
@@ -312,3 +344,38 @@ class EmbeddedPostgresql(Postgresql):
             with file_errors(self.spec.display):
                 self._cluster.change(saved=None)
                 self._cluster.tidy()
+
+    # Tablespaces
+
+    def make_place(self, folder: Path) -> str:
+        """Make a folder for a tablespace, and start the server anew if it could not reach that.
+
+        Parameters
+        ----------
+        folder
+            It and the folder it is in are made; what holds both must be there.
+
+        Returns
+        -------
+        str
+            Where it really is.
+
+        Raises
+        ------
+        UsageError
+            There is nothing to make it in.
+        RefusedTarget
+            What stands there is not this database's, or other users could exchange it.
+        OpenFailed, OutOfSpace
+            It cannot be made, or the server does not start again.
+        """
+        assert self._programs is not None
+        cluster, identity = self._cluster, self._programs.identity
+        with file_errors(self.spec.display):
+            place = cluster.make_tablespace(folder, identity.owner)
+        is_shown = cluster.tablespaces[place] == self._shown.get(place)
+        if identity.kind == "dedicated" and not is_shown and closed_ancestor(str(place)) is not None:
+            self._stop()
+            with file_errors(self.spec.display):
+                self._start()
+        return str(place)

@@ -1,10 +1,16 @@
 """A program of its own: starts another as a user it may run as, and ends it when who asked for it has gone.
 
-PostgreSQL refuses to run as root. `namespace` shows it a user namespace in which root has another user's number, so
-that it may do what root's files allow and nothing else of root's; `user` becomes another user for good. It is run by
-path and uses the standard library only, so that it starts where nothing but Python can be read.
+PostgreSQL refuses to run as root, and nothing it is made to do should be root's. The kinds of identity:
 
-    python -I -S launcher.py '{"identity": "namespace", "uid": 1, "gid": 1, ...}' PROGRAM ARGUMENT...
+- `dedicated`: a user of the server's own, who is in no list of users. The server sees a list with this user in it, and
+  those folders it needs even if their parents are closed to it, in a mount namespace that is its alone.
+- `user`: a user of the system.
+- `namespace`: this user, under another number in a user namespace.
+- `self`: this user.
+
+It is run by path and uses the standard library only, so that it starts where nothing but Python can be read.
+
+    python -I -S launcher.py '{"identity": "dedicated", "uid": 61184, "gid": 61184, ...}' PROGRAM ARGUMENT...
 """
 
 from __future__ import annotations
@@ -24,11 +30,17 @@ from typing import Any
 REFUSED = 96
 """Exit status when the kernel or the container refuses to change the user."""
 
-_CLONE_NEWUSER = 0x10000000
-_PR_SET_KEEPCAPS = 8
-_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
-_CAP_DAC_OVERRIDE = 1
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
 _CAPABILITY_VERSION_3 = 0x20080522
+
+_STAGE = "/tmp"
+"""Where the lists of users are written, in a file system of the namespace's own that is gone afterwards."""
+
+_NAME_CACHES = ("/run/nscd", "/var/run/nscd")
+"""Sockets of the daemon that answers for the lists of users in place of the files."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     if not settings.get("lifeline"):
         _become(settings)
         os.execv(command[0], command)
-    parent = os.getppid()
+    parent, launcher = os.getppid(), os.getpid()
     child = os.fork()
     if child == 0:
         # The server must not hold the line, nor find its end on standard input.
@@ -46,11 +58,16 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(nothing, 0)
         os.close(nothing)
         _become(settings)
+        # Once this program is killed there is no line any more. Asked for last: a change of the user takes it back.
+        _check(_libc().prctl(_PR_SET_PDEATHSIG, settings["stop_signal"], 0, 0, 0))
+        if os.getppid() != launcher:
+            os._exit(REFUSED)
         os.execv(command[0], command)
     code = _watch(child, settings["stop_signal"])
-    if os.getppid() != parent and settings.get("socket_folder"):
-        # Who made it has died and cannot delete it.
-        shutil.rmtree(settings["socket_folder"], ignore_errors=True)
+    if os.getppid() != parent:
+        # Who made them has died and cannot delete them.
+        for folder in settings["left_over"]:
+            shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
@@ -76,14 +93,85 @@ def _watch(child: int, stop_signal: int) -> int:
 
 def _become(settings: Mapping[str, Any]) -> None:
     """Change the user; nothing of this comes back."""
+    kind, uid, gid = settings["identity"], settings["uid"], settings["gid"]
     try:
-        if settings["identity"] == "namespace":
-            _enter_namespace(settings["uid"], settings["gid"])
-        elif settings["identity"] == "user":
-            _become_user(settings["uid"], settings["gid"], may_enter_all=settings["may_enter_all"])
+        if kind == "dedicated":
+            _check(_libc().unshare(_CLONE_NEWNS))
+            # What is mounted from here on is seen by this process and its children alone.
+            _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+            _name_users(uid, gid)
+            _show(settings["shown"])
+        if kind == "namespace":
+            _enter_namespace(uid, gid)
+        elif kind != "self":
+            _become_user(uid, gid)
+        _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     except OSError as error:
-        print(f"launcher: {settings['identity']}: {error.strerror}", file=sys.stderr, flush=True)
+        print(f"launcher: {kind}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(REFUSED)
+
+
+def closed_ancestor(path: str) -> str | None:
+    """Topmost folder on the way to a path that not every user may pass; None if all may."""
+    way = ""
+    for name in path.split("/")[:-1]:
+        way = f"{way.rstrip('/')}/{name}"
+        if not os.stat(way).st_mode & 0o001:
+            return way
+    return None
+
+
+def _name_users(uid: int, gid: int) -> None:
+    """Let names of users come from lists that hold root and the new user: initdb and `peer` ask for them."""
+    texts = {
+        "passwd": f"root:x:0:0::/:/bin/false\nassay:x:{uid}:{gid}::/:/bin/false\n",
+        "group": f"root:x:0:\nassay:x:{gid}:\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\n",
+    }
+    _mount("none", _STAGE, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0700,size=64k")
+    for name, text in texts.items():
+        written, place = f"{_STAGE}/{name}", f"/etc/{name}"
+        if name != "passwd" and not os.path.exists(place):
+            continue
+        with open(written, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(written, 0o644)
+        _mount(written, place, None, _MS_BIND)
+        _mount("none", place, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
+    _check(_libc().umount2(_STAGE.encode(), _MNT_DETACH))
+    for folder in _NAME_CACHES:
+        if os.path.isdir(folder):
+            _mount("none", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755,size=4k")
+
+
+def _show(paths: Sequence[str]) -> None:
+    """Let folders be reached whose parents are closed: an empty folder covers the topmost of these."""
+    covers: dict[str, list[tuple[str, int]]] = {}
+    for path in sorted(paths):
+        closed = closed_ancestor(path)
+        if closed is not None:
+            covers.setdefault(closed, []).append((path, _open_folder(path)))
+    os.umask(0o066)
+    for closed, folders in covers.items():
+        _mount("none", closed, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0711,size=64k")
+        for path, folder in folders:
+            os.makedirs(path, exist_ok=True)
+            os.fchdir(folder)
+            _mount(".", path, None, _MS_BIND | _MS_REC)
+            os.close(folder)
+    os.chdir("/")
+    os.umask(0o077)
+
+
+def _open_folder(path: str) -> int:
+    """Open a folder of which no component is a link."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open("/", flags)
+    for name in path.split("/")[1:]:
+        below = os.open(name, flags, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    return folder
 
 
 def _enter_namespace(uid: int, gid: int) -> None:
@@ -99,20 +187,30 @@ def _enter_namespace(uid: int, gid: int) -> None:
             file.write(text)
 
 
-def _become_user(uid: int, gid: int, *, may_enter_all: bool) -> None:
-    """Become a user, who may keep one right of root's: to pass folders that are closed to others (capabilities(7))."""
+def _become_user(uid: int, gid: int) -> None:
+    """Become a user who has none of root's rights and gets none back (capabilities(7))."""
     libc = _libc()
-    if may_enter_all:
-        _check(libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
+    number = 0
+    # The first number that is no capability of this kernel ends it.
+    while libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+        number += 1
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
-    if may_enter_all:
-        head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-        one = 1 << _CAP_DAC_OVERRIDE
-        sets = (ctypes.c_uint32 * 6)(one, one, one, 0, 0, 0)
-        _check(libc.capset(head, sets))
-        _check(libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_DAC_OVERRIDE, 0, 0))
+    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _check(libc.capset(head, (ctypes.c_uint32 * 6)()))
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    _check(
+        _libc().mount(
+            os.fsencode(source),
+            os.fsencode(target),
+            kind.encode() if kind is not None else None,
+            ctypes.c_ulong(flags),
+            data.encode() or None,
+        )
+    )
 
 
 def _libc() -> ctypes.CDLL:

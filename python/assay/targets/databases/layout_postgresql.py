@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from assay.errors import NotSupported, UsageError
+from assay.errors import NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.database import TABLES, Database
 from assay.targets.databases.layout import COLUMNS, FOLDER, Layout, first_keys, make_folder, spread
+from assay.targets.databases.marks import TABLE_MARK
 
 _RELATIONS = """
 SELECT c.relname, t.relname, c.relkind = 'i', pg_table_size(c.oid)
@@ -25,7 +26,8 @@ ORDER BY c.relname
 _PLACED = """
 SELECT s.spcname, c.relname, pg_table_size(c.oid)
 FROM pg_class c JOIN pg_tablespace s ON s.oid = c.reltablespace
-WHERE c.relkind IN ('r', 'i') AND c.relnamespace = quote_ident(current_schema())::regnamespace AND s.spcname = ANY(%s)
+WHERE c.relkind IN ('r', 'i') AND c.relnamespace = pg_catalog.quote_ident(current_schema())::regnamespace
+  AND s.spcname = ANY(%s)
 ORDER BY 3 DESC, 2
 """
 
@@ -59,11 +61,17 @@ def _prefix(database: Database) -> str:
     return "_".join(dict.fromkeys(("assay", re.sub(r"[^a-z0-9_]", "_", database.spec.database.lower())[:40])))
 
 
+def _mark(database: Database) -> str:
+    """Comment on a tablespace of this database's: databases with similar names have the same prefix."""
+    return f"{TABLE_MARK} for {database.spec.database}"
+
+
 def _ours(database: Database) -> dict[str, str]:
     """Tablespaces that Assay made for this database, with their folders."""
     rows = database.query(
-        "SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace WHERE spcname ~ %s ORDER BY oid",
-        (f"^{_prefix(database)}_[0-9]+$",),
+        "SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace"
+        " WHERE spcname ~ %s AND shobj_description(oid, 'pg_tablespace') = %s ORDER BY oid",
+        (f"^{_prefix(database)}_[0-9]+$", _mark(database)),
     )
     return {str(name): str(folder) for name, folder in rows}
 
@@ -97,11 +105,27 @@ def _make_places(database: Database, layout: Layout) -> dict[str, str]:
         folder = str(directory)
         if data is not None:
             parent = Path(directory) if directory is not None else Path(data).resolve().parent
-            folder = make_folder(database, Path(data), parent / FOLDER / name)
+            folder = _make_folder(database, Path(data), parent / FOLDER / name)
         quoted = folder.replace("'", "''")
+        if database.query("SELECT 1 FROM pg_tablespace WHERE spcname = %s", (name,)):
+            raise RefusedTarget(
+                f"{database.spec.display}: a tablespace {name!r} is there that Assay did not make for this database; "
+                "rename it, or drop it yourself"
+            )
         database.execute(f"CREATE TABLESPACE \"{name}\" LOCATION '{quoted}'")
+        comment = _mark(database).replace("'", "''")
+        database.execute(f"COMMENT ON TABLESPACE \"{name}\" IS '{comment}'")
         made[name] = folder
     return made
+
+
+def _make_folder(database: Database, data: Path, folder: Path) -> str:
+    from assay.targets.databases.embedded import EmbeddedPostgresql
+
+    # The server of Assay's own must be shown the folder, and its cluster keeps which folders it made.
+    return (
+        database.make_place(folder) if isinstance(database, EmbeddedPostgresql) else make_folder(database, data, folder)
+    )
 
 
 def _spread(database: Database, names: list[str], connections: int) -> None:
@@ -136,6 +160,8 @@ def _partition(database: Database, table: str, keys: list[int], names: list[str]
 
     Indexes are built on each partition, where they get its place, and found again by those of the table.
     """
+    # The plain table is dropped.
+    database.refuse_drop()
     (options,) = database.query(
         "SELECT array_to_string(reloptions, ', ') FROM pg_class WHERE oid = to_regclass(%s)", (table,)
     )[0]
@@ -157,6 +183,7 @@ def _partition(database: Database, table: str, keys: list[int], names: list[str]
     statements = [
         f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE",
         f"CREATE TABLE {table}_parted (LIKE {table}) PARTITION BY RANGE ({column})",
+        f"COMMENT ON TABLE {table}_parted IS '{TABLE_MARK}'",
     ]
     for number, part in enumerate(parts):
         place = f' TABLESPACE "{names[number % len(names)]}"' if names else ""

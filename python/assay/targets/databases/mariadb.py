@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import re
+import secrets
 import socket
 import ssl
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ from assay.targets.databases.database import (
     Progress,
     Row,
 )
+from assay.targets.databases.marks import TABLE_MARK, own_columns, own_indexes
+from assay.targets.databases.run_lock import MariadbRunLock
 from assay.targets.databases.spec import DatabaseSpec
 
 if TYPE_CHECKING:
@@ -78,6 +81,39 @@ SETTINGS_SHOWN = (
 _DENIED = frozenset({1044, 1142, 1143, 1227, 1290, 1370, 1419, 1792, 1836})
 _LOST = frozenset({0, 1053, 1077, 1927, 2006, 2013, 2014, 2055})
 _FULL = frozenset({1021, 1114})
+
+_COLUMNS = """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = database() AND table_name IN ({}) ORDER BY table_name, ordinal_position
+"""
+
+_INDEXES = """
+SELECT table_name, index_name, group_concat(coalesce(column_name, 'an expression') ORDER BY seq_in_index SEPARATOR ', ')
+FROM information_schema.statistics WHERE table_schema = database() AND table_name IN ({})
+GROUP BY table_name, index_name ORDER BY table_name, index_name
+"""
+
+_CONSTRAINTS = """
+SELECT concat('constraint ', table_name, '.', constraint_name) FROM information_schema.table_constraints
+WHERE table_schema = database() AND table_name IN ({}) AND constraint_type IN ('CHECK', 'FOREIGN KEY') ORDER BY 1
+"""
+
+_TRIGGERS = """
+SELECT concat('trigger ', trigger_name, ' on ', event_object_table) FROM information_schema.triggers
+WHERE event_object_schema = database() AND event_object_table IN ({}) ORDER BY 1
+"""
+
+_SEES_TRIGGERS = """
+SELECT 1 FROM information_schema.user_privileges WHERE privilege_type = 'TRIGGER'
+UNION SELECT 1 FROM information_schema.schema_privileges
+WHERE privilege_type = 'TRIGGER' AND database() LIKE table_schema
+"""
+
+_REFERRING = """
+SELECT concat('foreign key ', constraint_schema, '.', table_name, '.', constraint_name)
+FROM information_schema.referential_constraints
+WHERE unique_constraint_schema = database() AND referenced_table_name IN ({}) ORDER BY 1
+"""
 
 
 class MariadbSession:
@@ -132,6 +168,7 @@ class Mariadb(Database):
     """A server that is already there; which of the two it is, it says itself."""
 
     dialect: Dialect = "mariadb"
+    marking = "{statement} COMMENT = '{mark}'"
 
     def open(self, *, connections: int = 0) -> None:
         """Connect, and check the version and that there are connections enough."""
@@ -155,7 +192,7 @@ class Mariadb(Database):
                 "are free; give fewer users or connections, or raise max_connections"
             )
 
-    def new_session(self) -> MariadbSession:
+    def new_session(self, *, program_name: str = APPLICATION_NAME) -> MariadbSession:
         """Connect once more."""
         spec = self.spec
         try:
@@ -175,7 +212,7 @@ class Mariadb(Database):
                 connect_timeout=CONNECT_TIMEOUT_S,
                 charset="utf8mb4",
                 autocommit=True,
-                program_name=APPLICATION_NAME,
+                program_name=program_name,
                 ssl=self._tls(),
                 ssl_disabled=spec.tls == "disable",
             )
@@ -218,8 +255,10 @@ class Mariadb(Database):
     def check_rights(self) -> None:
         """Make a table and drop it again."""
         try:
-            self.execute("CREATE TABLE IF NOT EXISTS assay_rights (k integer)")
-            self.execute("DROP TABLE assay_rights")
+            # A table of that name that is there already is not Assay's.
+            name = f"assay_rights_{secrets.token_hex(8)}"
+            self.execute(f"CREATE TABLE {name} (k integer)")
+            self.execute(f"DROP TABLE {name}")
         except RefusedTarget as error:
             raise RefusedTarget(
                 f"{self.spec.display}: user {self.spec.user!r} may not create and drop tables here; "
@@ -233,12 +272,52 @@ class Mariadb(Database):
         rows = self.query("SELECT table_name FROM information_schema.tables WHERE table_schema = database()")
         return [str(row[0]).lower() for row in rows]
 
-    def _columns(self, table: str) -> list[str]:
+    def marked_tables(self) -> set[str]:
+        """Names of the tables that carry Assay's mark, a comment."""
         rows = self.query(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = database() AND table_name = %s",
-            (table,),
+            "SELECT table_name FROM information_schema.tables"
+            " WHERE table_schema = database() AND table_type = 'BASE TABLE' AND table_comment = %s",
+            (TABLE_MARK,),
         )
-        return [str(row[0]).lower() for row in rows]
+        return {str(row[0]).lower() for row in rows}
+
+    def others_on_tables(self) -> list[str]:
+        """Columns, indexes, constraints and triggers that others added to the tables, and keys that refer to them."""
+        return [*self.in_definitions(), *self.not_in_definitions()]
+
+    def not_in_definitions(self) -> list[str]:
+        """Triggers, which go with their table, and keys of other tables that refer to it."""
+        if not self.query(_SEES_TRIGGERS):
+            self.notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not see triggers, which go with their tables; GRANT "
+                f"TRIGGER ON {self.spec.database}.* TO {self.spec.user} lets Assay look for them"
+            )
+        return [*self._asked(_TRIGGERS), *self._asked(_REFERRING)]
+
+    def in_definitions(self) -> list[str]:
+        """Columns, indexes and constraints that others added, which are part of a table's definition."""
+        columns, indexes = own_columns(self.dialect), own_indexes(self.dialect)
+        added = [
+            f"column {table}.{column}"
+            for table, column in self._asked_rows(_COLUMNS)
+            if column.lower() not in columns[table.lower()]
+        ]
+        added += [
+            f"index {table}.{index} ({parts})"
+            for table, index, parts in self._asked_rows(_INDEXES)
+            if index.lower() not in indexes
+        ]
+        return added + self._asked(_CONSTRAINTS)
+
+    def _asked_rows(self, sql: str) -> list[tuple[str, ...]]:
+        marked = sorted(self.marked_tables() & own_columns(self.dialect).keys())
+        if not marked:
+            return []
+        marks = ", ".join(["%s"] * len(marked))
+        return [tuple(map(str, row)) for row in self.query(sql.format(marks), marked)]
+
+    def _asked(self, sql: str) -> list[str]:
+        return [row[0] for row in self._asked_rows(sql)]
 
     def bytes_used(self) -> int:
         """Bytes of the tables' files, or of their pages where the user may not see the files."""
@@ -303,12 +382,12 @@ class Mariadb(Database):
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files."""
         if not self.is_local:
-            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            self.notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
             return {}
         data = Path(self._variable("datadir"))
         # A folder of the same name on this host may be another server's, if this one is in a container.
         if self.server_pid() is None or not data.is_dir():
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: its folder {data} or its process cannot be seen from here (a container, or no "
                 "permission), so what its disks do is not recorded"
             )
@@ -320,10 +399,6 @@ class Mariadb(Database):
             "log": os.path.normpath(data / log),
             "temp": temporary,
         }
-
-    def _notice(self, text: str) -> None:
-        if text not in self.notices:
-            self.notices.append(text)
 
     # Work
 
@@ -338,7 +413,7 @@ class Mariadb(Database):
                 session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
                 session.execute("UNLOCK TABLES")
         except RefusedTarget:
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: user {self.spec.user!r} may not have dirty pages written; GRANT RELOAD and"
                 " LOCK TABLES lets runs begin with clean buffers"
             )
@@ -360,12 +435,19 @@ class Mariadb(Database):
 
         return TablespaceCopy(self, Path(self._variable("datadir")))
 
+    def _new_run_lock(self) -> MariadbRunLock:
+        return MariadbRunLock(self)
+
     def save(self) -> None:
         """Copy the tables' files, while the server holds them still."""
+        if self.run_lock is not None:
+            self.run_lock.hold()
         self._copy.save(self._saved_facts())
 
     def restore(self) -> None:
         """Make the tables anew and give them the saved files."""
+        if self.run_lock is not None:
+            self.run_lock.hold()
         self._copy.restore()
 
     def saved(self) -> dict[str, Any] | None:

@@ -7,7 +7,9 @@ import importlib
 import json
 import os
 import re
+import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -15,7 +17,6 @@ from typing import Any
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.database import (
     APPLICATION_NAME,
-    OWN_TABLES,
     TABLES,
     Connection,
     ConnectionLost,
@@ -23,8 +24,11 @@ from assay.targets.databases.database import (
     Dialect,
     Progress,
     Row,
-    refuse_others,
 )
+from assay.targets.databases.marks import TABLE_MARK, own_columns
+from assay.targets.databases.objects_mssql import MARKED, MARKING, beside_tables, digest, on_tables
+from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
+from assay.targets.databases.run_lock import SqlServerRunLock
 from assay.targets.databases.spec import DatabaseSpec
 
 VERSION_LEAST = 15
@@ -52,6 +56,25 @@ _FULL = frozenset({1101, 1105, 9002, 3257})
 _LOST = frozenset({20003, 20004, 20006, 20047, 10054, 6005, 596})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """A saved state.
+
+    Attributes
+    ----------
+    path
+        Its file on the server.
+    number
+        Of the backup set, as its header has it.
+    facts
+        What its description says.
+    """
+
+    path: str
+    number: str
+    facts: dict[str, Any]
+
+
 class SqlServerSession:
     """One connection; errors come as those of `assay.errors`."""
 
@@ -66,6 +89,16 @@ class SqlServerSession:
             with self._connection.cursor() as cursor:
                 cursor.execute(sql, tuple(params) or None)
                 return [tuple(row) for row in cursor.fetchall()]
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def column(self, sql: str, params: Sequence[object] = (), *, name: str) -> list[object]:
+        """Return one column of a statement's rows, by its name."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                place = [description[0] for description in cursor.description].index(name)
+                return [row[place] for row in cursor.fetchall()]
         except self._driver.Error as error:
             raise statement_error(self._spec, error) from error
 
@@ -93,6 +126,7 @@ class SqlServer(Database):
     """A server that is already there."""
 
     dialect: Dialect = "mssql"
+    marking = MARKING
 
     def open(self, *, connections: int = 0) -> None:
         """Connect, and check the version and that there are connections enough."""
@@ -112,7 +146,7 @@ class SqlServer(Database):
                 "are free; give fewer users or connections, or raise 'user connections'"
             )
 
-    def new_session(self, database: str | None = None) -> SqlServerSession:
+    def new_session(self, database: str | None = None, *, application_name: str = APPLICATION_NAME) -> SqlServerSession:
         """Connect once more, to another database of the server if one is named."""
         driver = _driver()
         spec = self.spec
@@ -128,7 +162,7 @@ class SqlServer(Database):
                 password=spec.password.reveal() if spec.password is not None else "",
                 database=database or spec.database,
                 login_timeout=CONNECT_TIMEOUT_S,
-                appname=APPLICATION_NAME,
+                appname=application_name,
                 encryption=_ENCRYPTION[spec.tls],
                 autocommit=True,
                 tds_version="7.4",
@@ -172,9 +206,13 @@ class SqlServer(Database):
         )
         return [str(row[0]).lower() for row in rows]
 
-    def _columns(self, table: str) -> list[str]:
-        rows = self.query("SELECT name FROM sys.columns WHERE object_id = object_id(%s)", (table,))
-        return [str(row[0]).lower() for row in rows]
+    def marked_tables(self) -> set[str]:
+        """Names of the tables that carry Assay's mark, an extended property."""
+        return {str(row[0]).lower() for row in self.query(MARKED, (TABLE_MARK,))}
+
+    def others_on_tables(self) -> list[str]:
+        """Columns, indexes, constraints and triggers that others added to the tables, and keys that refer to them."""
+        return on_tables(self.query, self.marked_tables())
 
     def bytes_used(self) -> int:
         """Bytes of the pages in use."""
@@ -227,7 +265,7 @@ class SqlServer(Database):
                 "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Batch Requests/sec'"
             )
         except RefusedTarget:
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: user {self.spec.user!r} may not read the server's counters; GRANT VIEW SERVER "
                 f"STATE TO {self.spec.user}"
             )
@@ -237,7 +275,7 @@ class SqlServer(Database):
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files."""
         if not self.is_local:
-            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            self.notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
             return {}
         rows = self.query(
             "SELECT type, name, physical_name, database_id FROM sys.master_files WHERE database_id IN (db_id(), 2)"
@@ -246,7 +284,7 @@ class SqlServer(Database):
         for kind, name, path, number in rows:
             folder = PurePosixPath(str(path)).parent
             if not _is_here(str(path)):
-                self._notice(
+                self.notice(
                     f"{self.spec.display}: its file {path} cannot be seen from here (a container, or no permission), "
                     "so what its disks do is not recorded"
                 )
@@ -256,10 +294,6 @@ class SqlServer(Database):
                 paths[f"{role}:{name}"] = str(folder)
         return paths
 
-    def _notice(self, text: str) -> None:
-        if text not in self.notices:
-            self.notices.append(text)
-
     # Work
 
     def checkpoint(self) -> None:
@@ -267,7 +301,7 @@ class SqlServer(Database):
         try:
             self.execute("CHECKPOINT")
         except RefusedTarget:
-            self._notice(f"{self.spec.display}: user {self.spec.user!r} may not ask for a checkpoint (db_owner may)")
+            self.notice(f"{self.spec.display}: user {self.spec.user!r} may not ask for a checkpoint (db_owner may)")
 
     def vacuum_analyze(self, progress: Progress | None = None) -> None:
         """`UPDATE STATISTICS` of each table of the workload."""
@@ -280,32 +314,46 @@ class SqlServer(Database):
 
     # The saved state: a backup set is listed in msdb only once it is whole.
 
+    def _new_run_lock(self) -> SqlServerRunLock:
+        return SqlServerRunLock(self)
+
     def save(self) -> None:
         """Back the database up to a file in the server's folder for backups."""
+        if self.run_lock is not None:
+            self.run_lock.hold()
         self._refuse_others()
-        # The file is named by time, so that a backup that is cut short leaves the one before alone.
         facts = self._saved_facts()
-        stamp = re.sub(r"[^0-9]", "", facts["saved_utc"])[:14]
+        others = digest(beside_tables(self.query, self.marked_tables()))
+        # No other file has the name, and a backup that is cut short leaves the one before alone.
         self.execute(
             f"BACKUP DATABASE {_name(self.spec.database)} TO DISK = %s"
             " WITH COPY_ONLY, FORMAT, CHECKSUM, NAME = 'assay', DESCRIPTION = %s",
-            (f"{self.spec.database}_assay_saved_{stamp}.bak", (_DESCRIPTION + json.dumps(facts))[:255]),
+            (
+                f"{self.spec.database}_assay_saved_{uuid.uuid4().hex}.bak",
+                (_DESCRIPTION + json.dumps(facts | {"others": others}))[:255],
+            ),
         )
-        for path, _ in self._sets()[1:]:
-            self._delete(path)
+        for backup in self._backups()[1:]:
+            self._delete(backup)
 
     def restore(self) -> None:
         """Restore that backup over the database; one that is cut short cannot be used until restored again.
 
         It is taken offline first, since the one session of `SINGLE_USER` may be another's.
         """
+        if self.run_lock is not None:
+            self.run_lock.hold()
         with contextlib.closing(self.new_session("master")) as session:
-            sets = self._sets(session)
-            if not sets:
+            backups = self._backups(session)
+            if not backups:
                 raise UsageError(f"{self.spec.display}: nothing is saved; load and save first")
+            self._check_header(session, backups[0])
             # One whose restore was cut short cannot be looked into, and was looked into before.
             if session.query("SELECT 1 FROM sys.databases WHERE name = %s AND state = 0", (self.spec.database,)):
                 self._refuse_others()
+                there = beside_tables(self.query, self.marked_tables())
+                if digest(there) != backups[0].facts.get("others"):
+                    refuse_losses(self.spec.display, [item.name for item in there])
             with self._lock:
                 self._drop_session()
             name = _name(self.spec.database)
@@ -314,32 +362,38 @@ class SqlServer(Database):
                 f" ALTER DATABASE {name} SET OFFLINE WITH ROLLBACK IMMEDIATE",
                 (self.spec.database, self.spec.database),
             )
-            session.execute(f"RESTORE DATABASE {name} FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM", (sets[0][0],))
+            session.execute(
+                f"RESTORE DATABASE {name} FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM", (backups[0].path,)
+            )
 
     def saved(self) -> dict[str, Any] | None:
         """What is saved."""
-        sets = self._sets()
-        return sets[0][1] if sets else None
+        backups = self._backups()
+        return {key: value for key, value in backups[0].facts.items() if key != "others"} if backups else None
 
     def drop_saved(self) -> None:
         """Delete the backup files; the server's history of backups stays."""
-        for path, _ in self._sets():
-            self._delete(path)
+        for backup in self._backups():
+            self._delete(backup)
 
     def _refuse_others(self) -> None:
         """Sequences and views count as well, partitions are not objects."""
+        there = self.schema()
+        if there.kind == "foreign":
+            refuse_foreign(self.spec.display, there.tables)
         rows = self.query(
             "SELECT CASE WHEN schema_id = schema_id(schema_name()) THEN name"
             " ELSE schema_name(schema_id) + '.' + name END"
             " FROM sys.objects WHERE is_ms_shipped = 0 AND type IN ('U', 'V', 'SO') ORDER BY type, name"
         )
-        known = {*TABLES, *OWN_TABLES}
-        refuse_others(self.spec, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
+        known = own_columns("mssql").keys()
+        refuse_others(self.spec.display, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
 
-    def _sets(self, session: SqlServerSession | None = None) -> list[tuple[str, dict[str, Any]]]:
-        """Whole backups of Assay's whose files are there, the newest first: file and what it holds."""
+    def _backups(self, session: SqlServerSession | None = None) -> list[Backup]:
+        """Whole backups of Assay's whose files are there, the newest first."""
         rows = (session or self).query(
-            "SELECT f.physical_device_name, s.description FROM msdb.dbo.backupset AS s"
+            "SELECT f.physical_device_name, s.description, cast(s.backup_set_uuid AS nvarchar(36))"
+            " FROM msdb.dbo.backupset AS s"
             " JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id"
             " CROSS APPLY sys.dm_os_file_exists(f.physical_device_name) AS e"
             " WHERE e.file_exists = 1"
@@ -347,15 +401,30 @@ class SqlServer(Database):
             (self.spec.database,),
         )
         found = []
-        for path, description in rows:
+        for path, description, number in rows:
             text = str(description or "")
             with contextlib.suppress(ValueError):
                 if text.startswith(_DESCRIPTION):
-                    found.append((str(path), json.loads(text.removeprefix(_DESCRIPTION))))
+                    facts = json.loads(text.removeprefix(_DESCRIPTION))
+                    found.append(Backup(path=str(path), number=str(number).lower(), facts=facts))
         return found
 
-    def _delete(self, path: str) -> None:
-        self.execute("EXECUTE master.sys.xp_delete_files %s", (path,))
+    def _delete(self, backup: Backup) -> None:
+        with contextlib.closing(self.new_session("master")) as session:
+            try:
+                self._check_header(session, backup)
+            except RefusedTarget as error:
+                self.notice(str(error))
+                return
+            session.execute("EXECUTE master.sys.xp_delete_files %s", (backup.path,))
+
+    def _check_header(self, session: SqlServerSession, backup: Backup) -> None:
+        """Refuse a file that holds anything but the backup it is known for: its name may have got other content."""
+        numbers = session.column("RESTORE HEADERONLY FROM DISK = %s", (backup.path,), name="BackupSetGUID")
+        if [str(number).lower() for number in numbers] != [backup.number]:
+            raise RefusedTarget(
+                f"{self.spec.display}: {backup.path} holds other backups than the one Assay made there; move it away"
+            )
 
 
 def _driver() -> ModuleType:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import psycopg
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.database import (
     APPLICATION_NAME,
-    OWN_TABLES,
     TABLES,
     Connection,
     ConnectionLost,
@@ -21,8 +21,11 @@ from assay.targets.databases.database import (
     Dialect,
     Progress,
     Row,
-    refuse_others,
 )
+from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.objects_postgresql import data_of_others, hanging_on_tables, hidden_catalogues
+from assay.targets.databases.refusals import refuse_others
+from assay.targets.databases.run_lock import PostgresqlRunLock
 from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.secrets import Secret
 
@@ -73,22 +76,14 @@ SETTINGS_SHOWN = (
 )
 """Settings that matter to storage; those that a version does not have are left out."""
 
-_FIRST_SCHEMA_ONLY = "SELECT set_config('search_path', quote_ident(current_schema()), false)"
+_FIRST_SCHEMA_ONLY = (
+    "SELECT pg_catalog.set_config('search_path', pg_catalog.quote_ident(pg_catalog.current_schema()), false)"
+)
 """Unqualified names lead to the schema where tables are made and to no other, whose tables may be the user's.
 
-Without any schema the path stays as it is.
+The path that is there may lead to functions of these names before the server's own. Without any schema it stays as
+it is.
 """
-
-_OTHERS = """
-SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_class root ON root.oid = coalesce(pg_partition_root(c.oid), c.oid)
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-  AND (root.relnamespace = to_regnamespace(quote_ident(current_schema())) AND root.relname = ANY(%s)) IS NOT TRUE
-  AND NOT EXISTS
-    (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
-ORDER BY c.relkind = 'S', 1
-"""
-"""Relations that are not the workload's nor an extension's, sequences last; partitions are as their table is."""
 
 
 class PostgresqlSession:
@@ -103,7 +98,7 @@ class PostgresqlSession:
         """The driver's connection."""
         return self._connection
 
-    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+    def query(self, sql: str, params: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """Return the rows of a statement."""
         try:
             return self._connection.execute(sql.encode(), params or None).fetchall()
@@ -142,6 +137,7 @@ class Postgresql(Database):
     """A server that is already there."""
 
     dialect: Dialect = "postgresql"
+    marking = "{statement}; COMMENT ON TABLE {name} IS '{mark}'"
 
     def __init__(self, spec: DatabaseSpec) -> None:
         super().__init__(spec)
@@ -169,7 +165,9 @@ class Postgresql(Database):
                 "free; give fewer users or connections, or raise max_connections"
             )
 
-    def new_session(self, database: str | None = None) -> PostgresqlSession:
+    def new_session(
+        self, database: str | None = None, *, application_name: str = APPLICATION_NAME
+    ) -> PostgresqlSession:
         """Connect once more, to another database of the server if one is named."""
         place = self._place()
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -189,8 +187,9 @@ class Postgresql(Database):
                     sslrootcert=place.tls_ca,
                     gssencmode="disable",
                     connect_timeout=CONNECT_TIMEOUT_S,
-                    application_name=APPLICATION_NAME,
+                    application_name=application_name,
                     autocommit=True,
+                    **self._more_of_libpq(),
                 )
             except psycopg.Error as error:
                 if re.search(_NOT_YET, str(error)) and time.monotonic() < deadline:
@@ -207,6 +206,10 @@ class Postgresql(Database):
                 session.close()
                 raise
             return session
+
+    def _more_of_libpq(self) -> dict[str, Any]:
+        """Parameters of libpq that are not left to its environment variables."""
+        return {}
 
     def _place(self) -> Connection:
         spec = self.spec
@@ -257,13 +260,19 @@ class Postgresql(Database):
         )
         return [str(row[0]).lower() for row in rows]
 
-    def _columns(self, table: str) -> list[str]:
+    def marked_tables(self) -> set[str]:
+        """Names of the tables that carry Assay's mark, a comment."""
         rows = self.query(
-            "SELECT column_name FROM information_schema.columns"
-            " WHERE table_schema = current_schema() AND table_name = %s",
-            (table,),
+            "SELECT relname FROM pg_class JOIN pg_description ON objoid = pg_class.oid AND objsubid = 0"
+            " WHERE classoid = 'pg_class'::regclass AND description = %s AND relkind IN ('r', 'p')"
+            " AND relnamespace = to_regnamespace(pg_catalog.quote_ident(current_schema()))",
+            (TABLE_MARK,),
         )
-        return [str(row[0]).lower() for row in rows]
+        return {str(row[0]) for row in rows}
+
+    def others_on_tables(self) -> list[str]:
+        """Objects that depend on the tables, and columns that others added to them."""
+        return hanging_on_tables(self.query)
 
     def bytes_used(self) -> int:
         """Bytes of the database's files."""
@@ -316,26 +325,26 @@ class Postgresql(Database):
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files, and of tablespaces."""
         if not self.is_local:
-            self._notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
+            self.notice(f"{self.spec.display} is not on this host, so what its disks do is not recorded")
             return {}
         try:
             data = Path(str(self.query("SHOW data_directory")[0][0]))
             (identifier,) = self.query("SELECT system_identifier FROM pg_control_system()")[0]
         except RefusedTarget:
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: user {self.spec.user!r} may not see where the data is, so what its disks do is "
                 f"not recorded; GRANT pg_read_all_settings, pg_monitor TO {self.spec.user}"
             )
             return {}
         if not self._is_here(data, int(identifier)):
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: its folder {data} is not on this host (a container?), so what its disks do is "
                 "not recorded"
             )
             return {}
         log = data / "pg_wal"
         if not _is_readable(data):
-            self._notice(f"{self.spec.display}: {data} may not be looked into, so its log is taken to be there")
+            self.notice(f"{self.spec.display}: {data} may not be looked into, so its log is taken to be there")
         paths = {"data": str(data), "log": str(log.resolve() if _is_readable(data) else data)}
         spaces = {
             str(name): str(location)
@@ -358,10 +367,6 @@ class Postgresql(Database):
             int.from_bytes(head, "big", signed=True),
         )
 
-    def _notice(self, text: str) -> None:
-        if text not in self.notices:
-            self.notices.append(text)
-
     # Work
 
     def checkpoint(self) -> None:
@@ -369,7 +374,7 @@ class Postgresql(Database):
         try:
             self.execute("CHECKPOINT")
         except RefusedTarget:
-            self._notice(
+            self.notice(
                 f"{self.spec.display}: user {self.spec.user!r} may not ask for a checkpoint; GRANT pg_checkpoint "
                 "(15 and newer) lets runs begin with clean buffers"
             )
@@ -392,16 +397,17 @@ class Postgresql(Database):
 
     def save(self) -> None:
         """Copy the database to another of the same server."""
-        self._refuse_others()
+        self._note_hidden()
         facts = self._saved_facts()
-        self._end_own_session()
-        self._copy.save(facts)
+        refuse_others(self.spec.display, data_of_others(self.query))
+        with self._left_alone():
+            self._copy.save(facts)
 
     def restore(self) -> None:
         """Put a copy of the saved database in the place of this one."""
-        self._refuse_others()
-        self._end_own_session()
-        self._copy.restore()
+        self._note_hidden()
+        with self._left_alone():
+            self._copy.restore()
 
     def saved(self) -> dict[str, Any] | None:
         """What is saved."""
@@ -411,12 +417,35 @@ class Postgresql(Database):
         """Drop the saved database."""
         self._copy.drop()
 
-    def _refuse_others(self) -> None:
-        refuse_others(self.spec, [str(row[0]) for row in self.query(_OTHERS, ([*TABLES, *OWN_TABLES],))])
+    def _note_hidden(self) -> None:
+        for catalogue in hidden_catalogues(self.query):
+            self.notice(
+                f"{self.spec.display}: user {self.spec.user!r} may not read {catalogue}, so what it holds is not "
+                "looked for before a restore"
+            )
 
-    def _end_own_session(self) -> None:
+    @contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Without the session, and without the lock's where that is in the database; it is taken again afterwards."""
         with self._lock:
             self._drop_session()
+        lock = self.run_lock
+        if lock is None:
+            yield
+            return
+        lock.hold()
+        is_inside = isinstance(lock, PostgresqlRunLock) and lock.is_inside
+        if is_inside:
+            lock.release()
+        try:
+            yield
+        finally:
+            if is_inside:
+                lock.hold()
+
+    def _new_run_lock(self) -> PostgresqlRunLock | None:
+        # An embedded server is locked by its folder.
+        return None if self.spec.kind == "embedded" else PostgresqlRunLock(self)
 
 
 def _is_readable(folder: Path) -> bool:
@@ -456,6 +485,11 @@ _CONNECT_ERRORS: Sequence[tuple[str, type[AssayError], str]] = (
     ),
     (r"database .* does not exist", UsageError, "there is no database {database!r} on the server; create it first"),
     (r"role .* does not exist", UsageError, "there is no user {user!r} on the server; create it or name another"),
+    (
+        r"permission denied for database",
+        RefusedTarget,
+        "user {user!r} may not connect ({line}); GRANT CONNECT ON DATABASE to that user",
+    ),
     (
         r"no pg_hba.conf entry",
         UsageError,

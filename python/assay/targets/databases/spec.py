@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal, TypeGuard
 from urllib.parse import unquote
 
+from assay.command_line import user_part_end
 from assay.errors import UsageError
 from assay.targets.databases.tuning import SETTINGS
-from assay.targets.secrets import Secret, is_placeholder, secret_named, user_part_end
+from assay.targets.secrets import Secret, is_placeholder, secret_named, typed_password
 
 Kind = Literal["embedded", "postgresql", "mariadb", "mssql"]
 TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
@@ -63,6 +64,8 @@ class DatabaseSpec:
         The database, or the last part of the folder of `embedded:`. `parse_databases` makes it unique.
     display
         What the user wrote, without the password.
+    kept
+        Of `embedded:`, the same with its paths in full.
     socket
         Full path of the server's socket, in place of `host` and `port`.
     directory, wal_directory
@@ -85,6 +88,12 @@ class DatabaseSpec:
     directory: Path | None = None
     wal_directory: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    kept: str = ""
+
+    @property
+    def recorded(self) -> str:
+        """The target as a run folder keeps it: it means the same from every folder, and holds no password."""
+        return self.kept or self.display
 
 
 def is_database(text: str) -> bool:
@@ -180,6 +189,7 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
         kind="embedded",
         name=directory.name or "embedded",
         display=f"embedded:{rest}",
+        kept=_kept_embedded(directory, wal_directory, options_text),
         user="assay",
         database="assay",
         tls="disable",
@@ -187,6 +197,14 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
         wal_directory=wal_directory,
         settings=settings,
     )
+
+
+def _kept_embedded(directory: Path, wal_directory: Path | None, options_text: str) -> str:
+    """The target with its paths in full, as a run folder keeps it."""
+    options = [
+        f"wal={wal_directory}" if option.startswith("wal=") else option for option in options_text.split("&") if option
+    ]
+    return f"embedded:{directory}" + (f"?{'&'.join(options)}" if options else "")
 
 
 def _absolute(text: str, what: str) -> Path:
@@ -228,6 +246,14 @@ def _check_setting(name: str) -> None:
         raise UsageError(f"embedded: {name!r} is no setting that can be given; {hint}accepted: {', '.join(SETTINGS)}")
 
 
+def _is_text(password: Secret) -> bool:
+    try:
+        password.reveal().encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _UrlReader:
     """One URL of a server on its way to a `DatabaseSpec`."""
 
@@ -251,6 +277,9 @@ class _UrlReader:
         option_password = options.pop("password", None)
         if option_password is not None:
             password = self._password(option_password)
+        password = password or typed_password() or self._password_of_environment()
+        if password is not None and not _is_text(password):
+            raise UsageError(f"{self.what} its password is no text in UTF-8; give it in that encoding")
         host_part, _, database = place.partition("/")
         host, port, socket = self._server(host_part, options)
         return DatabaseSpec(
@@ -261,7 +290,7 @@ class _UrlReader:
             port=port,
             socket=socket,
             user=user,
-            password=password or self._password_of_environment(),
+            password=password,
             database=self._database(database),
             tls=self._tls(options, is_socket=socket is not None),
             tls_ca=self._trusted(options),
@@ -280,6 +309,8 @@ class _UrlReader:
 
     def _password(self, word: str) -> Secret:
         kept = secret_named(word, self.environ)
+        if kept is None and is_placeholder(word) and (typed := typed_password()) is not None:
+            return typed
         if kept is None and is_placeholder(word):
             variable = _PASSWORD_VARIABLES[self.kind]
             raise UsageError(f"{self.what} {word} stands for a password that is not kept; give it in {variable}")

@@ -1,30 +1,33 @@
 """The loaded state of a MariaDB or MySQL database: files of its tables, exported and imported by the running server.
 
-Copies lie beside the server's data directory, in `assay-saved-DIRECTORY-DATABASE-N`: servers whose data directories
-lie side by side have their own. One is whole once it has its manifest, which is written last. While tables are
-replaced `assay_schema` says `restoring`, so that a restore that was cut short is not taken for a loaded database.
+Copies lie beside the server's data directory, in `assay-saved-DIRECTORY-DATABASE-N` (`saved_folders`): servers whose
+data directories lie side by side have their own. One is whole once it has its manifest, which is written last. A table
+is dropped only if it carries Assay's mark in the session that drops it. While tables are replaced `assay_schema` says
+`restoring`, so that a restore that was cut short is not taken for a loaded database.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import NotSupported, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases.database import TABLES, file_errors
-from assay.targets.databases.tree_copy import can_clone, copy_file, delete_tree, free_bytes_of, sync_file_system
+from assay.targets.databases.database import OWN_TABLES, TABLES, file_errors
+from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
+from assay.targets.databases.saved_folders import SavedFolder, SavedFolders
+from assay.targets.databases.tree_copy import can_clone, copy_file, free_bytes_of, sync_file_system
 from assay.units import format_bytes
 
 if TYPE_CHECKING:
     from assay.targets.databases.mariadb import Mariadb, MariadbSession
 
-_MANIFEST = "manifest.json"
 _SUFFIXES = (".ibd", ".cfg")
 _TABLES_AT_ONCE = 4
 
@@ -38,9 +41,10 @@ class TablespaceCopy:
         self._database = database
         self._display = database.spec.display
         whole = data.resolve()
-        self._prefix = f"assay-saved-{whole.name}-{folder_name(database.spec.database)}-"
-        self._live = data / folder_name(database.spec.database)
+        self._live = (data / folder_name(database.spec.database)).resolve()
         self._shelf = whole.parent
+        prefix = f"assay-saved-{whole.name}-{folder_name(database.spec.database)}-"
+        self._folders = SavedFolders(self._shelf, prefix)
 
     def save(self, facts: dict[str, Any]) -> None:
         """Copy the files while the server holds them still."""
@@ -50,42 +54,47 @@ class TablespaceCopy:
         if "assay_schema" not in there:
             raise UsageError(f"{self._display}: nothing is loaded; load first")
         self._refuse_other_layouts(tables)
-        # Numbers go on from what is there, whole or not.
-        numbers = [number for number, _ in self._folders()]
-        copy = self._shelf / f"{self._prefix}{max(numbers, default=0) + 1}"
+        refuse_others(self._display, self._database.not_in_definitions())
         with contextlib.closing(self._database.new_session()) as session, file_errors(self._display):
             manifest = {
                 "facts": facts,
                 "tables": {table: _definition(session, table) for table in (*tables, "assay_schema")},
                 "schema": [list(row) for row in session.query("SELECT k, v FROM assay_schema")],
+                "others": self._database.in_definitions(),
             }
             self._check_room(tables)
-            copy.mkdir(mode=0o700)
-            try:
-                session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
-            except RefusedTarget as error:
-                copy.rmdir()
-                raise NotSupported(f"{error}; GRANT RELOAD and LOCK TABLES to save and restore") from None
-            try:
-                for table in tables:
-                    for suffix in _SUFFIXES:
-                        copy_file(self._live / f"{table}{suffix}", copy / f"{table}{suffix}")
-            finally:
-                session.execute("UNLOCK TABLES")
-            sync_file_system(copy)
-            _write_whole(copy / _MANIFEST, json.dumps(manifest))
-            for _, folder in self._folders():
-                if folder != copy:
-                    delete_tree(folder)
+            with self._folders.held() as before, self._folders.created() as copy:
+                try:
+                    session.execute(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT")
+                except RefusedTarget as error:
+                    copy.delete(())
+                    raise NotSupported(f"{error}; GRANT RELOAD and LOCK TABLES to save and restore") from None
+                try:
+                    for name in _files(tables):
+                        copy_file(self._live / name, copy.file(name))
+                finally:
+                    session.execute("UNLOCK TABLES")
+                sync_file_system(copy.file("."))
+                copy.finish(manifest)
+                self._delete(before)
 
     def restore(self) -> None:
         """Make each table anew as it was and give it the saved files."""
         self._refuse_out_of_reach()
-        folder, manifest = self._whole()
-        if folder is None:
-            raise UsageError(f"{self._display}: nothing is saved; load and save first")
-        definitions = dict(manifest["tables"])
-        with contextlib.closing(self._database.new_session()) as session, file_errors(self._display):
+        with self._newest() as (folder, manifest):
+            if folder is None:
+                raise UsageError(f"{self._display}: nothing is saved; load and save first")
+            there = self._database.schema()
+            if there.kind == "foreign":
+                refuse_foreign(self._display, there.tables)
+            self._refuse_losses(manifest)
+            with file_errors(self._display):
+                self._replace(folder, manifest)
+
+    def _replace(self, folder: SavedFolder, manifest: dict[str, Any]) -> None:
+        definitions = {table: str(manifest["tables"][table]) for table in (*TABLES, *OWN_TABLES)
+                       if table in manifest["tables"]}  # fmt: skip
+        with contextlib.closing(self._database.new_session()) as session:
             session.execute(_if_absent(definitions.pop("assay_schema")))
             session.execute_together(
                 [
@@ -94,7 +103,7 @@ class TablespaceCopy:
                 ]
             )
             with ThreadPoolExecutor(_TABLES_AT_ONCE, thread_name_prefix="assay-restore") as workers:
-                done = [workers.submit(self._import, folder, *item) for item in definitions.items()]
+                done = [workers.submit(self._import, folder, manifest, *item) for item in definitions.items()]
             for future in done:
                 future.result()
             rows: Sequence[Sequence[object]] = manifest["schema"]
@@ -105,15 +114,29 @@ class TablespaceCopy:
                 ]
             )
 
-    def _import(self, folder: Path, table: str, definition: str) -> None:
+    def _refuse_losses(self, manifest: dict[str, Any]) -> None:
+        kept = set(manifest["others"])
+        since = [name for name in self._database.in_definitions() if name not in kept]
+        refuse_losses(self._display, [*since, *self._database.not_in_definitions()])
+
+    def _import(self, folder: SavedFolder, manifest: dict[str, Any], table: str, definition: str) -> None:
         with contextlib.closing(self._database.new_session()) as session:
+            found = session.query(
+                "SELECT table_comment FROM information_schema.tables"
+                " WHERE table_schema = database() AND table_name = %s",
+                (table,),
+            )
+            if found and found[0][0] != TABLE_MARK:
+                refuse_foreign(self._display, [table])
+            # Tables take minutes: what came meanwhile cuts the restore short.
+            self._refuse_losses(manifest)
             session.execute("SET SESSION foreign_key_checks = 0")
             session.execute(f"DROP TABLE IF EXISTS {table}")
             session.execute(definition)
             session.execute(f"ALTER TABLE {table} DISCARD TABLESPACE")
             for suffix in _SUFFIXES:
                 # The copies have the owner that the server's files had.
-                copy_file(folder / f"{table}{suffix}", self._live / f"{table}{suffix}")
+                copy_file(folder.file(f"{table}{suffix}"), self._live / f"{table}{suffix}")
             session.execute(f"ALTER TABLE {table} IMPORT TABLESPACE")
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._live / f"{table}.cfg")
@@ -121,29 +144,31 @@ class TablespaceCopy:
 
     def saved(self) -> dict[str, Any] | None:
         """What the manifest of the whole copy says."""
-        folder, manifest = self._whole()
-        return dict(manifest["facts"]) if folder is not None else None
+        with self._newest() as (folder, manifest):
+            return dict(manifest["facts"]) if folder is not None else None
 
     def drop(self) -> None:
-        """Delete all copies, whole or not."""
-        with file_errors(self._display):
-            for _, folder in self._folders():
-                delete_tree(folder)
+        """Delete all copies that are Assay's, whole or not."""
+        with file_errors(self._display), self._folders.held() as folders:
+            self._delete(folders)
 
-    def _folders(self) -> list[tuple[int, Path]]:
-        pattern = re.compile(re.escape(self._prefix) + "([0-9]+)")
-        try:
-            names = os.listdir(self._shelf)
-        except OSError:
-            return []
-        found = [(int(match[1]), self._shelf / name) for name in names if (match := pattern.fullmatch(name))]
-        return sorted(found)
+    def _delete(self, folders: Sequence[SavedFolder]) -> None:
+        for folder in folders:
+            if not folder.delete(list(_files((*TABLES, *OWN_TABLES)))):
+                self._database.notice(
+                    f"{self._display}: {folder.path} holds files that are not Assay's; they stay there"
+                )
 
-    def _whole(self) -> tuple[Path | None, dict[str, Any]]:
-        for _, folder in reversed(self._folders()):
-            with contextlib.suppress(OSError, ValueError):
-                return folder, json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        return None, {}
+    @contextmanager
+    def _newest(self) -> Iterator[tuple[SavedFolder | None, dict[str, Any]]]:
+        """The newest whole copy with its manifest."""
+        with self._folders.held() as folders:
+            for folder in folders:
+                manifest = folder.manifest()
+                if manifest is not None and {"facts", "tables", "schema", "others"} <= manifest.keys():
+                    yield folder, manifest
+                    return
+            yield None, {}
 
     # What stands against it
 
@@ -156,7 +181,7 @@ class TablespaceCopy:
             )
 
     def _refuse_other_layouts(self, tables: Sequence[str]) -> None:
-        missing = [table for table in tables if not (self._live / f"{table}.ibd").is_file()]
+        missing = [table for table in tables if not _is_file(self._live / f"{table}.ibd")]
         if missing:
             raise NotSupported(
                 f"{self._display}: {missing[0]} has no file of its own (partitions, or innodb_file_per_table off); "
@@ -181,11 +206,10 @@ def _if_absent(definition: str) -> str:
     return re.sub(r"^CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", definition)
 
 
-def _write_whole(path: Path, text: str) -> None:
-    written = path.with_name(f"{path.name}.new")
-    with written.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(written, path)
-    sync_file_system(path.parent)
+def _files(tables: Sequence[str]) -> Iterator[str]:
+    return (f"{table}{suffix}" for table in tables for suffix in _SUFFIXES)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there itself, and not a link that leads elsewhere."""
+    return path.is_file() and not path.is_symlink()

@@ -1,7 +1,12 @@
 """The loaded state of a PostgreSQL database, kept as a second database of the same server.
 
 A copy is made under a name of its own and takes its place by renaming within one transaction, so that no half copy is
-ever found under the name of a whole one. The comment on the saved database says what it holds and that it is Assay's.
+ever found under the name of a whole one.
+
+Each of these databases carries a mark, and one without it is never dropped, whatever its name: the saved one a comment
+that says what it holds, a copy under way a connection limit, which CREATE DATABASE sets itself (so that it is there
+even where the client is killed and the server finishes the copy), a replaced database a comment that the transaction
+of its renaming sets.
 """
 
 from __future__ import annotations
@@ -9,15 +14,24 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.database import APPLICATION_NAME
+from assay.targets.databases.objects_postgresql import data_of_others, foreign_tables, lost_by_restoring
+from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
+from assay.targets.databases.run_lock import PostgresqlRunLock
 
 if TYPE_CHECKING:
     from assay.targets.databases.postgresql import Postgresql, PostgresqlSession
 
 _COMMENT = "saved by Assay: "
+_REPLACED = "replaced by Assay, to be dropped"
+_UNDER_WAY_LIMIT = int.from_bytes(b"assa", "big")
+"""Connection limit of a copy under way, 1634956129: no server takes as many, so that no other database has it."""
+
 _PART, _SAVED, _OLD = "_assay_part", "_assay_saved", "_assay_old"
 _NAME_BYTES_MAX = 63 - len(_SAVED)
 """PostgreSQL cuts names at 63 bytes (NAMEDATALEN)."""
@@ -42,19 +56,35 @@ class TemplateCopy:
 
     def save(self, facts: dict[str, Any]) -> None:
         """Copy the database, then put the copy in the place of the one saved before."""
-        with contextlib.closing(self._elsewhere()) as session:
+        with self._elsewhere() as session:
             if self._exists(session, self._saved) and self._facts(session) is None:
-                raise RefusedTarget(f"{self._display}: a database {self._saved!r} is there that Assay did not make")
+                self._refuse_unmarked(self._saved)
+            self._tidy(session)
             self._copy(session, self._name, self._part)
             comment = _literal(_COMMENT + json.dumps(facts | {"database": self._name}))
-            session.execute(f"COMMENT ON DATABASE {_identifier(self._part)} IS {comment}")
-            self._replace(session, self._saved)
+            part = _identifier(self._part)
+            marks = [f"COMMENT ON DATABASE {part} IS {comment}", f"ALTER DATABASE {part} CONNECTION LIMIT -1"]
+            # What is replaced keeps its comment, which is a mark.
+            self._rename(session, self._saved, marks)
+            self._tidy(session)
 
     def restore(self) -> None:
-        """Copy the saved database, then put the copy in the place of the database."""
-        with contextlib.closing(self._elsewhere()) as session:
+        """Copy the saved database, then put the copy in the place of the database.
+
+        What would be lost is looked for before, and again once the database has the name under which it is dropped:
+        then others no longer find it. What came in between brings it back.
+        """
+        with self._elsewhere() as session:
             if self._facts(session) is None:
                 raise UsageError(f"{self._display}: nothing is saved; load and save first")
+            if session.query("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (self._name,)):
+                # The server drops no template.
+                raise NotSupported(
+                    f"{self._display}: the database is a template, which no copy replaces; ALTER DATABASE ... "
+                    "IS_TEMPLATE false, or load again instead of restoring"
+                )
+            self._tidy(session)
+            self._refuse_losses(self._name)
             self._copy(session, self._saved, self._part)
             try:
                 self._take_over(session, self._part)
@@ -66,24 +96,68 @@ class TemplateCopy:
                     "restoring"
                 ) from error
             self._end_sessions(session, self._name)
-            self._replace(session, self._name)
+            limit, comment = self._limit_and_comment(session)
+            live, part = _identifier(self._name), _identifier(self._part)
+            self._rename(
+                session,
+                self._name,
+                [
+                    f"COMMENT ON DATABASE {part} IS {comment}",
+                    f"ALTER DATABASE {part} CONNECTION LIMIT {limit}",
+                    f"COMMENT ON DATABASE {live} IS {_literal(_REPLACED)}",
+                ],
+            )
+            try:
+                self._refuse_losses(self._old)
+            except AssayError:
+                self._end_sessions(session, self._name)
+                session.execute_together(
+                    [
+                        f"ALTER DATABASE {live} RENAME TO {part}",
+                        f"ALTER DATABASE {part} CONNECTION LIMIT {_UNDER_WAY_LIMIT}",
+                        f"ALTER DATABASE {_identifier(self._old)} RENAME TO {live}",
+                        f"COMMENT ON DATABASE {live} IS {comment}",
+                    ]
+                )
+                self._tidy(session)
+                raise
+            self._tidy(session)
 
     def saved(self) -> dict[str, Any] | None:
         """What the comment on the saved database says."""
         return self._facts(self._database)
 
     def drop(self) -> None:
-        """Drop the saved database and what an interrupted copy left."""
-        with contextlib.closing(self._elsewhere()) as session:
+        """Drop the saved database and what an interrupted copy left; what has no mark stays."""
+        with self._elsewhere() as session:
             if self._facts(session) is not None:
                 self._drop(session, self._saved)
-            self._tidy(session)
+            for name in (self._old, self._part):
+                if self._is_marked(session, name):
+                    self._drop(session, name)
+
+    def _refuse_losses(self, name: str) -> None:
+        """Refuse to drop a database that holds what its saved state does not, or whose tables are not Assay's."""
+        with (
+            contextlib.closing(self._database.new_session(name)) as session,
+            contextlib.closing(self._database.new_session(self._saved)) as saved,
+        ):
+            # The copy does not have the settings of the database.
+            saved.query("SELECT set_config('search_path', %s, false)", session.query("SHOW search_path")[0])
+            foreign = foreign_tables(session.query)
+            if foreign:
+                refuse_foreign(self._display, foreign)
+            refuse_others(self._display, data_of_others(session.query))
+            refuse_losses(self._display, lost_by_restoring(session.query, saved.query))
 
     def _facts(self, session: Postgresql | PostgresqlSession) -> dict[str, Any] | None:
         rows = session.query(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (self._saved,)
         )
-        text = str(rows[0][0] or "") if rows else ""
+        return self._facts_of(str(rows[0][0] or "")) if rows else None
+
+    def _facts_of(self, text: str) -> dict[str, Any] | None:
+        """What a comment says of the saved state of this database; None if it is not one of that."""
         if not text.startswith(_COMMENT):
             return None
         try:
@@ -95,27 +169,40 @@ class TemplateCopy:
             return None
         return facts
 
-    def _elsewhere(self) -> PostgresqlSession:
-        """Return a session in another database: one that is copied or renamed must be free of sessions."""
+    @contextmanager
+    def _elsewhere(self) -> Iterator[PostgresqlSession]:
+        """A session in another database: one that is copied or renamed must be free of sessions.
+
+        That of the run's lock serves where there is one: a copy that the server finishes after the client was killed
+        then keeps the lock until it is done.
+        """
+        lock = self._database.run_lock
+        if isinstance(lock, PostgresqlRunLock) and lock.session is not None and not lock.is_inside:
+            yield lock.session
+            return
         failures: list[AssayError] = []
         for name in ("postgres", "template1"):
             try:
-                return self._database.new_session(name)
-            except UsageError as error:
+                session = self._database.new_session(name)
+            except (RefusedTarget, UsageError) as error:
                 failures.append(error)
+                continue
+            with contextlib.closing(session):
+                yield session
+            return
         raise NotSupported(
             f"{self._display}: saving needs a connection to the database 'postgres', which is refused; "
             "grant it, or load again instead of restoring"
         ) from failures[0]
 
     def _copy(self, session: PostgresqlSession, source: str, copy: str) -> None:
-        self._tidy(session)
         self._end_sessions(session, source)
         owner = session.query(
             "SELECT pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE datname = %s",
             (self._name,),
         )[0]
         statement = f"CREATE DATABASE {_identifier(copy)} TEMPLATE {_identifier(source)}"
+        statement += f" CONNECTION LIMIT {_UNDER_WAY_LIMIT}"
         version = session.driver.info.server_version
         if version >= 150000:
             # The other strategy writes every page to the log as well.
@@ -132,15 +219,8 @@ class TemplateCopy:
             ) from error
 
     def _take_over(self, session: PostgresqlSession, copy: str) -> None:
-        """Give a copy what the catalogue of the server has about the database, which no copy takes along."""
+        """Give a copy the settings of the database, which the catalogue of the server has and no copy takes along."""
         name = _identifier(copy)
-        limit, comment = session.query(
-            "SELECT datconnlimit, shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
-            (self._name,),
-        )[0]
-        session.execute(f"ALTER DATABASE {name} CONNECTION LIMIT {limit}")
-        if comment is not None:
-            session.execute(f"COMMENT ON DATABASE {name} IS {_literal(str(comment))}")
         settings = session.query(
             "SELECT CASE WHEN setrole <> 0 THEN pg_get_userbyid(setrole) END, unnest(setconfig)"
             " FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = %s",
@@ -151,6 +231,14 @@ class TemplateCopy:
             shown = value if key in _LISTS else _literal(value)
             whose = f"DATABASE {name}" if role is None else f"ROLE {_identifier(str(role))} IN DATABASE {name}"
             session.execute(f"ALTER {whose} SET {key} = {shown}")
+
+    def _limit_and_comment(self, session: PostgresqlSession) -> tuple[int, str]:
+        """Of the database, the comment as SQL has it."""
+        limit, comment = session.query(
+            "SELECT datconnlimit, shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
+            (self._name,),
+        )[0]
+        return int(limit), "NULL" if comment is None else _literal(str(comment))
 
     def _copy_rights(self, session: PostgresqlSession, copy: str) -> None:
         """Give a copy the rights that are granted on the database; without any it has the usual ones, as that has."""
@@ -181,19 +269,44 @@ class TemplateCopy:
                 session.execute("SET file_copy_method = copy")
         session.execute(statement)
 
-    def _replace(self, session: PostgresqlSession, name: str) -> None:
-        """Give the finished copy a name, in place of the database that has it, if one has."""
+    def _rename(self, session: PostgresqlSession, name: str, marks: Sequence[str]) -> None:
+        """Give the finished copy a name, in place of the database that has it if one has, marks changing with it."""
         renames = [f"ALTER DATABASE {_identifier(self._part)} RENAME TO {_identifier(name)}"]
         if self._exists(session, name):
             renames.insert(0, f"ALTER DATABASE {_identifier(name)} RENAME TO {_identifier(self._old)}")
-        session.execute_together(renames)
-        self._tidy(session)
+        session.execute_together([*marks, *renames])
 
     def _tidy(self, session: PostgresqlSession) -> None:
-        """Drop what a copy replaced, or left when it was cut short."""
-        for name in (self._old, self._part):
-            if self._exists(session, name):
-                self._drop(session, name)
+        """Drop what a copy replaced, or left when it was cut short.
+
+        Raises
+        ------
+        RefusedTarget
+            A database has one of these names and not Assay's mark.
+        """
+        there = [name for name in (self._old, self._part) if self._exists(session, name)]
+        for name in there:
+            if not self._is_marked(session, name):
+                self._refuse_unmarked(name)
+        for name in there:
+            self._drop(session, name)
+
+    def _is_marked(self, session: PostgresqlSession, name: str) -> bool:
+        """Whether a database, if it is there, is a copy under way or one that was replaced."""
+        rows = session.query(
+            "SELECT datconnlimit, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database"
+            " WHERE datname = %s",
+            (name,),
+        )
+        if not rows:
+            return False
+        limit, comment = rows[0]
+        return bool(int(limit) == _UNDER_WAY_LIMIT or comment == _REPLACED or self._facts_of(str(comment)) is not None)
+
+    def _refuse_unmarked(self, name: str) -> None:
+        raise RefusedTarget(
+            f"{self._display}: a database {name!r} is there that Assay did not make; rename it, or drop it yourself"
+        )
 
     def _drop(self, session: PostgresqlSession, name: str) -> None:
         self._end_sessions(session, name)
@@ -207,18 +320,18 @@ class TemplateCopy:
         others = session.query(
             "SELECT DISTINCT coalesce(nullif(application_name, ''), 'unnamed') FROM pg_stat_activity"
             " WHERE datname = %s AND backend_type = 'client backend'"
-            " AND NOT (usename = current_user AND starts_with(application_name, %s))",
+            " AND NOT (usename = current_user AND application_name = %s)",
             (name, APPLICATION_NAME),
         )
         if others:
             names = ", ".join(sorted(str(row[0]) for row in others)[:5])
             raise RefusedTarget(f"{self._display}: database {name!r} is in use by others ({names}); end their sessions")
-        ended = session.query(
-            "SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity"
-            " WHERE datname = %s AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
-            (_END_TIMEOUT_S * 1000, name),
+        sessions = (
+            " FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
-        if not all(row[0] for row in ended):
+        session.query(f"SELECT pg_terminate_backend(pid, %s) {sessions}", (_END_TIMEOUT_S * 1000, name))
+        # Of a session that has just ended by itself the call above says that it could not end it.
+        if session.query(f"SELECT pid {sessions}", (name,)):
             raise RefusedTarget(f"{self._display}: sessions in database {name!r} do not end; end them, then try again")
 
 

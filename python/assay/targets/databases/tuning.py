@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 GIB = 1024**3
@@ -110,6 +111,48 @@ def tuned_settings(
     return settings | {name: value for name, value in (chosen or {}).items() if value != AUTO}
 
 
+PINNED = {
+    "archive_mode": "off",
+    "archive_command": "",
+    "archive_library": "",
+    "restore_command": "",
+    "archive_cleanup_command": "",
+    "recovery_end_command": "",
+    "primary_conninfo": "",
+    "ssl": "off",
+    "ssl_passphrase_command": "",
+    "shared_preload_libraries": "pg_stat_statements",
+    "session_preload_libraries": "",
+    "local_preload_libraries": "",
+    "dynamic_library_path": "$libdir",
+    "extension_control_path": "$system",
+    "oauth_validator_libraries": "",
+    "jit": "off",
+    "external_pid_file": "",
+    "logging_collector": "off",
+    "listen_addresses": "",
+    "allow_alter_system": "off",
+}
+"""Settings that name programs, libraries, files or addresses: given on the command line, which wins over all files."""
+
+
+def pinned_arguments(data: str) -> list[str]:
+    """Arguments of the server that no file of its data directory can change.
+
+    Parameters
+    ----------
+    data
+        Its data directory, with the files of its configuration.
+    """
+    files = {
+        "data_directory": data,
+        "config_file": f"{data}/postgresql.conf",
+        "hba_file": f"{data}/pg_hba.conf",
+        "ident_file": f"{data}/pg_ident.conf",
+    }
+    return [f"--{name}={value}" for name, value in {**PINNED, **files}.items()]
+
+
 def configuration(settings: Mapping[str, str], socket_directory: str) -> str:
     """Text of the configuration file: what any embedded server has, then its settings.
 
@@ -121,15 +164,14 @@ def configuration(settings: Mapping[str, str], socket_directory: str) -> str:
         Where its socket is; it listens nowhere else.
     """
     fixed = {
-        "listen_addresses": "",
         "unix_socket_directories": socket_directory,
         "unix_socket_permissions": "0700",
         # A base backup is part of the study of the steady state.
         "wal_level": "replica",
         "max_wal_senders": "4",
         "max_replication_slots": "4",
-        "shared_preload_libraries": "pg_stat_statements",
         "pg_stat_statements.max": "1000",
+        "dynamic_shared_memory_type": _shared_memory(),
         "track_io_timing": "on",
         "track_wal_io_timing": "on",
         "track_functions": "none",
@@ -137,11 +179,18 @@ def configuration(settings: Mapping[str, str], socket_directory: str) -> str:
         "log_checkpoints": "on",
         "log_timezone": "UTC",
         "timezone": "UTC",
-        "logging_collector": "off",
         "log_line_prefix": "%m [%p] ",
     }
     lines = [f"{name} = {_quoted(value)}" for name, value in {**fixed, **settings}.items()]
     return "\n".join(["# Written by Assay at every start; changes belong into the target: ?set.NAME=VALUE", *lines, ""])
+
+
+def _shared_memory() -> str:
+    """Kind of memory that processes of the server share: containers may lack the file system of the usual one."""
+    try:
+        return "posix" if os.stat("/dev/shm").st_mode & 0o002 else "mmap"
+    except OSError:
+        return "mmap"
 
 
 def _megabytes(count: int) -> str:

@@ -1,0 +1,59 @@
+"""The verbs of `assay`, and the options that all have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from assay.cli import assess, compare, model, oltp, profile, report, sqlio, study, verify
+from assay.cli.console import run_guarded
+from assay.targets.secrets import take_secrets
+
+app = typer.Typer(
+    name="assay",
+    help="Examine storage the way a database will use it.",
+    epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target;"
+    " 3 target or environment failed; 4 integrity failure; 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from assay import _core
+
+        build = _core.build_info()
+        typer.echo(f"assay {build['version']} ({build['commit'] or 'no commit'}, {build['profile']}, {build['rustc']})")
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+app.command(name="assess", epilog=assess.EXAMPLES)(assess.assess)
+app.command(name="profile", epilog=profile.EXAMPLES)(profile.profile)
+app.command(name="verify", epilog=verify.EXAMPLES)(verify.verify)
+app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command(name="report", epilog=report.EXAMPLES)(report.report)
+app.command(name="sqlio", epilog=sqlio.EXAMPLES, context_settings=sqlio.CONTEXT, add_help_option=False)(sqlio.sqlio)
+app.add_typer(oltp.app, name="oltp")
+app.add_typer(study.app, name="study")
+app.add_typer(model.app, name="model")
+
+
+def run(argv: Sequence[str]) -> None:
+    """Run the command line and exit."""
+    take_secrets(os.environ)
+    run_guarded(app, argv)

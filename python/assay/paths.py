@@ -1,0 +1,92 @@
+"""Paths that lead where they say: opening without following links, and names of any bytes made printable."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_without_links(path: str | bytes | os.PathLike[str], flags: int, mode: int = 0o600) -> int:
+    """Open an absolute path of which no component is a symbolic link.
+
+    Every folder on the way is opened relative to the one before, so that no link that appears meanwhile is followed
+    (open(2), `O_NOFOLLOW`; the same as `RESOLVE_NO_SYMLINKS` of openat2(2), which not every kernel lets through).
+
+    Parameters
+    ----------
+    path
+        Absolute; resolve links first (`os.path.realpath`) where the user may name one.
+    flags, mode
+        As of `os.open`; `O_NOFOLLOW` and `O_CLOEXEC` are added.
+
+    Returns
+    -------
+    int
+        Descriptor; the caller closes it.
+
+    Raises
+    ------
+    OSError
+        `ELOOP` or `ENOTDIR` where a component is a link, and whatever else open(2) reports.
+    ValueError
+        The path is relative or holds a null byte.
+    """
+    names = os.fsencode(path).split(b"/")
+    if names[0] != b"" or b".." in names:
+        raise ValueError(f"{printable(path)} is not an absolute path without '..'")
+    names = [name for name in names if name not in (b"", b".")]
+    folder = os.open("/", _FOLDER)
+    try:
+        for name in names[:-1]:
+            below = os.open(name, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        return os.open(names[-1] if names else b".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    except OSError as error:
+        error.filename = os.fsdecode(path)
+        raise
+    finally:
+        os.close(folder)
+
+
+def create_anew(path: str | bytes | os.PathLike[str], mode: int = 0o644, *, append: bool = False) -> int:
+    """Create a file that does not exist and open it for writing; what stands there, a link included, is an error.
+
+    Raises
+    ------
+    OSError
+        `EEXIST` where anything has the name.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_APPEND if append else 0)
+    return os.open(path, flags, mode)
+
+
+def open_regular(path: str | bytes | os.PathLike[str], flags: int = os.O_RDONLY, *, dir_fd: int | None = None) -> int:
+    """Open a file that is a regular one: not a link, and not a pipe that would be waited for.
+
+    Raises
+    ------
+    OSError
+        `ELOOP` for a link; `EINVAL` for what is neither link nor regular file.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(22, "is not a regular file", os.fsdecode(path))
+    return descriptor
+
+
+def printable(path: str | bytes | os.PathLike[str]) -> str:
+    r"""Return a path for messages and files: bytes that are no text, and control characters, are escaped.
+
+    Examples
+    --------
+    >>> printable(b"/data/caf\xe9")
+    '/data/caf\\xe9'
+    >>> printable("/data/two\nlines")
+    '/data/two\\nlines'
+    """
+    text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

@@ -1,0 +1,168 @@
+"""The shape of a manifest (docs/results.md, Manifest)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from assay.results.shapes.findings import Integrity, MeasuredDatabase, Oltp
+from assay.results.shapes.point import Answer, CacheSpan, Engine, VerdictLine
+from assay.results.shapes.study import Reliability, Study
+from assay.results.shapes.terms import (
+    INTEGER_MOST,
+    STRICT,
+    Count,
+    Flag,
+    MaybeAmount,
+    MaybeCount,
+    Name,
+    Text,
+    Texts,
+)
+
+
+class Part(TypedDict, total=False):
+    """A part of the run; its plan is checked where it is taken up (`assay.study.part`)."""
+
+    name: Required[Name]
+    title: Text
+    planned_s: MaybeAmount
+    spent_s: MaybeAmount
+    plan: dict[str, Any] | None
+    target: Text
+    optional: Flag
+    follows: Name | None
+    continues: Flag
+    published: dict[str, Any] | None
+
+
+class Queue(TypedDict, total=False):
+    """Settings of a device's queue."""
+
+    scheduler: Text
+    nr_requests: MaybeCount
+    rotational: Flag
+    write_cache: Text
+    logical_block_bytes: MaybeCount
+    physical_block_bytes: MaybeCount
+    max_io_bytes: MaybeCount
+    read_ahead_bytes: MaybeCount
+
+
+class Volume(TypedDict, total=False):
+    """A file or device under load."""
+
+    name: Name | None
+    path: Text
+    kind: Text
+    role: Text
+    size_bytes: MaybeCount
+    state: Text
+    bytes_laid_out: MaybeCount
+    created_by_assay: Flag
+    file_system: Text
+    mount_options: Text
+    device: Text
+    device_stack: Texts
+    model: Text
+    queue: Queue | None
+
+
+class Parameter(TypedDict, total=False):
+    """A parameter of a modelled array."""
+
+    plus_minus: MaybeAmount
+
+
+class Calibration(TypedDict, total=False):
+    """What an array's model was fitted to."""
+
+    error_share: MaybeAmount
+    free: Texts
+    points: MaybeCount
+
+
+class ModelledArray(TypedDict, total=False):
+    """A modelled array in force."""
+
+    title: Text
+    target: Text
+    raid: Text
+    members: MaybeCount
+    usable_bytes: MaybeCount
+    fill: MaybeAmount
+    calibration: Calibration | None
+    parameters: dict[str, Parameter] | None
+
+
+class Target(TypedDict, total=False):
+    """What was under load."""
+
+    volumes: list[Volume] | None
+    databases: list[MeasuredDatabase] | None
+    cache_notice: Text
+    array: ModelledArray | None
+
+
+class Host(TypedDict, total=False):
+    """The host."""
+
+    hostname: Text
+    kernel: Text
+    distribution: Text
+    cpu_model: Text
+    cpu_count: MaybeCount
+    memory_bytes: MaybeCount
+    virtualization: Text
+    python: Text
+
+
+class Request(TypedDict, total=False):
+    """What the user asked of the target: of storage paths and volumes, of databases targets."""
+
+    paths: list[str]
+    volumes: list[str]
+    targets: list[str]
+    size: Text
+    cache_size: Text
+    overwrite: list[str]
+    yes_destroy: list[str]
+    size_most_bytes: Count
+    database: bool
+    crash_journal: Text
+    after_crash: Text
+
+
+@with_config(STRICT)
+class Manifest(TypedDict, total=False):
+    """Content of `run.json`."""
+
+    schema_version: Required[Annotated[int, Field(ge=0, le=INTEGER_MOST)]]
+    run_id: Annotated[str, Field(max_length=200)] | None
+    verb: Annotated[str, Field(max_length=40)] | None
+    status: Literal["running", "done", "interrupted", "failed"] | None
+    error: Text
+    started_utc_ns: MaybeCount
+    ended_utc_ns: MaybeCount
+    command: Texts
+    plan: dict[str, Any] | None
+    parts: list[Part] | None
+    request: Request
+    target: Target | None
+    host: Host | None
+    build: dict[str, Text] | None
+    engine: Engine | None
+    integrity: Integrity | None
+    cache_span: CacheSpan | None
+    answers: list[Answer] | None
+    verdict: list[VerdictLine] | None
+    notices: Texts
+    study: Study | None
+    oltp: Oltp | None
+    reliability: Reliability
+
+
+GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")
+"""What a run that is gone on with must hold."""

@@ -1,0 +1,308 @@
+"""The shape of a point (docs/results.md, Point), of answers and of verdict lines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Required
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from assay.results.shapes.findings import Oltp
+from assay.results.shapes.terms import (
+    STRICT,
+    Amount,
+    Count,
+    Counts,
+    Flag,
+    HistogramText,
+    Interval,
+    MaybeAmount,
+    MaybeCount,
+    MaybeNumber,
+    Name,
+    PointId,
+    Text,
+    Texts,
+)
+
+Blocks = Annotated[int, Field(gt=0, le=2**40)] | dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
+"""One block size, or shares by block size."""
+Share = Annotated[float, Field(ge=0, le=1)]
+Depth = Annotated[int, Field(ge=0, le=10**9)] | None
+
+
+class Latency(TypedDict, total=False):
+    """Statistics of a latency, nanoseconds; the devices of databases have the mean alone, or not even that."""
+
+    mean: MaybeAmount
+    p50: MaybeAmount
+    p90: MaybeAmount
+    p95: MaybeAmount
+    p99: MaybeAmount
+    p99_9: MaybeAmount
+    p99_99: MaybeAmount
+    max: MaybeAmount
+
+
+class Direction(TypedDict, total=False):
+    """What reads, writes or both did."""
+
+    count: Required[Count]
+    iops: Required[Amount]
+    bytes_per_s: Required[Amount]
+    latency_ns: Required[Latency]
+    histogram: HistogramText
+
+
+class Sides(TypedDict, total=False):
+    """A role, volume or activity."""
+
+    name: Name | None
+    role: Name | None
+    read: Direction | None
+    write: Direction | None
+    total: Direction | None
+
+
+class Load(TypedDict, total=False):
+    """How hard was asked."""
+
+    kind: Text
+    queue_depth: Depth
+    workers: Depth
+    outstanding: Depth
+    rate: MaybeAmount
+    arrivals: Text
+    users: Depth
+    burst_interval_s: MaybeAmount
+    burst_bytes: MaybeCount
+    burst_spread: MaybeAmount
+
+
+class Access(TypedDict, total=False):
+    """What was asked: one activity, or the only one."""
+
+    name: Name | None
+    role: Name | None
+    block_bytes: Blocks | None
+    read_share: Share | None
+    random_share: Share | None
+    skew: Text
+    streams: MaybeCount
+    stride_bytes: MaybeCount
+    align_bytes: MaybeCount
+    region: Interval
+    compressible_share: MaybeAmount
+    duplicate_share: MaybeAmount
+    io_mode: Text
+    sync: Text
+    sync_every: MaybeCount
+    volume: Text
+    load: Load
+
+
+class Workload(Access, total=False):
+    """What a point asked, of any kind."""
+
+    kind: Text
+    activities: list[Access]
+    phase: Text
+    cycle: MaybeCount
+    page_bytes: MaybeCount
+    preset: Text
+    warehouses: MaybeCount
+    mix: dict[str, Amount] | None
+    think_scale: MaybeAmount
+
+
+class Bursts(TypedDict, total=False):
+    """Reads during checkpoints and between them."""
+
+    share_of_time: MaybeAmount
+    count: MaybeCount
+    read_during: Direction | None
+    read_between: Direction | None
+
+
+class Errors(TypedDict, total=False):
+    """Failed I/Os or transactions."""
+
+    count: Required[Count]
+    kinds: Counts
+
+
+class Steady(TypedDict, total=False):
+    """Whether and how the point was steady."""
+
+    reached: Flag
+    window_s: MaybeAmount
+    slope_share: MaybeNumber
+    half_width_share: MaybeAmount
+
+
+class Generator(TypedDict, total=False):
+    """How busy the load generator was."""
+
+    cpu_share: MaybeAmount
+    fullest_worker_share: MaybeAmount
+    schedule_lag_p99_ns: MaybeAmount
+    clock_ns: MaybeAmount
+    saturated: Flag
+
+
+class Batch(TypedDict, total=False):
+    """Means of equal pieces of the window."""
+
+    iops: list[MaybeAmount] | None
+    latency_mean_ns: list[MaybeAmount] | None
+    nopm: list[MaybeAmount] | None
+
+
+class Batches(TypedDict, total=False):
+    """Batches of each direction."""
+
+    seconds: MaybeAmount
+    read: Batch | None
+    write: Batch | None
+    total: Batch | None
+
+
+class Offered(TypedDict, total=False):
+    """What an open loop offered."""
+
+    rate: MaybeAmount
+    unfinished: MaybeCount
+    oldest_unfinished_ns: MaybeCount
+    sustained: Flag
+
+
+class Limit(TypedDict, total=False):
+    """A limit as it was judged."""
+
+    limit: Required[str]
+    scope: Text
+    value: MaybeNumber
+    unit: Text
+    met: Required[Flag]
+
+
+class Engine(TypedDict, total=False):
+    """What did the I/O."""
+
+    backend: Text
+    features: Texts
+    degraded: Texts
+
+
+@with_config(STRICT)
+class Point(TypedDict, total=False):
+    """A point. Only its id is always asked for: the rest is checked where it is there, see `check_whole`."""
+
+    id: Required[PointId]
+    key: str
+    part: Name | None
+    purpose: Text
+    repeat: MaybeCount
+    started_utc_ns: MaybeCount
+    measured_from_utc_ns: MaybeCount
+    measured_to_utc_ns: MaybeCount
+    clock: Text
+    warmup_s: MaybeAmount
+    measured_s: MaybeAmount
+    ended_by: Text
+    workload: Workload
+    load: Load
+    read: Direction | None
+    write: Direction | None
+    total: Direction | None
+    flush: Direction | None
+    roles: dict[str, Sides] | None
+    volumes: list[Sides] | None
+    activities: list[Sides] | None
+    bursts: Bursts | None
+    service_latency_ns: Latency | None
+    offered: Offered | None
+    errors: Errors | None
+    outside_window: dict[str, MaybeAmount] | None
+    steady: Steady | None
+    generator: Generator | None
+    batches: Batches | None
+    telemetry: dict[str, MaybeNumber] | None
+    engine: Engine | None
+    met: Flag
+    array: dict[str, MaybeNumber] | None
+    band_90: Interval
+    band_basis: Text
+    limits: list[Limit] | None
+    oltp: Oltp | None
+
+
+WHOLE = (
+    "key", "part", "purpose", "ended_by", "warmup_s", "measured_s", "workload", "load", "read", "write", "total",
+    "errors", "limits", "steady", "generator", "activities",
+)  # fmt: skip
+"""What every point of a run has that ended in order, and what comparing, exporting and going on count on."""
+MAY_BE_NULL = frozenset({"read", "write", "total"})
+
+
+class End(TypedDict, total=False):
+    """A load of a search, and what it gave."""
+
+    outstanding: Depth
+    queue_depth: Depth
+    rate: MaybeAmount
+    users: Depth
+    iops: MaybeAmount
+    bytes_per_s: MaybeAmount
+    nopm: MaybeAmount
+    tpm: MaybeAmount
+    point_id: PointId | None
+
+
+class Answer(TypedDict, total=False):
+    """The answer of a search."""
+
+    workload: Required[Workload]
+    axis: Required[str]
+    part: Required[Name]
+    max: Required[End | None]
+    first_failing: End | None
+    limits: Texts
+    limited_by: Text
+    point_ids: list[PointId] | None
+    interval_95: Interval
+    band_90: Interval
+    band_basis: Text
+    non_monotone: Flag
+
+
+class VerdictLine(TypedDict, total=False):
+    """One line of the verdict."""
+
+    question: Required[str]
+    limit: Required[Text]
+    value: Required[MaybeNumber]
+    unit: Required[Text]
+    met: Required[Flag]
+    meaning: Required[Text]
+    point_id: PointId | None
+
+
+class CacheStep(TypedDict, total=False):
+    """Latency at one span."""
+
+    span_bytes: MaybeCount
+    latency_mean_ns: MaybeAmount
+    latency_p50_ns: MaybeAmount
+    iops: MaybeAmount
+
+
+class CacheSpan(TypedDict, total=False):
+    """Where a cache ends."""
+
+    steps: list[CacheStep] | None
+    ends_at_bytes: MaybeCount
+    note: Text
+
+
+Anything = dict[str, Any]
