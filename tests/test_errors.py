@@ -58,8 +58,9 @@ def test_the_core_raises_errors_of_assay(tmp_path: Path) -> None:
         _core.Session("{}")
     with pytest.raises(UsageError):
         _core.Histogram.from_base64("no histogram")
-    with pytest.raises(errors.OpenFailed, match="none"):
-        _core.allocate(tmp_path / "none" / "f", 4096)
+    (tmp_path / "f").touch()
+    with (tmp_path / "f").open("rb") as file, pytest.raises(errors.IoFailed, match="only read"):
+        _core.allocate(file.fileno(), tmp_path / "only read", 4096)
     with pytest.raises(errors.OpenFailed, match="missing"):
         _core.Session(json.dumps(session_plan(tmp_path / "missing")))
 

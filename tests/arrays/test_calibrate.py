@@ -230,6 +230,7 @@ def test_a_parameter_chosen_for_nothing_is_dropped(monkeypatch: pytest.MonkeyPat
     assert calibrate(points).free == (OVERHEAD,)
 
 
+@pytest.mark.slow
 class TestHiddenValue:
     """An array of which one parameter has another value than its file says."""
 

@@ -41,6 +41,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_truth_lies_in_the_bands_and_they_are_narrow(bench: Any, model: str) -> None:
     rows = [row for seed in (1, 2) for row in bench.one_seed((model, seed))]
 

@@ -20,6 +20,7 @@ TELEMETRY = (
     "cpu_share", "iowait_share", "steal_share", "tcp_retransmit_share", "device_iops", "device_bytes_per_s",
     "device_queue",
 )  # fmt: skip
+GAPS = dict.fromkeys(("count", "longest_ns", "total_ns", "ios"), int)
 BATCH = {"iops": [NUMBER], "latency_mean_ns": [MAYBE]}
 
 ACCESS = {
@@ -47,7 +48,7 @@ POINT = {
     "outside_window": {"count": int, "longest_ns": NUMBER},
     "steady": {"reached": bool, "window_s": NUMBER, "slope_share": MAYBE, "half_width_share": MAYBE},
     "generator": {"cpu_share": MAYBE, "fullest_worker_share": MAYBE, "schedule_lag_p99_ns": MAYBE,
-                  "clock_ns": MAYBE, "saturated": bool},
+                  "clock_ns": MAYBE, "gaps": (GAPS, NULL), "saturated": bool, "reason": (str, NULL)},
     "batches": {"seconds": NUMBER, "read": BATCH, "write": BATCH, "total": BATCH},
     "telemetry": dict.fromkeys(TELEMETRY, MAYBE),
     "engine": {"backend": str, "features": [str], "degraded": [str]}, "met": bool,

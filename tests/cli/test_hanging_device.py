@@ -28,6 +28,7 @@ class HangingFile:
     path: Path
     flag: Path
     release: Callable[[], None]
+    come_back: Callable[[], None]
 
     def hang(self) -> None:
         self.flag.touch()
@@ -43,23 +44,33 @@ def hanging_file(tmp_path: Path) -> Iterator[HangingFile]:
     backing.write_bytes(os.urandom(16 * MIB))
     point.mkdir()
     program = Path(__file__).with_name("hanging_fuse.py")
-    with subprocess.Popen([sys.executable, program, backing, point, flag], stderr=subprocess.PIPE, text=True) as server:
+    servers: list[subprocess.Popen[str]] = []
+
+    def serve() -> None:
+        flag.unlink(missing_ok=True)
+        server = subprocess.Popen([sys.executable, program, backing, point, flag], stderr=subprocess.PIPE, text=True)
+        servers.append(server)
         assert server.stderr is not None
         while not os.path.ismount(point):
             if server.poll() is not None:
                 pytest.skip(f"mounting is not allowed here: {server.stderr.read().splitlines()[-1]}")
-        connection = os.stat(point).st_dev
 
-        def release() -> None:
-            """End every request with an error, so that whoever waits for one can end."""
-            unmount_lazily(point)
-            with suppress(OSError):
-                Path(f"/sys/fs/fuse/connections/{os.minor(connection)}/abort").write_text("1")
-            # The connection ends with its server, should the kernel's switch not be there.
-            server.kill()
+    def release() -> None:
+        """End every request with an error, so that whatever waits for one can end."""
+        connection = os.minor(os.lstat(point).st_dev)
+        unmount_lazily(point)
+        with suppress(OSError):
+            Path(f"/sys/fs/fuse/connections/{connection}/abort").write_text("1")
+        # The connection ends with its server, should the kernel's switch not be there.
+        servers[-1].kill()
 
-        yield HangingFile(point / "f", flag, release)
-        release()
+    serve()
+    yield HangingFile(point / "f", flag, release, serve)
+    release()
+    for server in servers:
+        server.wait()
+        assert server.stderr is not None
+        server.stderr.close()
 
 
 @pytest.mark.parametrize("backend", ["io-uring", "threads"])
@@ -96,7 +107,7 @@ def test_it_can_be_gone_on_with_when_the_device_is_back(bench: Bench, hanging_fi
         hanging_file.release()
         running.end()
     kept = bench.point_lines()
-    hanging_file.path.write_bytes(os.urandom(16 * MIB))
+    hanging_file.come_back()
 
     outcome = bench.assay("profile", "--resume", bench.run, "--no-report", "--json")
 

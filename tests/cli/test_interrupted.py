@@ -42,11 +42,14 @@ def test_in_layout_the_half_made_file_is_removed(bench: Bench, number: signal.Si
     said, how_to_go_on = complaints(outcome)
     if "laying out" not in said:
         pytest.skip("the layout was over before the signal came")
-    assert how_to_go_on.endswith(f"--resume {bench.run}")
+    permission = ("--overwrite", str(bench.target))
+    assert how_to_go_on.endswith(f"--resume {bench.run} {' '.join(permission)}")
     assert list(bench.target.parent.iterdir()) == []
     assert bench.manifest()["status"] == "interrupted"
 
-    again = bench.assay("profile", "--resume", bench.run, "--no-report", "--json")
+    # The folder alone does not decide where a file is made.
+    assert bench.assay("profile", "--resume", bench.run).code == 2
+    again = bench.assay("profile", "--resume", bench.run, *permission, "--no-report", "--json")
     assert (again.code, again.document["status"], len(again.document["points"])) == (0, "done", 1)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from assay_command import Bench, Outcome
 
 from assay.errors import AssayError
 from assay.targets.databases import open_database, parse_database
+from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess
 
 SHORT = ("--warmup", "0.5s", "--duration", "2s", "--users", "4")
@@ -135,6 +135,7 @@ def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: B
     assert not any("users saw" in notice for notice in outcome.document["notices"])
 
 
+@pytest.mark.slow
 def test_a_server_that_stands_still_ends_the_run_and_is_no_good_point(
     bench: Bench, postgresql15: ServerProcess
 ) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from assay_command import Bench
 
 from assay.workloads.tpcc import default_users, read_tpcc_preset
+from assay_command import Bench
 
 TARGET = "postgresql://tester@db.invalid/shop"
 

@@ -29,7 +29,7 @@ OPTIONS = {
     "durability": ("--role", "log", "--sync", "fsync,fdatasync", "--sync-every", "8", "--buffered"),
     "quick": ("--quick",),
     "size, seed and backend": ("--size", "1G", "--seed", "7", "--backend", "threads", "--queue-depth", "1"),
-    "cache span": ("--cache-span", "--queue-depth", "1"),
+    "cache span": ("--cache-span", "--size", "1G", "--queue-depth", "1"),
     **{name: ("--preset", name) for name in preset_names()},
     "preset changed": ("--preset", "oltp", "--block", "8K", "--repeats", "3", "--limit", "write.mean<=1ms"),
     "preset without its search": ("--preset", "oltp", "--queue-depth", "4"),

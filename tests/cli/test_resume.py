@@ -117,8 +117,8 @@ def test_a_point_that_did_not_end_well_is_measured_again_under_a_number_of_its_o
 
 def test_a_search_takes_up_the_curve_it_has(bench: Bench) -> None:
     search = ("--block", "8K", "--read", "100", "--search", "queue-depth", "--limit", "read.mean<=14ms")
-    # Two servers of 5 ms: 5 outstanding take 12.5 ms, 6 take 15 ms.
-    first = bench.measure("null:?latency=5ms&servers=2", *search)
+    # In virtual time: what other programs do changes nothing.
+    first = bench.profile("model:ps6100xv?raid=10", *search, "--warmup", "0s", "--duration", "5s", "--json")
     make_unfinished(bench, keep=2)
     kept = bench.point_lines()
 
@@ -127,7 +127,7 @@ def test_a_search_takes_up_the_curve_it_has(bench: Bench) -> None:
     assert first.code == again.code == 0
     assert bench.point_lines()[:2] == kept
     answers = [outcome.document["answers"][0] for outcome in (first, again)]
-    assert [answer["max"]["outstanding"] for answer in answers] == [5, 5]
+    assert answers[0]["max"]["outstanding"] == answers[1]["max"]["outstanding"] > 1
     assert len({point["key"] for point in again.document["points"]}) == len(again.document["points"])
 
 

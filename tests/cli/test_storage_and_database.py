@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from assay_command import Bench, Outcome
 
 from assay.cli.assess import warehouses_of
 from assay.targets.host import memory_bytes
+from assay_command import Bench, Outcome
 
 PARTS = ("--only", "log,transactions", "--budget", "20s", "--size", "64M")
 

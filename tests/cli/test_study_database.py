@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from assay_command import Bench, Outcome
 
+from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess
 
 SHORT = ("--set", "duration=2s", "--set", "warmup=0.5s", "--set", "users=4", "--set", "trace=1s")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from assay_command import command
 from document_contract import check_document
 
 from assay.results.load import load
+from assay_command import command
 
 if TYPE_CHECKING:
     from assay_command import Bench

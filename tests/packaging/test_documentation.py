@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from assay.cli import app
+from assay.cli.app import app
 from assay.errors import ExitCode
 from assay.study.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
 from assay.workloads.integrity import DatabaseFile, IntegrityPlan, integrity_preset_names

@@ -19,7 +19,7 @@ from assay.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WORD
 from assay.arrays.model_file import load_model
 from assay.arrays.options import OPTIONS, REPLACED_BY
 from assay.arrays.parameters import ORIGINS, PARAMETERS
-from assay.cli import app
+from assay.cli.app import app
 from assay.cli.model_calibrate import calibrate as calibrate_command
 from assay.cli.model_reliability import reliability as reliability_command
 from assay.study import runner

@@ -12,7 +12,7 @@ from test_documentation import command_lines
 from typer.testing import CliRunner
 
 from assay.arrays.published import PublishedPoint
-from assay.cli import app
+from assay.cli.app import app
 from assay.study.factors import Case, Comparison, Factor, Study, choose_target, load_study
 from assay.study.request import Request
 from assay.study.study_files import study_names

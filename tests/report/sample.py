@@ -14,7 +14,7 @@ from assay.results.run_folder import RunFolder
 
 START_NS = 1_795_255_200 * 10**9
 KIB = 1024
-HDR = "HISTFAAAABx4nJNpmSzMwMBgyAABjFCaEUozMAAAF4kA5g=="
+HDR = "HISTFAAAADx4nAExAM7/HISTEwAAAAkAAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAPt1ArUCAu8EAooGB3Q="
 PARTS = {"oltp": "Random I/O of transactions", "dss": "Scans", "log": "Log writes", "database": "Database mix"}
 TAIL = {"p50": 0.8, "p90": 2.1, "p95": 2.8, "p99": 4.8, "p99_9": 9.5, "p99_99": 17.0, "max": 28.0}
 

@@ -328,6 +328,7 @@ def test_no_text_of_a_finding_is_ever_code(name: str) -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.slow
 def test_a_result_that_lacks_a_field_is_still_a_report() -> None:
     sample, fields = failed_run()
     whole = fields["integrity"]

@@ -239,6 +239,7 @@ def test_a_search_that_found_no_load_says_so() -> None:
     assert "iops-1" not in [figure.name for figure in document.figures]
 
 
+@pytest.mark.slow
 def test_a_point_or_manifest_that_lacks_a_field_is_still_a_report() -> None:
     sample = Sample(6)
     sample.search("oltp", io(8192, 0.7, "mix"))

@@ -148,8 +148,10 @@ def test_points_of_a_chain_that_was_measured_again_are_told_once(tmp_path: Path)
 def test_a_study_under_way_has_a_report(tmp_path: Path) -> None:
     sample = Sample(3)
     sample.random_point("a", io(8192, 0.7, "8 KiB random 70/30"), 8, 20)
-    study = {"name": "s", "title": "S", "question": "Why?", "order": ["a", "b"], "seed": 1}
-    run = write_run(tmp_path, sample, verb="study", status="running", study=study)
+    study = {"name": "s", "title": "S", "question": "Why?", "order": ["a", "b"], "seed": 1, "factors": [],
+             "levels": {}, "comparison": None}  # fmt: skip
+    parts = [{"name": name, "title": name.upper(), "plan": {}} for name in ("a", "b")]
+    run = write_run(tmp_path, sample, verb="study", status="running", study=study, parts=parts)
 
     texts = [block.text for block in blocks(document_of(run), Paragraph)]
     assert any("nothing has been compared yet" in text for text in texts)

@@ -84,15 +84,16 @@ def test_a_failed_creation_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
 @given(fields=documents)
 @in_one_folder
 def test_manifest_fields_come_back_exactly(folder: RunFolder, fields: dict[str, object]) -> None:
-    folder.update(answers=[fields], status="done")
+    folder.update(plan=fields, status="done")
     for manifest in (folder.manifest, RunFolder.open(folder.path).manifest):
-        assert repr(manifest["answers"]) == repr([fields])
+        assert repr(manifest["plan"]) == repr(fields)
         assert manifest["status"] == "done"
 
 
 @given(points=st.lists(documents, max_size=4))
 @settings(in_one_folder, max_examples=30)
 def test_points_come_back_exactly_and_in_order(tmp_path: Path, points: list[dict[str, object]]) -> None:
+    points = [{"id": f"p{number}", "unknown": point} for number, point in enumerate(points)]
     with RunFolder.create(tmp_path, "profile", {}) as folder:
         for point in points:
             folder.append_point(point)
@@ -226,7 +227,7 @@ def test_a_failed_update_keeps_the_old_manifest(folder: RunFolder, monkeypatch: 
             folder.update(status="done")
     assert folder.manifest["status"] == "running"
     assert (folder.path / "run.json").read_bytes() == before
-    assert not (folder.path / "run.json.part").exists()
+    assert sorted(path.name for path in folder.path.iterdir()) == [".lock", "run.json"]
 
 
 def _no_space(_descriptor: int, _data: bytes) -> None:
@@ -303,8 +304,8 @@ folder = RunFolder.open(sys.argv[1])
 number = len(folder.points())
 print("ready", flush=True)
 while True:
-    folder.append_point({"id": number, "histogram": "x" * (number * 7919 % 200_000)})
-    folder.update(status=f"{number} points")
+    folder.append_point({"id": f"p{number}", "histogram": "x" * (number * 7919 % 200_000)})
+    folder.update(notices=[f"{number} points"])
     print(number, flush=True)
     number += 1
 """
@@ -323,11 +324,11 @@ def test_killing_the_process_at_any_time_costs_at_most_the_running_point(folder:
         process.kill()
         reported = [int(number) for number in process.communicate(timeout=60)[0].split()]
         again = RunFolder.open(folder.path)
-        found = [point["id"] for point in again.points()]
+        found = [int(point["id"][1:]) for point in again.points()]
         assert found == list(range(len(found))), f"kill {kill} of seed {seed}"
         assert len(found) >= max(reported, default=-1) + 1, f"kill {kill} of seed {seed} cost a finished point"
         for point in again.points():
-            assert len(point["histogram"]) == point["id"] * 7919 % 200_000
+            assert len(point["histogram"]) == int(point["id"][1:]) * 7919 % 200_000
     assert len(found) > 0, "no process lived long enough to append a point"
 
 

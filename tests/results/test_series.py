@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.errors import IoFailed, RunFolderError
+from assay.results.folder import Folder
 from assay.results.run_folder import RunFolder
-from assay.results.series import SCHEMA, SeriesWriter, read_series
+from assay.results.series import READ_SCHEMA, SCHEMA, SeriesWriter, read_series
 
 SOURCE = Path(__file__).parents[2] / "python"
 
@@ -60,7 +61,7 @@ def times(folder: Path) -> list[int]:
 
 
 def test_a_run_without_series_has_an_empty_table(folder: Path) -> None:
-    assert read_series(folder).schema == SCHEMA
+    assert read_series(folder).schema == READ_SCHEMA
     assert read_series(folder).num_rows == 0
     assert SeriesWriter(folder).compact() is None
     assert SeriesWriter(folder).close_segment("p0001") is None
@@ -187,18 +188,18 @@ def test_a_crash_before_all_segments_are_removed_doubles_nothing(
     for t_ns in range(3):
         writer.write([row(t_ns)])
         writer.close_segment(f"p{t_ns}")
-    unlink, calls = Path.unlink, 0
+    unlink, calls = Folder.unlink, 0
 
-    def crash(path: Path, missing_ok: bool = False) -> None:
+    def crash(folder: Folder, name: str) -> None:
         nonlocal calls
-        if path.suffix == ".arrow":
+        if name.endswith(".arrow"):
             calls += 1
             if calls > removed:
                 raise KeyboardInterrupt
-        unlink(path, missing_ok)
+        unlink(folder, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", crash)
+        patch.setattr(Folder, "unlink", crash)
         if removed < 3:
             with pytest.raises(KeyboardInterrupt):
                 writer.compact()

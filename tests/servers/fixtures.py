@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.targets.databases.server import shipped_programs
+from assay.targets.databases.programs import shipped_programs
 from servers.mariadb import MariadbServer
 from servers.mssql import VARIABLE, MssqlServer
 from servers.postgresql import PostgresqlServer
@@ -43,7 +43,7 @@ def _postgresql(programs: Path) -> Iterator[PostgresqlServer]:
         server.stop()
         shutil.rmtree(folder)
         if server.programs.copy is not None:
-            shutil.rmtree(server.programs.copy)
+            server.programs.copy.remove()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pymysql
 
-from assay.targets.databases.server import Programs, choose_programs
+from assay.targets.databases.programs import Programs, choose_programs
 from servers.process import PASSWORD, USER, ServerProcess
 
 SETTINGS = {
@@ -37,10 +37,10 @@ class MariadbServer(ServerProcess):
         program = self.program()
         assert program is not None
         # Who may run a PostgreSQL here may run a MariaDB.
-        chosen = choose_programs(folder, "tests")
+        chosen = choose_programs("tests")
         identity = chosen.identity
         if chosen.copy is not None:
-            shutil.rmtree(chosen.copy)
+            chosen.copy.remove()
         super().__init__(folder, Programs(bin=program.parent, identity=identity))
         self.url = self.url_of("mysql")
         self.data = folder / "data"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from assay.targets.databases.server import choose_programs
+from assay.targets.databases.programs import choose_programs
 from servers.process import PASSWORD, USER, ServerProcess
 
 SETTINGS = {
@@ -18,6 +18,7 @@ SETTINGS = {
     "fsync": "on",
     "track_io_timing": "on",
     "shared_preload_libraries": "pg_stat_statements",
+    "wal_level": "logical",
 }
 
 
@@ -27,7 +28,7 @@ class PostgresqlServer(ServerProcess):
     scheme = "postgresql"
 
     def __init__(self, folder: Path, programs: Path) -> None:
-        super().__init__(folder, choose_programs(folder, "tests", programs=programs))
+        super().__init__(folder, choose_programs("tests", programs=programs))
         self.url = self.url_of("postgres")
         self.data = folder / "data"
         password = folder / "password"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assay.targets.databases.server import Programs
+from assay.targets.databases.programs import Programs
 
 PASSWORD = "t0p-s3cret"
 """Of the superuser and of every user that tests make."""

@@ -107,7 +107,7 @@ class ScriptedCore:
                 "activities": [{"name": "random", "role": "data", **sides}],
                 "errors": {"count": 0, "kinds": {"EIO": 0, "ENOSPC": 0, "short": 0, "other": 0}},
                 "service_latency_ns": None, "bursts": None,
-                "generator": {"cpu_share": 0.2, "fullest_worker_share": 0.2, "schedule_lag_p99_ns": None},
+                "generator": {"cpu_share": 0.2, "fullest_worker_share": 0.2, "schedule_lag_p99_ns": None, "gaps": None},
             }
         )  # fmt: skip
 

@@ -35,7 +35,11 @@ class MemoryDatabase:
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
         self.spec = SimpleNamespace(
-            kind="postgresql", display=f"postgresql://tester@db/{name}", host=None, database="d"
+            kind="postgresql",
+            display=f"postgresql://tester@db/{name}",
+            recorded=name,
+            host=None,
+            database="d",
         )
         self.there = SchemaState(**{"kind": "absent", **schema})
         self.copy: SchemaState | None = None
@@ -60,6 +64,16 @@ class MemoryDatabase:
     def revive(self) -> bool:
         was_down, self.is_down = self.is_down, False
         return was_down
+
+    def hold(self) -> None:
+        """No other run can get at it."""
+
+    def refuse_drop(self) -> None:
+        """All of it is Assay's."""
+
+    def create_table(self, name: str, statement: str) -> None:
+        assert statement == f"CREATE TABLE {name}"
+        self.execute(statement)
 
     def connection(self) -> Any:
         plan = {"kind": "postgresql", "host": "db", "user": "tester", "password": "secret", "database": self.name}
@@ -257,6 +271,7 @@ class ScriptedRun:
                 "errors": {"count": 0, "kinds": {"deadlock": 0, "serialization": 0, "connection": 0, "other": 0},
                            "example": None},
                 "client_cpu_ns": 10**8, "threads": 1, "fullest_thread_share": 0.1, "service_latency_ns": None,
+                "gaps": {"count": 0, "longest_ns": 0, "total_ns": 0, "ios": 0},
                 "schedule": None, "backlog": None, **self.figures,
             }
         )  # fmt: skip

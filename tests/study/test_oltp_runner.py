@@ -40,6 +40,16 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
     assert run.document["notices"][0] == DISCLAIMER
 
 
+@pytest.mark.parametrize("before", [{}, loaded(3)])
+def test_what_is_dropped_in_the_end_is_worked_on_before(stage: Callable[..., Stage], before: dict[str, Any]) -> None:
+    run = stage(MemoryDatabase(**before), actions=("load", "run", "drop"), warehouses=3)
+
+    assert run.run() is ExitCode.DONE
+
+    assert run.target.warehouses == {"shop": 3}
+    assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "drop"]}
+
+
 def test_a_point_has_the_keys_that_are_promised(stage: Callable[..., Stage]) -> None:
     run = stage(MemoryDatabase(**loaded(5)))
     run.run()
@@ -386,6 +396,17 @@ def test_a_run_in_which_everything_failed_is_an_error(stage: Callable[..., Stage
     run.core.figures = {"errors": {"count": 50, "kinds": kinds, "example": "could not extend file: no space"}}
     assert run.run() is ExitCode.TARGET_FAILED
     assert "every transaction failed: could not extend file" in run.document["error"]
+
+
+def test_a_generator_that_stood_still_is_marked_and_said(stage: Callable[..., Stage]) -> None:
+    stopped = stage(MemoryDatabase(**loaded()), actions=["run"])
+    gaps = {"count": 1, "longest_ns": 8 * 10**9, "total_ns": 8 * 10**9, "ios": 4}
+    stopped.core.figures = {"gaps": gaps}
+    stopped.run()
+    generator = stopped.document["points"][0]["generator"]
+    assert (generator["saturated"], generator["reason"], generator["gaps"]) == (True, "stood still", gaps)
+    (notice,) = [notice for notice in stopped.document["notices"] if "stood still" in notice]
+    assert "for up to 8 s" in notice
 
 
 def test_a_generator_at_its_end_is_marked(stage: Callable[..., Stage]) -> None:

@@ -57,9 +57,9 @@ def tool() -> Callable[[str], str]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder every user may enter, which pytest's own are not."""
+    """A folder every user may use as `/tmp`; pytest's own may not be entered."""
     made = Path(tempfile.mkdtemp(prefix="assay-test-"))
-    made.chmod(0o777)
+    made.chmod(0o1777)
     yield made
     made.chmod(0o777)
     shutil.rmtree(made)

@@ -17,7 +17,7 @@ from embedded_database import SMALL, Embedded, fill, rows_of
 
 from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import open_database, parse_database, server
-from assay.targets.databases.cluster import MARK
+from assay.targets.databases.own_folder import MARK
 
 # Life
 
@@ -264,7 +264,7 @@ def test_somebody_elses_cluster_is_not_taken_for_ours(tmp_path: Path, embedded: 
 def test_too_little_room_is_said_before_anything_is_made(
     tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.targets.databases.cluster.free_bytes_of", lambda _: 10 * 1024**2)
+    monkeypatch.setattr("assay.targets.databases.own_folder.free_bytes_of", lambda _: 10 * 1024**2)
     with pytest.raises(OutOfSpace, match=r"10 MiB free .* a database needs 256 MiB to begin with"):
         embedded(tmp_path / "db").open()
 

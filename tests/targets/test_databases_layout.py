@@ -20,7 +20,9 @@ def with_tables(url: str) -> Database:
     """A database with the workload's empty tables, and some rows in two of them."""
     database = open_database(parse_database(url, {}))
     database.open()
-    for file in ("schema", "indexes", "procedures"):
+    for name, text in _core.tpcc_sql(database.dialect, "schema"):
+        database.create_table(name, text)
+    for file in ("indexes", "procedures"):
         for _, text in _core.tpcc_sql(database.dialect, file):
             database.execute(text)
     for warehouse in range(1, WAREHOUSES + 1):

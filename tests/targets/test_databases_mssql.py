@@ -5,6 +5,7 @@ What the server makes of the statements is the matter of `test_databases.py`, wh
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -17,6 +18,8 @@ from assay.targets.databases import ConnectionLost, open_database, parse_databas
 
 URL = "mssql://sa:s3kr1t@db.example/tpcc"
 SAVED = 'saved by Assay: {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}'
+SAVED = SAVED.replace("}", ', "others": "4f53cda18c2baa0c"}')
+"""With the digest of nothing."""
 
 Answer = Callable[[str], list[tuple[Any, ...]]]
 
@@ -33,13 +36,17 @@ class ScriptedDriver(ModuleType):
     def __init__(self) -> None:
         super().__init__("pymssql")
         self.answers: dict[str, Any] = {
-            "is_ms_shipped": [],
+            "WHERE is_ms_shipped": [],
+            "HEADERONLY": [("new", "0A-1")],
+            "extended_properties": [("assay_schema",)],
+            "o.is_ms_shipped": [],
+            "sys.columns AS c": [],
+            "is_user_defined": [],
             "state = 0": [(1,)],
             "ProductVersion": [("16.0.4085.2",)],
             "@@max_connections": [(32767,)],
             "dm_exec_sessions": [(12,)],
             "sys.objects": [("assay_schema",)],
-            "sys.columns": [("k",), ("v",)],
             "SELECT k, v": [("state", "loaded"), ("warehouses", "5"), ("seed", "7")],
         }
         self.statements: list[str] = []
@@ -58,6 +65,7 @@ class ScriptedConnection:
     def __init__(self, driver: ScriptedDriver) -> None:
         self.driver = driver
         self.rows: list[tuple[Any, ...]] = []
+        self.description: list[tuple[str]] = []
 
     def cursor(self) -> ScriptedConnection:
         return self
@@ -75,6 +83,7 @@ class ScriptedConnection:
         if isinstance(found, Exception):
             raise found
         self.rows = found
+        self.description = [(name,) for name in ("BackupName", "BackupSetGUID")]
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         return self.rows
@@ -181,18 +190,26 @@ def test_counters_are_the_servers(driver: ScriptedDriver) -> None:
 def test_saving_makes_a_new_file_before_it_deletes_the_old(driver: ScriptedDriver) -> None:
     database = open_database(parse_database(URL))
     database.open()
-    driver.answers["backupset"] = [("new.bak", SAVED), ("old.bak", SAVED), ("foreign.bak", "by hand")]
+    driver.answers["backupset"] = [
+        ("new.bak", SAVED, "0a-1"),
+        ("old.bak", SAVED, "0a-1"),
+        ("foreign.bak", "by hand", "0b-1"),
+    ]
     del driver.statements[:], driver.parameters[:]
     database.save()
     work = [
         (sql.split(" TO ")[0], params)
         for sql, params in zip(driver.statements, driver.parameters, strict=True)
-        if not sql.startswith("SELECT")
+        if not sql.lstrip().startswith("SELECT")
     ]
-    assert [sql for sql, _ in work] == ["BACKUP DATABASE [tpcc]", "EXECUTE master.sys.xp_delete_files %s"]
-    assert work[0][1][0].startswith("tpcc_assay_saved_20")
+    assert [(sql.partition(" FROM")[0], params[0]) for sql, params in work[1:]] == [
+        ("RESTORE HEADERONLY", "old.bak"),
+        ("EXECUTE master.sys.xp_delete_files %s", "old.bak"),
+    ]
+    assert work[0][0] == "BACKUP DATABASE [tpcc]"
+    assert re.fullmatch(r"tpcc_assay_saved_[0-9a-f]{32}\.bak", work[0][1][0])
     assert work[0][1][1].startswith('saved by Assay: {"warehouses": 5, "seed": 7')
-    assert work[1][1] == ("old.bak",)
+    assert work[0][1][1].endswith('"others": "4f53cda18c2baa0c"}')
     assert database.saved() == {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}
 
 
@@ -200,28 +217,102 @@ def test_only_the_files_of_the_saved_state_are_deleted(driver: ScriptedDriver) -
     """The server's history of backups is also that of the user's own."""
     database = open_database(parse_database(URL))
     database.open()
-    driver.answers["backupset"] = [("new.bak", SAVED), ("foreign.bak", "by hand")]
+    driver.answers["backupset"] = [("new.bak", SAVED, "0a-1"), ("foreign.bak", "by hand", "0b-1")]
     del driver.statements[:], driver.parameters[:]
     database.drop_saved()
     assert "sys.dm_os_file_exists(f.physical_device_name)" in driver.statements[0]
     assert "e.file_exists = 1" in driver.statements[0]
-    assert driver.statements[1:] == ["EXECUTE master.sys.xp_delete_files %s"]
-    assert driver.parameters[1:] == [("new.bak",)]
+    assert driver.statements[1:] == ["RESTORE HEADERONLY FROM DISK = %s", "EXECUTE master.sys.xp_delete_files %s"]
+    assert driver.parameters[1:] == [("new.bak",), ("new.bak",)]
+
+
+@pytest.mark.parametrize("header", [[("by hand", "0b-1")], [("new", "0A-1"), ("appended by hand", "0b-1")]])
+def test_a_file_that_holds_other_backups_by_now_is_neither_restored_nor_deleted(
+    driver: ScriptedDriver, header: list[tuple[str, str]]
+) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
+    driver.answers["HEADERONLY"] = header
+    with pytest.raises(RefusedTarget, match=r"new\.bak holds other backups than the one Assay made there"):
+        database.restore()
+    database.drop_saved()
+    assert "new.bak holds other backups" in database.notices[0]
+    assert not any("xp_delete_files" in sql or sql.startswith("RESTORE DATABASE") for sql in driver.statements)
 
 
 def test_a_database_with_other_tables_is_neither_saved_nor_restored(driver: ScriptedDriver) -> None:
     database = open_database(parse_database(URL))
     database.open()
-    driver.answers["backupset"] = [("new.bak", SAVED)]
-    driver.answers["is_ms_shipped"] = [("Stock",), ("assay_chunk",), ("invoices",), ("shop.orders",)]
+    driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
+    driver.answers["WHERE is_ms_shipped"] = [("Stock",), ("assay_chunk",), ("invoices",), ("shop.orders",)]
     for work in (database.save, database.restore):
         with pytest.raises(NotSupported, match=r"not Assay's \(invoices, shop\.orders\), which saving and restoring"):
             work()
-    assert not any(sql.startswith(("BACKUP", "RESTORE", "IF")) for sql in driver.statements)
+    assert not any(sql.startswith(("BACKUP", "RESTORE DATABASE", "IF")) for sql in driver.statements)
     # One whose restore was cut short is offline, and cannot be asked.
     driver.answers["state = 0"] = []
+    del driver.answers["WHERE is_ms_shipped"]
     database.restore()
     assert driver.statements[-1].startswith("RESTORE DATABASE [tpcc]")
+
+
+def test_what_came_since_the_backup_stands_against_restoring_it(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
+    driver.answers["extended_properties"] = [("assay_schema",), ("stock",)]
+    driver.answers["o.is_ms_shipped"] = [
+        ("user table", "stock", "", "2026-01-02T00:00:00", 1),
+        ("primary key constraint", "stock_pkey", "stock", "2026-01-02T00:00:00", 1),
+        ("sql stored procedure", "assay_payment", "", "2026-01-02T00:00:00", 1),
+        ("sql trigger", "audit", "stock", "2026-01-02T00:00:00", 1),
+        ("sql scalar function", "taxed", "", "2026-01-03T00:00:00", 1),
+    ]
+    driver.answers["sys.columns AS c"] = [
+        ("column", "s_quantity", "stock", ""),
+        ("column", "colour", "stock", ""),
+        ("index", "stock_pkey", "stock", ""),
+        ("foreign key", "stock_of", "stock", "refers"),
+    ]
+    driver.answers["is_user_defined"] = [("schema", "shop", ""), ("partition function", "assay_part_ranges", "")]
+    with pytest.raises(NotSupported, match=r"since the state was saved \(sql scalar function taxed, .*… 5 in all\)"):
+        database.restore()
+    with pytest.raises(
+        RefusedTarget,
+        match=r"its tables \(sql trigger audit on stock, column colour on stock, foreign key stock_of on stock\)",
+    ):
+        database.refuse_drop()
+    database.save()
+    saved = next(
+        params for sql, params in zip(driver.statements, driver.parameters, strict=True) if "BACKUP DAT" in sql
+    )
+    driver.answers["backupset"] = [("new.bak", saved[1], "0a-1")]
+    database.restore()
+    assert driver.statements[-1].startswith("RESTORE DATABASE [tpcc]")
+
+
+def test_a_table_gets_its_mark_in_the_transaction_that_makes_it(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    database.create_table("stock", "CREATE TABLE stock (s_i_id int)")
+    made = driver.statements[-1]
+    assert made.startswith("BEGIN TRANSACTION; CREATE TABLE stock (s_i_id int); ")
+    assert "@name = N'assay', @value = N'made by Assay'" in made
+    assert made.endswith("@level1name = N'stock'; COMMIT TRANSACTION")
+
+
+def test_another_run_is_refused_with_the_holders_name(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    del driver.answers["dm_exec_sessions"]
+    driver.answers |= {"sp_getapplock": [(-1,)], "dm_tran_locks": [("assay, process 7, on elsewhere",)]}
+    with pytest.raises(RefusedTarget, match=r"another run is at work on it \(assay, process 7, on elsewhere\)"):
+        database.hold()
+    assert driver.arguments["database"] == "master"
+    assert driver.arguments["appname"].startswith("assay, process ")
+    driver.answers["sp_getapplock"] = [(0,)]
+    database.hold()
 
 
 def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
@@ -229,10 +320,13 @@ def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
     database.open()
     with pytest.raises(UsageError, match="nothing is saved"):
         database.restore()
-    driver.answers["backupset"] = [("new.bak", SAVED)]
+    driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
     del driver.statements[:]
     database.restore()
-    assert [sql.partition(" ALTER")[2] or sql for sql in driver.statements if not sql.startswith("SELECT")] == [
+    assert [
+        sql.partition(" ALTER")[2] or sql for sql in driver.statements if not sql.lstrip().startswith("SELECT")
+    ] == [
+        "RESTORE HEADERONLY FROM DISK = %s",
         " DATABASE [tpcc] SET OFFLINE WITH ROLLBACK IMMEDIATE",
         "RESTORE DATABASE [tpcc] FROM DISK = %s WITH REPLACE, RECOVERY, CHECKSUM",
     ]

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.command_line import password_places, redacted
 from assay.targets.databases import parse_database
-from assay.targets.secrets import Secret, password_places, redacted, secret_named, take_secrets
+from assay.targets.secrets import Secret, secret_named, take_secrets
 
 SCHEMES = ("postgresql", "postgres", "mariadb", "mysql", "mssql")
 PASSWORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=3, max_size=20)
 
 
 def hidden(argument: str) -> list[str]:
-    return [argument[place.begin : place.end] for place in password_places(argument)]
+    return [argument[begin:end] for begin, end in password_places(argument)]
 
 
 def test_a_secret_shows_itself_only_when_asked() -> None:
@@ -57,7 +58,19 @@ def test_a_secret_shows_itself_only_when_asked() -> None:
         ("mariadb://me@/db?socket=/run/me@host.sock", []),
         ("postgresql://me:@host/db", []),
         ("/srv/data:x@y", []),
-        ("notpostgresql://me:pw@host/db", []),
+        # Misspelt, unknown, of something else: whatever it is, a password in it is one.
+        ("notpostgresql://me:pw@host/db", ["pw"]),
+        ("postgrsql://me:pw@host/db", ["pw"]),
+        ("postgresql:/me:pw@host/db", ["pw"]),
+        ("postgresql//me:pw@host/db", ["pw"]),
+        ("postgresql:me:pw@host/db", ["pw"]),
+        ("/srv/data?password=pw", ["pw"]),
+        ("faulty:/srv/data?torn=0.1&password=pw&seed=1", ["pw"]),
+        ("embedded:/srv/db?PASSWORD=pw", ["pw"]),
+        ("data=/srv/f?pwd=pw", ["pw"]),
+        ("password=pw", ["pw"]),
+        ("file://srv/a:b@c", []),
+        ("-o=/srv/pwd=1", []),
     ],
 )
 def test_passwords_are_found_wherever_they_stand(argument: str, passwords: list[str]) -> None:
@@ -71,15 +84,14 @@ def test_what_is_found_leaves_no_password_behind(scheme: str, password: str) -> 
         return
     shown, secrets = redacted([f"{scheme}://me:{password}@host.example/db"])
     assert shown == [f"{scheme}://me:ASSAY_SECRET_1@host.example/db"]
-    assert secrets["ASSAY_SECRET_1"].reveal() == password
+    assert secrets["ASSAY_SECRET_1"] == password
     assert redacted(shown) == (shown, {})
 
 
 @given(scheme=st.sampled_from(SCHEMES), password=PASSWORDS)
 def test_the_moved_password_is_the_one_that_connects(scheme: str, password: str) -> None:
     url = f"{scheme}://me:{quote(password, safe='')}@host.example/db"
-    (shown,), secrets = redacted([url])
-    environ = {name: secret.reveal() for name, secret in secrets.items()}
+    (shown,), environ = redacted([url])
     assert parse_database(shown, environ).password == parse_database(url, {}).password == Secret(password)
 
 
@@ -93,8 +105,10 @@ def test_secrets_leave_the_environment_and_stay_in_the_process() -> None:
 SHOW_ITSELF = """
 import json, os, subprocess, sys
 from assay.targets.databases import parse_database
-from assay.targets.secrets import hide_passwords
+from assay.command_line import hide_passwords
+from assay.targets.secrets import take_secrets
 argv = hide_passwords(sys.argv)
+take_secrets(os.environ)
 print(json.dumps({
     "argv": argv,
     "process_list": open("/proc/self/cmdline").read(),

@@ -157,7 +157,7 @@ def test_observing_does_not_keep_the_database_from_being_saved(
     database: Database, collector: PostgresqlCollector
 ) -> None:
     assert collector.sample() is not None
-    database.execute("CREATE TABLE assay_schema (k text, v text)")
+    database.create_table("assay_schema", "CREATE TABLE assay_schema (k text, v text)")
     database.save()
     try:
         assert collector.sample() is not None

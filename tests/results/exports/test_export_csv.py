@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from assay.results.exports import EXPORTS
-from assay.results.exports.csv import COLUMNS, export_csv, save_csv
+from assay.results.exports import save_export
+from assay.results.exports.csv import COLUMNS, export_csv
 from assay.results.load import POINT_COLUMNS
 
 
@@ -71,8 +71,22 @@ def test_a_point_cut_short_still_has_a_row(manifest: dict[str, Any]) -> None:
     assert row["iops"] == ""
 
 
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_text_is_never_a_formula_and_a_number_stays_one(
+    sign: str, manifest: dict[str, Any], make_point: Callable[..., dict[str, Any]]
+) -> None:
+    point = make_point(name=f"{sign}1+1")
+    point["steady"]["slope_share"] = -0.25
+    point["limits"] = [{"limit": f"{sign}2", "scope": "data", "value": 1.0, "unit": "ns", "met": False}]
+    (row,) = rows({**manifest, "run_id": f"{sign}3"}, [point])
+    assert row["workload"] == f"'{sign}1+1"
+    assert row["run_id"] == f"'{sign}3"
+    assert row["limits_missed"].startswith(f"'{sign}2")
+    assert row["steady_slope_share"] == "-0.25"
+
+
 def test_saving_makes_the_folder_and_names_the_file(manifest: dict[str, Any], tmp_path: Path) -> None:
-    (path,) = save_csv(manifest, [{"id": "p0001"}, {"id": "p0002"}], tmp_path / "new" / "folder")
+    (path,) = save_export("csv", manifest, [{"id": "p0001"}, {"id": "p0002"}], tmp_path / "new" / "folder")
     lines = path.read_bytes().split(b"\r\n")
     assert len(lines) == 4
     assert lines[-1] == b""
@@ -82,7 +96,7 @@ def test_saving_makes_the_folder_and_names_the_file(manifest: dict[str, Any], tm
 def test_every_export_takes_manifest_points_and_a_folder_and_returns_its_files(
     name: str, manifest: dict[str, Any], make_point: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    paths = EXPORTS[name](manifest, [make_point(), make_point("p0002", read_share=1.0)], tmp_path / name)
+    paths = save_export(name, manifest, [make_point(), make_point("p0002", read_share=1.0)], tmp_path / name)
     assert paths
     assert all(path.is_relative_to(tmp_path / name) and path.stat().st_size > 0 for path in paths)
     assert sorted(paths) == sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
@@ -90,4 +104,4 @@ def test_every_export_takes_manifest_points_and_a_folder_and_returns_its_files(
 
 @pytest.mark.parametrize("name", ["csv", "fio-json", "openmetrics"])
 def test_a_run_without_points_exports_too(name: str, manifest: dict[str, Any], tmp_path: Path) -> None:
-    assert EXPORTS[name](manifest, [], tmp_path / name)
+    assert save_export(name, manifest, [], tmp_path / name)

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.exports.fio_json import export_fio_json, fio_bucket_ns
+from assay.results.exports import save_export
+from assay.results.exports.fio_json import fio_bucket_ns
 
 Points = Callable[..., dict[str, Any]]
 
 
 def exported(manifest: dict[str, Any], points: list[dict[str, Any]], folder: Path) -> dict[str, dict[str, Any]]:
-    paths = export_fio_json(manifest, points, folder)
+    paths = save_export("fio-json", manifest, points, folder)
     return {str(path.relative_to(folder)): json.loads(path.read_text()) for path in paths}
 
 

@@ -1,4 +1,4 @@
-"""Benches, mounts, loop devices and users for the tests of the command."""
+"""Benches, mounts, loop devices and users for the tests of the command; `conftest.py` offers them to all tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from assay_command import Bench, command
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
