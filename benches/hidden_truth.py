@@ -19,16 +19,16 @@ import sys
 from multiprocessing import Pool
 from typing import Any
 
-from assay.arrays.bands import band_of_answer
-from assay.arrays.calibrate import calibrate, uncertain
-from assay.arrays.calibrated_file import calibrated_text, calibration_table
-from assay.arrays.configuration import Configuration, configure
-from assay.arrays.model_file import read_model
-from assay.arrays.observations import observations_of_points
-from assay.arrays.parameters import PARAMETERS
+from assay.calibration.bands import band_of_answer
+from assay.calibration.calibrate import calibrate, uncertain
+from assay.calibration.calibrated_file import calibrated_text, calibration_table
+from assay.calibration.observations import observations_of_points
 from assay.errors import UsageError
-from assay.study.plan import load_plan
-from assay.study.simulate import simulate
+from assay.run.simulate import simulate
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.targets.arrays.model_file import read_model
+from assay.targets.arrays.parameters import PARAMETERS
+from assay.workloads.io.plan import load_plan
 
 MEASURED = {"raid": "10", "volumes": "12"}
 QUESTIONS = {

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.progress import Shown
 from assay.results.load import Run, load
-from assay.study.display import Shown
-from assay.study.execute import Execution, new_folder
-from assay.study.part import Part
-from assay.study.plan import Plan, load_plan, read_preset
-from assay.study.request import Request
+from assay.run.execute import Execution, new_folder
+from assay.run.part import Part
+from assay.run.request import Request
+from assay.workloads.io.plan import Plan, load_plan, read_preset
 
 
 class _Silent:

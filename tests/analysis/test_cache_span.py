@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.analysis.cache_span import PART, STEP_SHARE, cache_end_bytes, cache_span
+from assay.workloads.io.cache_span import PART, STEP_SHARE, cache_end_bytes, cache_span
 
 MIB = 1 << 20
 

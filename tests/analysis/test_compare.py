@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.analysis.compare import COLUMNS, ComparedRun, Comparison, Difference, compare_runs
-from assay.analysis.compare_interval import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 from assay.errors import UsageError
+from assay.results.intervals import BATCHES_MIN, by_answer_intervals, by_repeats, relative_error
 
 Run = ComparedRun
 PAIRS = 300

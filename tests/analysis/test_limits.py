@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.analysis.limits import (
-    DIRECTIONS,
-    LATENCIES,
-    RATES,
-    ROLES,
-    SYSTEM,
-    judge,
-    met,
-    parse_limits,
-    show_value,
-)
 from assay.errors import UsageError
+from assay.results.limits import DIRECTIONS, LATENCIES, RATES, ROLES, SYSTEM, judge, met, parse_limits, show_value
 
 KEYS = {name: name.replace(".", "_") for name in LATENCIES}
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.analysis.oltp_storage import roles_of, storage, volumes_of
 from assay.telemetry.recorder import folded, summarise
+from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
 
 SECOND_NS = 10**9
 LATENCIES = ("read_latency_mean_ns", "write_latency_mean_ns")

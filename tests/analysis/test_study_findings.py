@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.study import ratio_95, study_findings
-from assay.analysis.study_words import change_text
+from assay.studies.findings import ratio_95, study_findings
+from assay.studies.words import change_text
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 

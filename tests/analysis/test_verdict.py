@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.verdict import verdict_lines
+from assay.run.verdict import verdict_lines
 
 
 def figures(iops: float = 5000.0, block_bytes: int = 8192, mean_ns: float = 400e3) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_array import UNCERTAIN, small, small_text
 
-from assay.arrays.bands import (
+from assay.calibration.bands import (
     DOUBLE_PARITY_SHARE,
     MORE_MEMBERS_SHARE,
     NORMAL_95,
@@ -21,14 +21,14 @@ from assay.arrays.bands import (
     band_of_answer,
     band_of_point,
 )
-from assay.arrays.calibrate import MODEL_SHARE, Fit
-from assay.arrays.calibrated_file import calibrated_text, calibration_table
-from assay.arrays.configuration import Configuration, configure
-from assay.arrays.model_file import read_model
-from assay.arrays.observations import Observation, observations_of_published
+from assay.calibration.calibrate import MODEL_SHARE, Fit
+from assay.calibration.calibrated_file import calibrated_text, calibration_table
+from assay.calibration.observations import Observation, observations_of_published
 from assay.errors import Interrupted
-from assay.study.plan import load_plan
-from assay.study.simulate import simulate
+from assay.run.simulate import simulate
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.targets.arrays.model_file import read_model
+from assay.workloads.io.plan import load_plan
 
 OVERHEAD, SEEK = "disk.command_overhead", "disk.seek_full"
 ACTIVITY = {"block_bytes": 8192, "read_share": 0.7, "queue_depth": 4}

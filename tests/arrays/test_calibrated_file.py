@@ -10,19 +10,13 @@ from typing import Any
 import pytest
 from small_array import small
 
-from assay.arrays.calibrate import Fit
-from assay.arrays.calibrated_file import (
-    calibrated_text,
-    calibration_table,
-    refuse_existing,
-    restarted,
-    write_new,
-)
-from assay.arrays.configuration import Configuration, configure
-from assay.arrays.model_file import read_model
-from assay.arrays.observations import Observation
+from assay.calibration.calibrate import Fit
+from assay.calibration.calibrated_file import calibrated_text, calibration_table, refuse_existing, restarted, write_new
+from assay.calibration.observations import Observation
 from assay.errors import OpenFailed, RefusedTarget, UsageError
-from assay.study.plan import load_plan
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.targets.arrays.model_file import read_model
+from assay.workloads.io.plan import load_plan
 
 VALUES = {"disk.command_overhead": 612_345.0, "cache.dirty_low": 0.4321}
 

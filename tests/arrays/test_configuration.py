@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.arrays.capacity import usable_bytes
-from assay.arrays.configuration import Configuration, configure
-from assay.arrays.model_file import catalogue_names, load_model
-from assay.arrays.options import OPTIONS, model_target_text, parse_model_target
-from assay.arrays.parameters import PARAMETERS, POLICIES
 from assay.errors import UsageError
+from assay.targets.arrays.capacity import usable_bytes
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.targets.arrays.model_file import catalogue_names, load_model
+from assay.targets.arrays.options import OPTIONS, model_target_text, parse_model_target
+from assay.targets.arrays.parameters import PARAMETERS, POLICIES
 
 GB = 10**9
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.arrays.kinds import BYTES, COUNT, RATE, SHARE, TIME, Kind, show_value
-from assay.arrays.model_file import ModelFile, catalogue_names, load_model, model_from_table, read_model
-from assay.arrays.parameters import ORIGINS, PARAMETERS, STRUCTURE
 from assay.errors import UsageError
+from assay.targets.arrays.kinds import BYTES, COUNT, RATE, SHARE, TIME, Kind, show_value
+from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model, model_from_table, read_model
+from assay.targets.arrays.parameters import ORIGINS, PARAMETERS, STRUCTURE
 
 ROOT = Path(__file__).parents[2]
 

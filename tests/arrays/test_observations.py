@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from small_array import small
 
-from assay.arrays.configuration import configure
-from assay.arrays.observations import (
+from assay.calibration.observations import (
     FEWEST_IOS,
     MEASURED_LEAST,
     PUBLISHED_SHARE,
@@ -26,8 +25,9 @@ from assay.arrays.observations import (
 )
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder, RunFolderError
-from assay.study.plan import load_plan
-from assay.study.simulate import simulate
+from assay.run.simulate import simulate
+from assay.targets.arrays.configuration import configure
+from assay.workloads.io.plan import load_plan
 
 Point = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_array import small
 
-from assay.arrays.rebuild import rebuild_hours
+from assay.calibration.rebuild import rebuild_hours
 from assay.errors import UsageError
 
 
@@ -43,7 +43,7 @@ def test_hours_do_not_depend_on_the_volumes() -> None:
 
 
 def test_a_policy_without_redundancy_is_never_rebuilt() -> None:
-    from assay.arrays.configuration import configure
+    from assay.targets.arrays.configuration import configure
 
     with pytest.raises(UsageError, match="RAID 0 does not outlive"):
         rebuild_hours(configure("sata-jbod", {"raid": "0", "volumes": "1"}))

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.arrays.configuration import Configuration
-from assay.arrays.model_file import catalogue_names
-from assay.arrays.rebuild import rebuild_hours
-from assay.arrays.reliability import (
+from assay.calibration.rebuild import rebuild_hours
+from assay.document.elements import Figure, Table
+from assay.errors import UsageError
+from assay.report.render import render
+from assay.report.sections.reliability import TOGETHER, reliability_document, write_reliability
+from assay.targets.arrays.configuration import Configuration
+from assay.targets.arrays.model_file import catalogue_names
+from assay.targets.arrays.reliability import (
     HOURS_A_YEAR,
     Input,
     Layout,
@@ -25,12 +29,8 @@ from assay.arrays.reliability import (
     refuse_unknown_policy,
     steps,
 )
-from assay.arrays.reliability_question import Asked, least_rebuild_h, question_of
-from assay.arrays.reliability_text import inputs_sentence, policy_rows, ratio_sentence, show_probability
-from assay.errors import UsageError
-from assay.report.document import Figure, Table
-from assay.report.render import render
-from assay.report.sections.reliability import TOGETHER, reliability_document, write_reliability
+from assay.targets.arrays.reliability_question import Asked, least_rebuild_h, question_of
+from assay.targets.arrays.reliability_text import inputs_sentence, policy_rows, ratio_sentence, show_probability
 
 PARITY = {"0": 0, "1": 0, "10": 0, "5": 1, "50": 1, "6": 2, "60": 2, "dp": 2}
 

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 
 from assay.errors import AssayError, IoFailed, RefusedTarget
-from assay.study.oltp_load import drop_warehouses
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.layout import Layout, lay_out, take_down
 from assay.targets.databases.template_copy import TemplateCopy
+from assay.workloads.tpcc.load import drop_warehouses
 from assay_command import Bench, Outcome
 from servers.loading import load
 from servers.process import ServerProcess

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import IoFailed
-from assay.results.evidence import write_evidence
+from assay.workloads.integrity.evidence import write_evidence
 from assay_command import Bench
 
 SECRET = b"the bytes of a file that only root may read"

@@ -30,7 +30,7 @@ def interrupted_when_imported(module: str, number: signal.Signals, folder: Path,
 
 
 @SIGNALS
-@pytest.mark.parametrize("module", ["typing", "typer.core", "assay.errors", "assay.cli.options", "assay.study.plan"])
+@pytest.mark.parametrize("module", ["typing", "typer.core", "assay.errors", "assay.cli.options", "assay.workloads.io"])
 def test_while_modules_load(tmp_path: Path, module: str, number: signal.Signals) -> None:
     code, said = interrupted_when_imported(module, number, tmp_path, "profile", "null:", "--dry-run")
     assert (code, said) == (130, "assay: interrupted\n")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assay.arrays.configuration import configure
-from assay.arrays.model_file import load_model
-from assay.arrays.observations import observations_of_run
+from assay.calibration.observations import observations_of_run
+from assay.targets.arrays.configuration import configure
+from assay.targets.arrays.model_file import load_model
 
 if TYPE_CHECKING:
     from pathlib import Path

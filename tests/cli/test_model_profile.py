@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from document_contract import check_document
 
-from assay.arrays.model_file import load_model
 from assay.results.series import read_series
+from assay.targets.arrays.model_file import load_model
 
 if TYPE_CHECKING:
     from assay_command import Bench

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.workloads.tpcc import default_users, read_tpcc_preset
+from assay.workloads.tpcc.plan import default_users, read_tpcc_preset
 from assay_command import Bench
 
 TARGET = "postgresql://tester@db.invalid/shop"

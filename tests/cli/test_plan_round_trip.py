@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assay.study.plan import preset_names, read_plan
+from assay.workloads.io.plan import preset_names, read_plan
 
 if TYPE_CHECKING:
     from assay_command import Bench

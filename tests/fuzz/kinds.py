@@ -158,7 +158,7 @@ def sqlio(dice: random.Random) -> Input:
     param = mutation.text(dice, PARAM).encode("utf-8", "surrogatepass")
 
     def call() -> object:
-        from assay.workloads.sqlio import read_sqlio
+        from assay.workloads.io.sqlio import read_sqlio
 
         return read_sqlio(words).to_plan_facts()
 

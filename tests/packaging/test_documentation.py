@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from assay.cli.app import app
 from assay.errors import ExitCode
-from assay.study.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
-from assay.workloads.integrity import DatabaseFile, IntegrityPlan, integrity_preset_names
-from assay.workloads.io import Activity
-from assay.workloads.tpcc import TpccLayout, TpccPlan, TpccSearch, TpccTiming, tpcc_preset_names
+from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
+from assay.workloads.io.activities import Activity
+from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
+from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccSearch, TpccTiming, tpcc_preset_names
 
 DOCUMENTS = (
     "README.md",

@@ -13,17 +13,17 @@ from test_documentation import command_lines, section, table
 from typer.testing import CliRunner
 
 import assay
-from assay.arrays import bands, calibrate, observations
-from assay.arrays.configuration import configure
-from assay.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WORD
-from assay.arrays.model_file import load_model
-from assay.arrays.options import OPTIONS, REPLACED_BY
-from assay.arrays.parameters import ORIGINS, PARAMETERS
+from assay.calibration import bands, calibrate, observations
 from assay.cli.app import app
 from assay.cli.model_calibrate import calibrate as calibrate_command
 from assay.cli.model_reliability import reliability as reliability_command
-from assay.study import runner
-from assay.study.modelled import summarise_model
+from assay.targets.arrays.configuration import configure
+from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WORD
+from assay.targets.arrays.model_file import load_model
+from assay.targets.arrays.options import OPTIONS, REPLACED_BY
+from assay.targets.arrays.parameters import ORIGINS, PARAMETERS
+from assay.workloads.io import runner
+from assay.workloads.io.modelled import summarise_model
 
 UNITS = {
     "time": (TIME,), "bytes": (BYTES,), "bytes per time": (RATE,), "share": (SHARE,), "count": (COUNT,),

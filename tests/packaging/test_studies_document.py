@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from test_documentation import command_lines
 from typer.testing import CliRunner
 
-from assay.arrays.published import PublishedPoint
+from assay.calibration.published import PublishedPoint
 from assay.cli.app import app
-from assay.study.factors import Case, Comparison, Factor, Study, choose_target, load_study
-from assay.study.request import Request
-from assay.study.study_files import study_names
-from assay.study.study_parts import choose_targets, study_parts
+from assay.run.request import Request
+from assay.studies.files import study_names
+from assay.studies.parts import choose_targets, study_parts
+from assay.studies.study import Case, Comparison, Factor, Study, choose_target, load_study
 
 
 @pytest.fixture

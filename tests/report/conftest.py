@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sample import Sample, io, small, write_run
 
+from assay.document.elements import Document
 from assay.report.assemble import assemble
-from assay.report.document import Document
-from assay.report.source import load_facts
+from assay.results.source import load_facts
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assay.analysis.compare import METRICS, Comparison, Difference
+from assay.document.palette import COLOURS
 from assay.report.figures_compare import POINTS_MAX, compare_figure
-from assay.report.palette import COLOURS
 
 
 def difference(

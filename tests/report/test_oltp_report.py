@@ -12,13 +12,13 @@ from sample import START_NS, Sample, small, write_run
 from sample_oltp import TIERS, OltpSample, add_point, conditions, figures, manifest, run, search, settings
 from test_report_pages import HOSTILE, Page, notices, pages
 
+from assay.document.elements import Document, Facts, Figure, Paragraph, Section, Table
+from assay.document.palette import theme
 from assay.report.assemble import assemble
-from assay.report.document import Document, Facts, Figure, Paragraph, Section, Table
 from assay.report.html import html_report
-from assay.report.palette import theme
 from assay.report.render import render_figures
 from assay.report.sections.oltp_timeline import checkpoint_marks, oltp_rows, point_clock, spans_of
-from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
 
 
 def facts_of(made: tuple[Sample, dict[str, Any]], *, series: bool = False, verb: str = "oltp") -> RunFacts:

@@ -10,9 +10,11 @@ import pytest
 from golden import check_golden, stable_chart
 from sample import small
 
-from assay.report import figures, figures_parts, figures_series
-from assay.report.document import Document, Figure
-from assay.report.palette import COLOURS, MOST_SERIES, SHAPES, theme
+from assay.document import charts as figures
+from assay.document import series_charts as figures_series
+from assay.document.elements import Document, Figure
+from assay.document.palette import COLOURS, MOST_SERIES, SHAPES, theme
+from assay.report import figures_parts
 from assay.report.render import render
 
 EMPTY = {

@@ -26,15 +26,15 @@ from sample_integrity import (
 )
 from test_report_pages import HOSTILE, Page, notices, pages
 
+from assay.document.elements import Document, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.palette import theme
 from assay.report import faults
 from assay.report.assemble import assemble
-from assay.report.document import Document, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.report.html import html_report
-from assay.report.palette import theme
 from assay.report.render import render_figures
 from assay.report.sections.findings import gravest
 from assay.report.sections.integrity import phase_spans
-from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
 
 
 def facts_of(run: tuple[Sample, dict[str, Any]], verb: str = "verify") -> RunFacts:

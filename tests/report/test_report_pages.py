@@ -12,14 +12,14 @@ import pytest
 from golden import check_golden, stable_html
 from sample import Sample, io, small, write_run
 
+from assay.document.elements import Document, Notices, Table
 from assay.errors import RunFolderError
 from assay.report import write_report
 from assay.report.assemble import assemble
-from assay.report.document import Document, Notices, Table
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
-from assay.report.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -9,7 +9,7 @@ import pytest
 from sample import row
 
 from assay.report.sections.series import Clock, point_bands, timeline_rows
-from assay.report.source import RunFacts
+from assay.results.source import RunFacts
 
 SECOND = 10**9
 

@@ -10,14 +10,14 @@ import pytest
 from sample import Sample, io, write_run
 from sample_study import study_run
 
+from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.document.palette import MOST_SERIES
 from assay.report import write_report
 from assay.report.assemble import assemble
-from assay.report.document import Document, Figure, Paragraph, Table
 from assay.report.figures_study import level_figure
-from assay.report.palette import MOST_SERIES
 from assay.report.render import render
-from assay.report.source import load_facts
-from assay.study.study_files import study_names
+from assay.results.source import load_facts
+from assay.studies.files import study_names
 
 
 def document_of(run: Path) -> Document:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.errors import IoFailed
-from assay.results.evidence import difference_lines, headline, write_evidence
+from assay.workloads.integrity.evidence import difference_lines, headline, write_evidence
 
 
 def finding(**fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.sqliosim_log import ENTRIES_MOST, LOG_NAME, SqliosimLog, file_summary
+from assay.workloads.integrity.sqliosim_log import ENTRIES_MOST, LOG_NAME, SqliosimLog, file_summary
 
 AT_NS = 1_793_000_000_000_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from assay.study.oltp_load import _finish, _make_tables
 from assay.targets.databases import Database
+from assay.workloads.tpcc.load import _finish, _make_tables
 
 
 class Quiet:

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases import SchemaState
-from assay.workloads.tpcc import TRANSACTIONS
+from assay.workloads.tpcc.plan import TRANSACTIONS
 
 CONDITIONS = [(f"condition.{number}", f"-- title: rule {number}\nSELECT {number}") for number in range(1, 13)]
 FILES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.study.cache_span import SMALLEST_SPAN_BYTES, cache_span_plan
+from assay.workloads.io.cache_span_plan import SMALLEST_SPAN_BYTES, cache_span_plan
 
 MIB = 1 << 20
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.study.factors import Study, choose_target, combination_plan, combinations, draw_order, load_study
-from assay.study.plan_settings import with_settings
-from assay.study.study_files import read_study, study_names, study_variants
-from assay.workloads.tpcc import TpccPlan
+from assay.studies.files import read_study, study_names, study_variants
+from assay.studies.plan_settings import with_settings
+from assay.studies.study import Study, choose_target, combination_plan, combinations, draw_order, load_study
+from assay.workloads.tpcc.plan import TpccPlan
 
 MINE = """
 question = "What does a slower device hold?"

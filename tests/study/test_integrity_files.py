@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from assay import _core
 from assay.errors import OutOfMemory, RefusedTarget, UsageError
-from assay.study import integrity_plan
-from assay.study.integrity_files import Placed, make_files, place_files
-from assay.study.integrity_plan import check_memory, narrowed, verify_plan
-from assay.study.layout import Target
-from assay.study.part import Part
-from assay.study.request import Request
-from assay.workloads.integrity import load_integrity_plan
+from assay.run.part import Part
+from assay.run.request import Request
+from assay.targets.storage.target import Target
+from assay.workloads.integrity import core_plan as integrity_plan
+from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
+from assay.workloads.integrity.files import Placed, make_files, place_files
+from assay.workloads.integrity.plan import load_integrity_plan
 from own_files import leave_file
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -73,7 +73,7 @@ class TestPlaces:
 
     @given(size=st.integers(2 * MIB, 64 * GIB))
     def test_nothing_overlaps_or_reaches_beyond_the_volume(self, size: int) -> None:
-        from assay.study.integrity_files import _shared_log_bytes
+        from assay.workloads.integrity.files import _shared_log_bytes
 
         log = _shared_log_bytes(size)
 
@@ -130,7 +130,7 @@ class TestGrowth:
         assert not choose(tmp_path, size="64M", plan=plan)[1][0].can_grow
 
     def test_free_space_bounds_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from assay.study import integrity_files
+        from assay.workloads.integrity import files as integrity_files
 
         monkeypatch.setattr(integrity_files, "usable_bytes", lambda *_: 30 * MIB)
         assert choose(tmp_path, size="100M")[1][0].max_bytes == 130 * MIB
@@ -319,7 +319,7 @@ class TestMemory:
 
 class TestOthersRefuse:
     def test_faulty_is_for_integrity_alone(self, tmp_path: Path) -> None:
-        from assay.study.plan import load_plan
+        from assay.workloads.io.plan import load_plan
 
         part = Part(name="p", title="P", plan=load_plan({}, source="plan"))
         with pytest.raises(UsageError, match=r"faulty:\.\.\. injects faults, which only `assay verify` looks for"):

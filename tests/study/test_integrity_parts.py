@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import ExitCode
+from assay.progress import Shown
 from assay.results.run_folder import RunFolder
-from assay.study.display import Shown
-from assay.study.execute import Execution, new_folder, run_document
-from assay.study.part import Part, load_part_plan, part_report
-from assay.study.plan import load_plan
-from assay.study.request import Request
-from assay.workloads.integrity import IntegrityPlan, load_integrity_plan
+from assay.run.execute import Execution, new_folder, run_document
+from assay.run.part import Part, load_part_plan, part_report
+from assay.run.request import Request
+from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
+from assay.workloads.io.plan import load_plan
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

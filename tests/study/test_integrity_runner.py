@@ -15,15 +15,15 @@ from scripted_core import MIB, ScriptedCore, ended, finding, phase, report, tick
 
 from assay import _core
 from assay.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSpace
+from assay.progress import Shown
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
-from assay.study import integrity_watch
-from assay.study.display import Shown
-from assay.study.execute import Execution, new_folder, run_document
-from assay.study.part import Part
-from assay.study.request import Request
-from assay.targets.spec import FAULTS
-from assay.workloads.integrity import load_integrity_plan
+from assay.run.execute import Execution, new_folder, run_document
+from assay.run.part import Part
+from assay.run.request import Request
+from assay.targets.storage.spec import FAULTS
+from assay.workloads.integrity import watch as integrity_watch
+from assay.workloads.integrity.plan import load_integrity_plan
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

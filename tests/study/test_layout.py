@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, UsageError
-from assay.study import layout
-from assay.study.layout import NULL_BYTES, Target, choose_target, lay_out
-from assay.targets.ownership import create, is_ours
-from assay.targets.spec import parse_targets
+from assay.targets.storage import target as layout
+from assay.targets.storage.ownership import create, is_ours
+from assay.targets.storage.spec import parse_targets
+from assay.targets.storage.target import NULL_BYTES, Target, choose_target, lay_out
 
 MIB = 1 << 20
 TIMEOUT_S = 30.0

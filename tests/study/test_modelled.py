@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.arrays.configuration import Configuration, configure
 from assay.errors import UsageError
-from assay.study.modelled import ModelRun, summarise_model, telemetry_rows
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
 
 
 def array(**options: str) -> Configuration:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.errors import IoFailed, NotSupported
-from assay.study import oltp_background
+from assay.workloads.tpcc import background as oltp_background
 
 
 class Sessions:

@@ -10,8 +10,9 @@ from oltp_stage import Stage
 from scripted_oltp import MemoryDatabase, loaded
 
 from assay.errors import ExitCode, IoFailed, UsageError
-from assay.study import oltp_layout, oltp_point
 from assay.telemetry.collectors import Activity
+from assay.workloads.tpcc import layout as oltp_layout
+from assay.workloads.tpcc import point as oltp_point
 
 
 def traced(*heats: tuple[str, float]) -> Activity:

@@ -14,7 +14,7 @@ from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
-from assay.study.oltp import DISCLAIMER
+from assay.workloads.tpcc.runner import DISCLAIMER
 
 # Everything
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from assay.errors import ExitCode
-from assay.study.execute import estimate_s, exit_code_of
-from assay.study.part import Part
-from assay.study.plan import load_plan
-from assay.study.runner import Runner, describe_load
+from assay.run.execute import estimate_s, exit_code_of
+from assay.run.part import Part
+from assay.workloads.io.plan import load_plan
+from assay.workloads.io.runner import Runner, describe_load
 
 
 def part(**plan: Any) -> Part:

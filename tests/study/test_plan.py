@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.study.plan import Plan, load_plan, preset_names, read_preset
+from assay.workloads.io.plan import Plan, load_plan, preset_names, read_preset
 
 shares = st.integers(0, 1000).map(lambda thousandth: thousandth / 1000)
 blocks = st.sampled_from([512, 4096, 8192, 65536, "8K", "64KiB", "1M"])

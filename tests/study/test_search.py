@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.study.search import Axis, Curve, search
+from assay.run.search import Axis, Curve, search
 
 LIMIT = "read.mean<=20ms"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.raw_gap import gaps_of
 from assay.errors import NotSupported
-from assay.study.plan import load_plan
-from assay.study.seen import seen_io, seen_plan
+from assay.run.seen import seen_io, seen_plan
+from assay.studies.raw_gap import gaps_of
+from assay.workloads.io.plan import load_plan
 
 
 def device(name: str, *roles: str, reads: float, writes: float, bytes_per_s: float) -> dict[str, Any]:

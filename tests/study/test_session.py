@@ -10,17 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.study.session import (
-    Volume,
-    check_workload,
-    deepest_queue,
-    null_options,
-    sharing_roles,
-    takes_no_time,
-    volumes_for,
-)
-from assay.targets.spec import VolumeSpec, parse_targets
-from assay.workloads.io import Activity, Workload
+from assay.targets.storage.spec import VolumeSpec, parse_targets
+from assay.targets.storage.volume import Volume, null_options, takes_no_time
+from assay.workloads.io.activities import Activity, Workload
+from assay.workloads.io.session import check_workload, deepest_queue, sharing_roles, volumes_for
 
 MIB = 1 << 20
 

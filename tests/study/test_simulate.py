@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from assay.arrays.configuration import Configuration, configure
 from assay.errors import Interrupted, UsageError
-from assay.study.plan import load_plan
-from assay.study.simulate import model_volumes, simulate
+from assay.run.simulate import model_volumes, simulate
+from assay.targets.arrays.configuration import Configuration, configure
+from assay.workloads.io.plan import load_plan
 
 SMALL = {"disks.count": "6", "disks.spares": "0", "volumes": "2", "volume_size": "20GB"}
 FIGURES = ("read", "write", "total", "volumes", "activities", "array", "batches", "errors", "load", "warmup_s")

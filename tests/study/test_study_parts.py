@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from assay.arrays.published import read_published
+from assay.calibration.published import read_published
 from assay.errors import UsageError
-from assay.study.chains import chains_of, current_points, forget_unfinished, in_order
-from assay.study.factors import load_study
-from assay.study.part import Part, part_from_report, part_report
-from assay.study.plan import Plan
-from assay.study.request import Request
-from assay.study.study_files import read_study
-from assay.study.study_parts import choose_targets, study_parts
+from assay.results.points import current_points
+from assay.run.chains import chains_of, forget_unfinished, in_order
+from assay.run.part import Part, part_from_report, part_report
+from assay.run.request import Request
+from assay.studies.files import read_study
+from assay.studies.parts import choose_targets, study_parts
+from assay.studies.study import load_study
+from assay.workloads.io.plan import Plan
 
 
 def parts_of(name: str, **changes: Any) -> tuple[list[Part], dict[str, Any]]:

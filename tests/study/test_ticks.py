@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.study.plan import Timing
-from assay.study.session import Volume
-from assay.study.ticks import BATCHES, batches, series_rows, tick_length_s, tick_sums
-from assay.targets.spec import VolumeSpec
-from assay.workloads.io import Activity, Workload
+from assay.targets.storage.spec import VolumeSpec
+from assay.targets.storage.volume import Volume
+from assay.telemetry.ticks import BATCHES, batches, tick_sums
+from assay.workloads.io.activities import Activity, Workload
+from assay.workloads.io.plan import Timing
+from assay.workloads.io.ticks import series_rows, tick_length_s
 
 
 def tick(number: int, reads: int, mean_ns: float = 100.0, *, writes: int = 0, activity: int = 0) -> dict[str, Any]:

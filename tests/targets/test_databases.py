@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import (
-    AssayError,
-    ExitCode,
-    IoFailed,
-    NotSupported,
-    OpenFailed,
-    RefusedTarget,
-    UsageError,
-)
+from assay.errors import AssayError, ExitCode, IoFailed, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases import mariadb as mariadb_kind
 from assay.targets.databases import postgresql as postgresql_kind

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from assay.errors import NotSupported, RefusedTarget
-from assay.study.oltp_load import _finish as finish_load
-from assay.study.oltp_load import drop_warehouses
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.tablespace_copy import TablespaceCopy
 from assay.telemetry.collectors import postgresql as postgresql_collector
+from assay.workloads.tpcc.load import _finish as finish_load
+from assay.workloads.tpcc.load import drop_warehouses
 from servers.loading import Quiet, load
 from servers.process import PASSWORD, ServerProcess
 

@@ -11,8 +11,8 @@ import pytest
 
 from assay.targets.host import device_of, host_facts, memory_bytes, queue_facts, volume_facts
 from assay.targets.kernel import Kernel
-from assay.targets.safety import Examined, examine
-from assay.targets.spec import VolumeSpec, parse_targets
+from assay.targets.storage.safety import Examined, examine
+from assay.targets.storage.spec import VolumeSpec, parse_targets
 
 MIB = 1024**2
 HOST_KEYS = {"hostname", "kernel", "distribution", "cpu_model", "cpu_count", "memory_bytes", "virtualization", "python"}

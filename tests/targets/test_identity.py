@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from assay.targets.hold import Identity
+
+from assay.targets.storage.hold import Identity
 
 THEN = Identity(device="0:42", boot="b", inode=7)
 NOW = replace(THEN, device="0:43")
@@ -24,7 +25,7 @@ def test_a_mark_or_time_of_birth_tells_that_it_is_the_same(known: dict[str, int 
     then, now = (replace(identity, **known) for identity in (THEN, NOW))  # type: ignore[arg-type]
 
     assert now.difference(then.to_dict()) is None
-    assert replace(now, **{key: 9 for key in known}).difference(then.to_dict()) is not None  # type: ignore[arg-type]
+    assert replace(now, **dict.fromkeys(known, 9)).difference(then.to_dict()) is not None  # type: ignore[arg-type]
 
 
 def test_a_disk_has_one_number_until_the_next_boot() -> None:

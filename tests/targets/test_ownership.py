@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from assay import _core
 from assay.errors import OpenFailed, OutOfSpace, RefusedTarget
-from assay.targets import ownership
-from assay.targets.ownership import create, is_ours, make, mark, sidecar_path, standing, unmade
+from assay.targets.storage import ownership
+from assay.targets.storage.ownership import create, is_ours, make, mark, sidecar_path, standing, unmade
 from own_files import leave_file
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget
 from assay.targets.kernel import Kernel
-from assay.targets.safety import Examined, check_space, examine
-from assay.targets.spec import VolumeSpec, parse_targets
+from assay.targets.storage.safety import Examined, check_space, examine
+from assay.targets.storage.spec import VolumeSpec, parse_targets
 from own_files import leave_file
 
 MIB = 1024**2

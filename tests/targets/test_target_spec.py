@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import AssayError, UsageError
-from assay.targets.spec import NULL_OPTIONS, parse_targets
+from assay.targets.storage.spec import NULL_OPTIONS, parse_targets
 
 
 def names(*paths: str, volumes: list[str] | None = None) -> list[str]:

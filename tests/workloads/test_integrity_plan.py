@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.workloads.integrity import (
+from assay.workloads.integrity.plan import (
     AuditUser,
     BulkUpdateUser,
     DatabaseFile,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from assay.workloads.io import Activity, Workload, load_facts, parse_skew
+from assay.workloads.io.activities import Activity, Workload, load_facts, parse_skew
 
 
 def activity(**keys: Any) -> Activity:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.workloads.sqlio import ParamLine, SqlioCommand, parse_param_file, parse_sqlio, read_sqlio
+from assay.workloads.io.sqlio import ParamLine, SqlioCommand, parse_param_file, parse_sqlio, read_sqlio
 
 
 def test_without_flags_the_defaults_of_the_readme_apply() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.sqlio_text import (
+from assay.workloads.io.sqlio import ParamLine, parse_sqlio
+from assay.workloads.io.sqlio_text import (
     CpuUtilization,
     FileSize,
     SqlioMeasurements,
@@ -17,7 +18,6 @@ from assay.results.sqlio_text import (
     histogram_percent,
     measurements_from_point,
 )
-from assay.workloads.sqlio import ParamLine, parse_sqlio
 
 
 @dataclass

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.workloads.integrity import IntegrityPlan
-from assay.workloads.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
+from assay.workloads.integrity.plan import IntegrityPlan
+from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
 
 SAMPLES = Path(__file__).parent / "sqliosim"
 MB = 1 << 20

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.analysis.limits import parse_limits
 from assay.errors import UsageError
-from assay.study.part import load_part_plan
-from assay.workloads.tpcc import (
+from assay.results.limits import parse_limits
+from assay.run.part import load_part_plan
+from assay.workloads.tpcc.plan import (
     ACTIONS,
     TRANSACTIONS,
     TpccPlan,

@@ -30,7 +30,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from assay.analysis.compare_interval import (
+from assay.errors import UsageError
+from assay.results.histograms import histogram_of
+from assay.results.intervals import (
     BATCHES_MIN,
     ERROR_SHARE,
     Estimate,
@@ -41,8 +43,6 @@ from assay.analysis.compare_interval import (
     by_repeats,
     relative_error,
 )
-from assay.errors import UsageError
-from assay.results.histograms import histogram_of
 from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 
 Status = Literal["changed", "not changed", "cannot tell"]

@@ -11,15 +11,15 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import RefusedTarget, UsageError
-from assay.study.oltp_target import BYTES_PER_WAREHOUSE
-from assay.study.part import Part
-from assay.study.plan import fit_bursts, load_plan, read_preset
-from assay.study.request import ONLY_VERIFY, Request, refuse_model
+from assay.run.part import Part
+from assay.run.request import ONLY_VERIFY, Request, refuse_model
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
-from assay.workloads.integrity import IntegrityTiming, load_integrity_plan, read_integrity_preset
-from assay.workloads.tpcc import WARMUP_SHARE, load_tpcc_plan, read_tpcc_preset
+from assay.workloads.integrity.plan import IntegrityTiming, load_integrity_plan, read_integrity_preset
+from assay.workloads.io.plan import fit_bursts, load_plan, read_preset
+from assay.workloads.tpcc.plan import WARMUP_SHARE, load_tpcc_plan, read_tpcc_preset
+from assay.workloads.tpcc.target import BYTES_PER_WAREHOUSE
 
 EXAMPLES = """
 Examples:
@@ -201,8 +201,8 @@ def _plan_part(
     direct: bool,
     other: dict[str, Any],
 ) -> Part:
-    from assay.analysis.cache_span import PART
-    from assay.study.cache_span import cache_span_plan
+    from assay.workloads.io.cache_span import PART
+    from assay.workloads.io.cache_span_plan import cache_span_plan
 
     if name == INTEGRITY:
         return _plan_integrity(seconds, full, timeout_s, direct, other)

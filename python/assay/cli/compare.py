@@ -39,8 +39,8 @@ def compare(
 
         refuse_foreign(html, what=f"--html {printable(html)}")
     from assay.analysis.compare import ComparedRun, compare_runs
+    from assay.results.points import current_points
     from assay.results.run_folder import RunFolder
-    from assay.study.chains import current_points
 
     folders = [RunFolder.open(run) for run in runs]
     compared = [ComparedRun(folder.manifest, current_points(folder.whole_points())) for folder in folders]
@@ -66,7 +66,7 @@ def _print_tables(comparison: object, runs: list[Path]) -> None:
     from rich.text import Text
 
     from assay.analysis.compare import COLUMNS, Comparison, run_letter
-    from assay.results.evidence import plain
+    from assay.workloads.integrity.evidence import plain
 
     assert isinstance(comparison, Comparison)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from typer.exceptions import TyperException
 
-from assay.analysis.standstill import generator_words
 from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
-from assay.study.runner import describe_load
+from assay.results.standstill import generator_words
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.workloads.io.runner import describe_load
 
 if TYPE_CHECKING:
-    from assay.study.display import Shown
+    from assay.progress import Shown
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
@@ -343,7 +343,7 @@ def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) ->
 
 def show_verdict_value(value: float | None, unit: str) -> str:
     """A verdict's value with its unit."""
-    from assay.analysis.limits import show_value
+    from assay.results.limits import show_value
 
     if value is None:
         return "-"

@@ -8,12 +8,12 @@ from typing import Any
 
 from assay.cli.console import say
 from assay.errors import AssayError, ExitCode
+from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
-from assay.study.chains import current_points
-from assay.study.part import Part
-from assay.study.plan import Plan
-from assay.workloads.io import load_facts
-from assay.workloads.tpcc import TpccPlan
+from assay.run.part import Part
+from assay.workloads.io.activities import load_facts
+from assay.workloads.io.plan import Plan
+from assay.workloads.tpcc.plan import TpccPlan
 
 
 def rehearse_exports(names: Sequence[str], parts: Sequence[Part]) -> None:

@@ -15,8 +15,8 @@ from assay.cli.console import say
 from assay.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from assay.arrays.configuration import Configuration
-    from assay.arrays.model_file import ModelFile
+    from assay.targets.arrays.configuration import Configuration
+    from assay.targets.arrays.model_file import ModelFile
 
 EXAMPLES = """
 Examples:
@@ -47,7 +47,7 @@ app = typer.Typer(
 def list_models(json: opt.Json = False, debug: opt.Debug = False) -> None:
     """List the arrays of the catalogue: disks, RAID policies, and whether fitted to measured or published points."""
     del debug
-    from assay.arrays.model_file import catalogue_names, load_model
+    from assay.targets.arrays.model_file import catalogue_names, load_model
 
     models = [load_model(name) for name in catalogue_names()]
     if json:
@@ -69,8 +69,8 @@ def show(
 ) -> None:
     """Show every parameter of an array with its unit and where it comes from, and what it holds under each policy."""
     del debug
-    from assay.arrays.configuration import configure
-    from assay.arrays.options import parse_model_target
+    from assay.targets.arrays.configuration import configure
+    from assay.targets.arrays.options import parse_model_target
 
     origin, options = parse_model_target(name)
     if toml and (options or json):
@@ -111,8 +111,8 @@ def validate(
 
 def _validated(file: str) -> dict[str, Any]:
     from assay import _core
-    from assay.arrays.configuration import Configuration
-    from assay.arrays.model_file import read_model_file
+    from assay.targets.arrays.configuration import Configuration
+    from assay.targets.arrays.model_file import read_model_file
 
     try:
         model = read_model_file(file)
@@ -171,9 +171,9 @@ def _policies(array: Configuration) -> list[tuple[str, Configuration]]:
 
 
 def _print_array(array: Configuration) -> None:
-    from assay.arrays.configuration import size_text
-    from assay.arrays.kinds import show_value
-    from assay.arrays.parameters import PARAMETERS
+    from assay.targets.arrays.configuration import size_text
+    from assay.targets.arrays.kinds import show_value
+    from assay.targets.arrays.parameters import PARAMETERS
 
     print(f"{array.model.name}: {array.model.title}")
     print(f"target: {array.target_text}")
@@ -192,7 +192,7 @@ def _print_array(array: Configuration) -> None:
 
 
 def _meaning(dotted: str) -> str:
-    from assay.arrays.parameters import PARAMETERS
+    from assay.targets.arrays.parameters import PARAMETERS
 
     return PARAMETERS[dotted].meaning
 
@@ -211,7 +211,7 @@ def _print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from assay.study.execute import print_json
+    from assay.run.execute import print_json
 
     print(print_json({"schema_version": 1, "verb": "model", **document}))
 

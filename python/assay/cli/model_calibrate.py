@@ -15,9 +15,9 @@ from assay.cli.console import say
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay.arrays.calibrate import Fit
-    from assay.arrays.configuration import Configuration
-    from assay.arrays.observations import Observation
+    from assay.calibration.calibrate import Fit
+    from assay.calibration.observations import Observation
+    from assay.targets.arrays.configuration import Configuration
 
 EXAMPLES = """
 Examples:
@@ -50,16 +50,16 @@ def calibrate(
 ) -> None:
     """Fit few parameters of a model to measured or published points, cross-validate, and write a model file."""
     del debug
-    from assay.arrays.calibrate import calibrate as fit_model
-    from assay.arrays.calibrated_file import (
+    from assay.calibration.calibrate import calibrate as fit_model
+    from assay.calibration.calibrated_file import (
         calibrated_text,
         calibration_table,
         refuse_existing,
         restarted,
         write_new,
     )
-    from assay.arrays.observations import guess_black_box
-    from assay.arrays.options import model_target_text
+    from assay.calibration.observations import guess_black_box
+    from assay.targets.arrays.options import model_target_text
 
     start, target = _start_and_target(file, structure, to)
     refuse_existing(target)
@@ -89,10 +89,10 @@ def calibrate(
 
 def _start_and_target(file: str, structure: str | None, to: Path | None) -> tuple[Configuration, Path]:
     """The configuration that was measured, and the file to write."""
-    from assay.arrays.calibrated_file import refuse_existing
-    from assay.arrays.configuration import configure
-    from assay.arrays.model_file import catalogue_names
-    from assay.arrays.options import parse_model_target
+    from assay.calibration.calibrated_file import refuse_existing
+    from assay.targets.arrays.configuration import configure
+    from assay.targets.arrays.model_file import catalogue_names
+    from assay.targets.arrays.options import parse_model_target
 
     begins = file.partition("?")[0]
     if begins in catalogue_names() or (begins.endswith(".toml") and Path(begins).exists()):
@@ -114,7 +114,7 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
 
 
 def _observations(source: str, start: Configuration) -> tuple[list[Observation], list[Observation]]:
-    from assay.arrays.observations import observations_of_published, observations_of_run
+    from assay.calibration.observations import observations_of_published, observations_of_run
 
     path = Path(source)
     if source == PUBLISHED and not path.exists():
@@ -161,8 +161,8 @@ def _show(fit: Fit, start: Configuration, checked: list[dict[str, Any]], table: 
     from rich.console import Console
     from rich.table import Table
 
-    from assay.arrays.kinds import show_value
-    from assay.arrays.parameters import PARAMETERS
+    from assay.targets.arrays.kinds import show_value
+    from assay.targets.arrays.parameters import PARAMETERS
 
     console = Console()
     fitted = Table("parameter", "fitted", "+-", "before", title="Fitted", title_justify="left")

@@ -14,10 +14,10 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from assay.arrays.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
 from assay.cli import options as opt
 from assay.cli.console import say
 from assay.errors import UsageError
+from assay.targets.arrays.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
 from assay.units import parse_percent
 
 EXAMPLES = """
@@ -72,8 +72,8 @@ def reliability(
 ) -> None:
     """Mean time to data loss and probability of loss, by RAID policy, with the inputs beside them."""
     del debug
-    from assay.arrays.rebuild import rebuild_hours
-    from assay.arrays.reliability_question import Asked, question_of
+    from assay.calibration.rebuild import rebuild_hours
+    from assay.targets.arrays.reliability_question import Asked, question_of
 
     asked = Asked(
         array=array,
@@ -198,7 +198,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.arrays.reliability_text import (
+    from assay.targets.arrays.reliability_text import (
         input_rows,
         inputs_sentence,
         policy_columns,

@@ -13,13 +13,11 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, databases_open, refuse_decided, run_to_end, show_finished, show_plan
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.study.execute import new_folder
-from assay.study.oltp import DISCLAIMER, actions_done
-from assay.study.oltp_target import DatabaseRequest, DatabaseTarget
-from assay.study.part import Part, part_from_report
-from assay.study.resumed import refuse_strange_folder
+from assay.run.execute import new_folder
+from assay.run.part import Part, part_from_report
+from assay.run.resumed import refuse_strange_folder
 from assay.units import parse_duration
-from assay.workloads.tpcc import (
+from assay.workloads.tpcc.plan import (
     WAREHOUSES_DEFAULT,
     Action,
     TpccPlan,
@@ -30,6 +28,8 @@ from assay.workloads.tpcc import (
     read_tpcc_preset,
     split_actions,
 )
+from assay.workloads.tpcc.runner import DISCLAIMER, actions_done
+from assay.workloads.tpcc.target import DatabaseRequest, DatabaseTarget
 
 EXAMPLES = """
 Examples:

@@ -13,10 +13,10 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
-from assay.study.part import Part
-from assay.study.plan import Plan, fit_bursts, load_plan, read_plan, read_preset
-from assay.study.request import Request
+from assay.run.part import Part
+from assay.run.request import Request
 from assay.units import parse_bytes, parse_duration, parse_percent
+from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_plan, read_preset
 
 EXAMPLES = """
 Examples:
@@ -230,8 +230,8 @@ def profile(
     part = Part(name=chosen.name, title=chosen.title or "Custom profile", plan=chosen)
     parts = [part]
     if cache_span:
-        from assay.analysis.cache_span import PART
-        from assay.study.cache_span import cache_span_plan
+        from assay.workloads.io.cache_span import PART
+        from assay.workloads.io.cache_span_plan import cache_span_plan
 
         parts.insert(0, Part(name=PART, title="Latency against span", plan=cache_span_plan(1 << 30), planned_s=10.0))
     start("profile", request, parts, shown)

@@ -13,38 +13,32 @@ from typing import Any, NoReturn
 
 import typer
 
-from assay.analysis.cache_span import PART as CACHE_SPAN
 from assay.cli.console import Console, Signals, leave_at_once, print_verdict, say
 from assay.cli.exporting import export_all, rehearse_exports
 from assay.cli.options import parse_exports
 from assay.cli.study_tables import print_study
 from assay.errors import ExitCode, NotAnswering, RunFolderError, UsageError
 from assay.paths import printable
+from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
-from assay.study.chains import current_points, in_order
-from assay.study.execute import (
-    Execution,
-    estimate_s,
-    exit_code_of,
-    new_folder,
-    print_json,
-    run_document,
-)
-from assay.study.integrity_files import Placed, place_files
-from assay.study.integrity_plan import memory_of
-from assay.study.integrity_result import findings_line
-from assay.study.layout import Target
-from assay.study.oltp import actions_done
-from assay.study.oltp_check import violations_total
-from assay.study.oltp_target import DatabaseTarget
-from assay.study.part import AnyTarget, Part, part_from_report, part_report
-from assay.study.plan import Plan
-from assay.study.request import Request
-from assay.study.resumed import refuse_other_targets, refuse_strange_folder
-from assay.study.study_parts import choose_targets
+from assay.run.chains import in_order
+from assay.run.execute import Execution, estimate_s, exit_code_of, new_folder, print_json, run_document
+from assay.run.part import AnyTarget, Part, part_from_report, part_report
+from assay.run.request import Request
+from assay.run.resumed import refuse_other_targets, refuse_strange_folder
+from assay.studies.parts import choose_targets
+from assay.targets.storage.target import Target
 from assay.units import format_bytes, format_duration
-from assay.workloads.integrity import IntegrityPlan
-from assay.workloads.tpcc import TpccPlan
+from assay.workloads.integrity.core_plan import memory_of
+from assay.workloads.integrity.files import Placed, place_files
+from assay.workloads.integrity.plan import IntegrityPlan
+from assay.workloads.integrity.result import findings_line
+from assay.workloads.io.cache_span import PART as CACHE_SPAN
+from assay.workloads.io.plan import Plan
+from assay.workloads.tpcc.check import violations_total
+from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.tpcc.runner import actions_done
+from assay.workloads.tpcc.target import DatabaseTarget
 
 GIVEN_ANEW = frozenset(
     {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}
@@ -118,7 +112,7 @@ def databases_open(
 
 def _with_spans(part: Part, target: AnyTarget) -> Part:
     """The latency-against-span part with the spans of the target's smallest volume."""
-    from assay.study.cache_span import cache_span_plan
+    from assay.workloads.io.cache_span_plan import cache_span_plan
 
     if part.name != CACHE_SPAN or not isinstance(target, Target):
         return part

@@ -11,13 +11,13 @@ import typer
 
 from assay.cli.console import Console, Signals, leave_at_once, say
 from assay.errors import NotAnswering, UsageError
-from assay.results.sqlio_text import FileSize, format_sqlio, measurements_from_point
-from assay.study.execute import Execution, new_folder, print_json, run_document
-from assay.study.layout import Target
-from assay.study.part import Part
-from assay.study.plan import Plan, load_plan
-from assay.study.request import Request, refuse_model
-from assay.workloads.sqlio import PlanFacts, SqlioCommand, read_sqlio
+from assay.run.execute import Execution, new_folder, print_json, run_document
+from assay.run.part import Part
+from assay.run.request import Request, refuse_model
+from assay.targets.storage.target import Target
+from assay.workloads.io.plan import Plan, load_plan
+from assay.workloads.io.sqlio import PlanFacts, SqlioCommand, read_sqlio
+from assay.workloads.io.sqlio_text import FileSize, format_sqlio, measurements_from_point
 
 EXAMPLES = """
 Examples:

@@ -10,13 +10,13 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
-from assay.study.execute import estimate_s, print_json
-from assay.study.factors import Study, choose_target, has_options, load_study, target_kind
-from assay.study.part import Part
-from assay.study.plan_settings import RAW, with_settings
-from assay.study.request import Request
-from assay.study.study_files import read_study, study_names, study_variants
-from assay.study.study_parts import shown_target, study_parts
+from assay.run.execute import estimate_s, print_json
+from assay.run.part import Part
+from assay.run.request import Request
+from assay.studies.files import read_study, study_names, study_variants
+from assay.studies.parts import shown_target, study_parts
+from assay.studies.plan_settings import RAW, with_settings
+from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
 
 EXAMPLES = """
@@ -200,7 +200,7 @@ def run(
 
 
 def _writes(part: Part) -> bool:
-    from assay.study.plan import Plan
+    from assay.workloads.io.plan import Plan
 
     return isinstance(part.plan, Plan) and any(workload.writes for workload in part.plan.workloads())
 

@@ -33,7 +33,7 @@ def _print_published(console: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.analysis.study_words import published_texts
+    from assay.studies.words import published_texts
 
     table = Table(title="Published figures", title_justify="left")
     for column in ("figure", "source", "published", "model", "error", "used for fitting"):
@@ -47,7 +47,7 @@ def _print_results(console: Any, study: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.analysis.study_words import result_rows
+    from assay.studies.words import result_rows
 
     columns, rows = result_rows(study["results"])
     table = Table(title="Levels", title_justify="left")

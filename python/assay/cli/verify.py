@@ -12,13 +12,18 @@ from assay.cli import options as opt
 from assay.cli.console import say
 from assay.cli.running import OutputOptions, start
 from assay.errors import RunFolderError, UsageError
+from assay.reading import nearest
 from assay.results.run_folder import RunFolder
-from assay.study.part import Part
-from assay.study.request import Request
+from assay.run.part import Part
+from assay.run.request import Request
 from assay.units import parse_bytes, parse_duration
-from assay.workloads.integrity import IntegrityPlan, load_integrity_plan, read_integrity_plan, read_integrity_preset
-from assay.workloads.reading import nearest
-from assay.workloads.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
+from assay.workloads.integrity.plan import (
+    IntegrityPlan,
+    load_integrity_plan,
+    read_integrity_plan,
+    read_integrity_preset,
+)
+from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
 
 EXAMPLES = """
 Examples:

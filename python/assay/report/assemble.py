@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from assay.report.document import Document
+from assay.document.elements import Document
+from assay.document.text import DASH, joined, moment, shorten
 from assay.report.sections.curves import curves_section, percentiles_section
 from assay.report.sections.integrity import integrity_section
 from assay.report.sections.iops import iops_section
@@ -16,9 +17,8 @@ from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
-from assay.report.source import RunFacts
-from assay.report.text import DASH, joined, moment, shorten
 from assay.report.transactions import server_text
+from assay.results.source import RunFacts
 from assay.units import count_of, format_bytes, format_duration
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.analysis.compare import COLUMNS, Comparison, run_letter
-from assay.report.document import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
+from assay.document.elements import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
 from assay.report.figures_compare import compare_figure
 from assay.report.html import html_report
 from assay.report.render import render_figures

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.report.document import Tone
-from assay.report.source import Record, RunFacts
-from assay.report.text import joined
+from assay.document.elements import Tone
+from assay.document.text import joined
+from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
 
 

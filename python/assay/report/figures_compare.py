@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from assay.analysis.compare import METRICS, Comparison, Difference, run_letter
-from assay.report.palette import BAND, INK, MOST_SERIES, QUIET, colour, shape
+from assay.document.palette import BAND, INK, MOST_SERIES, QUIET, colour, shape
 
 WIDTH_PX = 460
 ROW_PX = 14

@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from assay.report.figures import ordered
-from assay.report.palette import BAND, COLOURS, INK, colour
+from assay.document.charts import ordered
+from assay.document.palette import BAND, COLOURS, INK, colour
 
 Row = Mapping[str, Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import altair as alt
 
-from assay.report.figures import MAX_AT, NINES, PANEL_WIDTH, nines, ordered
-from assay.report.figures_series import HEIGHT, WIDTH, lines
-from assay.report.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
+from assay.document.charts import MAX_AT, NINES, PANEL_WIDTH, nines, ordered
+from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
+from assay.document.series_charts import HEIGHT, WIDTH, lines
 
 Row = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from assay.report.figures import NINES, PANEL_WIDTH, ordered
-from assay.report.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
+from assay.document.charts import NINES, PANEL_WIDTH, ordered
+from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
 from assay.units import format_bytes
 
 Row = Mapping[str, Any]

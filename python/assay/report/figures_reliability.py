@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.report.palette import INK, MOST_SERIES, colour, shape
+from assay.document.palette import INK, MOST_SERIES, colour, shape
 
 Row = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from assay.report.figures import PANEL_WIDTH, ordered
-from assay.report.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
+from assay.document.charts import PANEL_WIDTH, ordered
+from assay.document.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
 
 Row = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
         `level`, `series` (one text for all where there is one), `unit`, `value`, `low`, `high`, `band_low`,
         `band_high` (None where there is none), in base units and in the order to show.
     figure : str
-        `iops`, `nopm`, `response_p90`, ...: one of `assay.analysis.study.UNITS`.
+        `iops`, `nopm`, `response_p90`, ...: one of `assay.studies.findings.UNITS`.
     factor_title : str
         What the levels are of.
     joined : bool

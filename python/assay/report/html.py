@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.report.document import Document
+from assay.document.elements import Document
 
 
 def html_report(document: Document, drawings: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from assay.report.document import Document, Figure, Table
+from assay.document.elements import Document, Figure, Table
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from assay.report.document import Document, Figure
+from assay.document.elements import Document, Figure
 
 
 def render_figures(document: Document) -> dict[str, str]:
@@ -19,7 +19,7 @@ def render(figure: Figure) -> str:
     """SVG of one figure, with its text alternative, and ids no other figure of the page has."""
     import vl_convert
 
-    from assay.report.palette import theme
+    from assay.document.palette import theme
 
     svg: str = vl_convert.vegalite_to_svg(theme(figure.chart), **_offline(), vl_version=_newest())
     svg = _own_ids(svg, figure.name)

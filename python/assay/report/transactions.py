@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.report.document import Tone
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, joined, load_label, shorten
+from assay.document.elements import Tone
+from assay.document.text import DASH, joined, load_label, shorten
+from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_latency
 
 TRANSACTIONS = {

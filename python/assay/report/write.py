@@ -21,7 +21,7 @@ def write_report(run_path: Path, *, html: bool = True, pdf: bool = True) -> list
     from assay.report.html import html_report
     from assay.report.pdf import pdf_report
     from assay.report.render import render_figures
-    from assay.report.source import load_facts
+    from assay.results.source import load_facts
 
     if not (html or pdf):
         return []

@@ -186,7 +186,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     ...     load(folder.path).points["queue_depth"].to_list()
     [8]
     """
-    from assay.study.chains import current_points
+    from assay.results.points import current_points
 
     folder = RunFolder.open(Path(path))
     return Run(folder.path, folder.manifest, current_points(folder.points()))

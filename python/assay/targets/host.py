@@ -28,7 +28,7 @@ from assay.targets.kernel import (
     slaves_of,
     stack_of,
 )
-from assay.targets.safety import Examined
+from assay.targets.storage.safety import Examined
 
 _HYPERVISORS = (
     ("qemu", "kvm"), ("kvm", "kvm"), ("amazon ec2", "kvm"), ("google", "kvm"), ("openstack", "kvm"),

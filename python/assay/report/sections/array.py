@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.report.document import Block, Cell, Column, Facts, Paragraph, Table
-from assay.report.source import Record
-from assay.report.text import DASH, percent, shorten
+from assay.document.elements import Block, Cell, Column, Facts, Paragraph, Table
+from assay.document.text import DASH, percent, shorten
+from assay.results.source import Record
 from assay.units import format_bytes
 
 

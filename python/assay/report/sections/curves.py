@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.analysis.knee import Knee, find_knee
-from assay.report.document import Block, Figure, Paragraph, Section
-from assay.report.figures import NINES, latency_curves, percentile_curves
-from assay.report.palette import chunks
-from assay.report.source import Record, RunFacts
-from assay.report.text import (
+from assay.document.charts import NINES, latency_curves, percentile_curves
+from assay.document.elements import Block, Figure, Paragraph, Section
+from assay.document.palette import chunks
+from assay.document.text import (
     block_bytes_of,
     block_label,
     id_range,
@@ -23,6 +22,7 @@ from assay.report.text import (
     shorten,
     workload_label,
 )
+from assay.results.source import Record, RunFacts
 from assay.units import format_iops, format_latency, parse_duration
 
 _LIMIT = re.compile(

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from assay.report.document import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Table
+from assay.document.text import DASH, joined, moment, shorten
 from assay.report.faults import fault_of, severity
 from assay.report.figures_integrity import STATES, UNIT_BYTES, unit_strip
-from assay.report.source import Record
-from assay.report.text import DASH, joined, moment, shorten
+from assay.results.source import Record
 from assay.units import count_of, format_duration
 
 MOST_BLOCKS = 10

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.report.document import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.text import DASH, shorten
 from assay.report.faults import (
     CACHES,
     FAILED_IO,
@@ -20,8 +21,7 @@ from assay.report.faults import (
 )
 from assay.report.figures_integrity import TIME_WIDTH, findings_timeline
 from assay.report.sections.findings import finding_blocks, lasting, operation_text, word
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, shorten
+from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
 
 MOST_PLACES = 6

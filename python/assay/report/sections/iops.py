@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.report.document import Block, Cell, Column, Figure, Section, Table
-from assay.report.figures import iops_bars
-from assay.report.palette import chunks
-from assay.report.sections.summary import limited_text
-from assay.report.source import Record, RunFacts
-from assay.report.text import (
+from assay.document.charts import iops_bars
+from assay.document.elements import Block, Cell, Column, Figure, Section, Table
+from assay.document.palette import chunks
+from assay.document.text import (
     DASH,
     block_bytes_of,
     block_label,
@@ -24,6 +22,8 @@ from assay.report.text import (
     throughput_texts,
     workload_label,
 )
+from assay.report.sections.summary import limited_text
+from assay.results.source import Record, RunFacts
 from assay.units import format_iops
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.sections.array import array_blocks
 from assay.report.sections.summary import verdict_word
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.transactions import DISCLAIMER
+from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_bytes, format_duration
 
 PARTS = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.report.document import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
-from assay.report.figures import NINES
+from assay.document.charts import NINES
+from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.report.figures_oltp import response_curves, search_curve
 from assay.report.sections.curves import parse_limit
 from assay.report.sections.summary import limit_text, stopped_text
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.report.transactions import (
     TRANSACTIONS,
     answer_sentence,
@@ -20,6 +19,7 @@ from assay.report.transactions import (
     oltp_point,
     transaction_name,
 )
+from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration, format_latency, parse_duration
 
 CONDITIONS = 12

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.text import DASH, joined, percent, shorten
 from assay.report.sections.oltp import one_name
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, joined, percent, shorten
 from assay.report.transactions import oltp_of, server_text
+from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_latency
 
 STATEMENT_LENGTH = 160

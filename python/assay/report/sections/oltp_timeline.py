@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.report.document import Figure, Paragraph, Section
+from assay.document.elements import Figure, Paragraph, Section
+from assay.document.series_charts import WIDTH
+from assay.document.text import joined, moment
 from assay.report.figures_oltp import timeline
-from assay.report.figures_series import WIDTH
 from assay.report.sections.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
-from assay.report.source import Record, RunFacts
-from assay.report.text import joined, moment
 from assay.report.transactions import TRANSACTIONS, oltp_of, oltp_point, transaction_name
+from assay.results.source import Record, RunFacts
 from assay.units import format_duration, format_latency
 
 if TYPE_CHECKING:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assay.report.document import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
-from assay.report.figures import NINES
-from assay.report.figures_parts import cache_span, foreground_reads, log_write_lines, role_latencies, throughput_lines
-from assay.report.palette import chunks
-from assay.report.sections.summary import sentence
-from assay.report.source import Record, RunFacts
-from assay.report.text import (
+from assay.document.charts import NINES
+from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
+from assay.document.palette import chunks
+from assay.document.text import (
     DASH,
     block_bytes_of,
     block_label,
@@ -26,6 +23,9 @@ from assay.report.text import (
     shorten,
     throughput_texts,
 )
+from assay.report.figures_parts import cache_span, foreground_reads, log_write_lines, role_latencies, throughput_lines
+from assay.report.sections.summary import sentence
+from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_bytes, format_latency, format_throughput
 
 

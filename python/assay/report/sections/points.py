@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from assay.analysis.standstill import generator_words
-from assay.report.document import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
-from assay.report.sections.summary import limit_text
-from assay.report.source import Record, RunFacts, runs_transactions
-from assay.report.text import (
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
+from assay.document.text import (
     DASH,
     iops_text,
     latency_text,
@@ -16,6 +13,9 @@ from assay.report.text import (
     throughput_texts,
     workload_label,
 )
+from assay.report.sections.summary import limit_text
+from assay.results.source import Record, RunFacts, runs_transactions
+from assay.results.standstill import generator_words
 from assay.units import format_latency
 
 GLOSSARY = [

@@ -6,18 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.arrays.reliability_text import (
-    input_rows,
-    inputs_sentence,
-    policy_columns,
-    policy_rows,
-    ratio_sentence,
-    show_input,
-    show_probability,
-    show_years,
-    three_digits,
-)
-from assay.report.document import (
+from assay.document.elements import (
     Block,
     Cell,
     Column,
@@ -30,10 +19,21 @@ from assay.report.document import (
     Section,
     Table,
 )
+from assay.document.palette import chunks
+from assay.document.text import DASH, moment, shorten
 from assay.report.figures_reliability import loss_curves, ratio_ranges
-from assay.report.palette import chunks
-from assay.report.source import Record, clean
-from assay.report.text import DASH, moment, shorten
+from assay.results.source import Record, clean
+from assay.targets.arrays.reliability_text import (
+    input_rows,
+    inputs_sentence,
+    policy_columns,
+    policy_rows,
+    ratio_sentence,
+    show_input,
+    show_probability,
+    show_years,
+    three_digits,
+)
 
 TOGETHER = "all inputs together"
 METHOD = (

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.report.document import Figure, Paragraph, Section
-from assay.report.figures_series import WIDTH, timeline
-from assay.report.source import RunFacts
-from assay.report.text import joined, moment
+from assay.document.elements import Figure, Paragraph, Section
+from assay.document.series_charts import WIDTH, timeline
+from assay.document.text import joined, moment
+from assay.results.source import RunFacts
 from assay.units import format_duration, format_iops, format_latency
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from assay.analysis.study_words import are_of_databases, change_text, figure_text, published_texts
-from assay.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.palette import MOST_SERIES, chunks
+from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts, workload_label
 from assay.report.figures_study import level_figure, published_figure
-from assay.report.palette import MOST_SERIES, chunks
 from assay.report.sections.summary import limited_text
-from assay.report.source import Record, RunFacts
-from assay.report.text import DASH, id_range, joined, percent, shorten, throughput_texts, workload_label
+from assay.results.source import Record, RunFacts
+from assay.studies.words import are_of_databases, change_text, figure_text, published_texts
 from assay.units import format_bytes, format_iops
 
 FIGURE_NAMES = {

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from assay.analysis.notices import notices_of
-from assay.report.document import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
+from assay.document.elements import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
+from assay.document.text import DASH, NOT_MEASURED, block_bytes_of, latency_of, shorten, value_text, workload_label
 from assay.report.faults import gravest_text, headline, uncut_power, verified_text
-from assay.report.source import Record, RunFacts, is_phase
-from assay.report.text import (
-    DASH,
-    NOT_MEASURED,
-    block_bytes_of,
-    latency_of,
-    shorten,
-    value_text,
-    workload_label,
-)
 from assay.report.transactions import answer_sentence, consistency_sentence, throughput_sentence
+from assay.results.source import Record, RunFacts, is_phase
+from assay.run.notices import notices_of
 from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
 
 

@@ -10,21 +10,11 @@ from typing_extensions import TypedDict
 from assay.results.shapes.findings import Integrity, MeasuredDatabase, Oltp
 from assay.results.shapes.point import Answer, CacheSpan, Engine, VerdictLine
 from assay.results.shapes.study import Reliability, Study
-from assay.results.shapes.terms import (
-    INTEGER_MOST,
-    STRICT,
-    Count,
-    Flag,
-    MaybeAmount,
-    MaybeCount,
-    Name,
-    Text,
-    Texts,
-)
+from assay.results.shapes.terms import INTEGER_MOST, STRICT, Count, Flag, MaybeAmount, MaybeCount, Name, Text, Texts
 
 
 class Part(TypedDict, total=False):
-    """A part of the run; its plan is checked where it is taken up (`assay.study.part`)."""
+    """A part of the run; its plan is checked where it is taken up (`assay.run.part`)."""
 
     name: Required[Name]
     title: Text

@@ -1,0 +1,1 @@
+"""Models against measurements: calibration, error bands, and what others published."""

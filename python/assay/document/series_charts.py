@@ -1,0 +1,101 @@
+"""The series over time: what was asked above, the telemetry beneath, on one shared time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.document.charts import ordered
+from assay.document.palette import BAND, COLOURS, DASHES, INK, MOST_SERIES, log_scale
+
+Row = Mapping[str, Any]
+
+WIDTH, HEIGHT = 500, 84
+
+MOST_TICKS = 4
+"""Labels that fit beside a panel; of more, only those of whole decades are shown."""
+
+
+def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin | None:
+    """Panels of series over one time axis, with the points shaded behind them.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `panel` (title of the axis, unit included), `series`, `t_s` (seconds since the start), `value` (None breaks
+        the line), `log` (whether the panel's axis is logarithmic); panels in the order to show.
+    bands : sequence of rows
+        The points: `start_s`, `end_s`, `label` (shown above the first panel; may be empty), `odd`.
+    end_s : float
+        End of the time axis, seconds.
+    """
+    panels = ordered(rows, "panel")
+    if not panels:
+        return None
+    minutes = end_s > 600
+    divisor, unit = (60, "min") if minutes else (1, "s")
+    domain = [0, max(end_s, 1.0) / divisor]
+    charts = []
+    for number, panel in enumerate(panels):
+        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        last = number == len(panels) - 1
+        axis = alt.Axis(grid=False, labels=last, ticks=last, tickCount=10, format=".6~g")
+        title = f"time since the start ({unit})" if last else None
+        x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
+        layers = _bands(bands, x, divisor, labelled=number == 0)
+        layers.append(lines(own, panel, x))
+        charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
+    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
+        color="independent", strokeDash="independent"
+    )
+    return figure
+
+
+def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+    """Lines of one panel, one colour and dash a series; `rows` as of `timeline`, with `t` on the axis `x`."""
+    labels = ordered(rows, "series")[:MOST_SERIES]
+    positive = [row["value"] for row in rows if row["value"]]
+    format_, scale = "~s", alt.Scale(zero=True)
+    ticks: Any = alt.Undefined
+    if rows[0]["log"] and positive and min(positive) > 0:
+        scale, ticks = log_scale(positive)
+        decades = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
+        if len(ticks) > MOST_TICKS and len(decades) > 1:
+            ticks = decades
+        format_ = "~g"
+    elif max(positive, default=0) < 1000:
+        format_ = "~r"
+    y_axis = alt.Axis(format=format_, tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10, values=ticks)
+    y = alt.Y("value:Q", title=panel, scale=scale, axis=y_axis)
+    legend = alt.Legend(orient="right", title=None, labelLimit=110, symbolType="stroke", symbolStrokeWidth=2.2)
+    hues = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])))
+    dashes = alt.StrokeDash(
+        "series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(DASHES[: len(labels)]))
+    )
+    chosen = [row for row in rows if row["series"] in labels and not (rows[0]["log"] and row["value"] == 0)]
+    chart = alt.Chart(alt.InlineData(values=[dict(row) for row in chosen]))
+    lines = chart.mark_line(strokeWidth=1.3, invalid="break-paths-show-domains")
+    encoded: alt.Chart = lines.encode(x=x, y=y, color=hues, strokeDash=dashes)
+    return encoded
+
+
+def _bands(bands: Sequence[Row], x: alt.X, divisor: float, *, labelled: bool) -> list[alt.Chart]:
+    """Shading of the points, every other one darker; labels above the panel when asked."""
+    if not bands:
+        return []
+    data = [
+        {"t": band["start_s"] / divisor, "end": band["end_s"] / divisor, "label": band["label"],
+         "shade": 0.2 if band["odd"] else 0.0}
+        for band in bands
+    ]  # fmt: skip
+    base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+    shading = base.mark_rect(color=BAND).encode(x2="end:Q", opacity=alt.Opacity("shade:Q", scale=None, legend=None))
+    if not labelled:
+        return [shading]
+    named = base.transform_filter("datum.label != ''")
+    labels = named.mark_text(align="left", baseline="bottom", fontSize=10, color=INK, dy=-3).encode(
+        y=alt.value(0), text="label:N"
+    )
+    return [shading, labels]

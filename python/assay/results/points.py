@@ -1,0 +1,27 @@
+"""Points of a run folder that count: those that a run which goes on did not measure again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+CUT_SHORT = ("interrupted", "not-answering", "failed")
+"""Ends of points that are measured again when a run goes on."""
+
+
+def current_points(points: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Points without those that `forget_unfinished` had measured again: of finished ones, the last of each key.
+
+    Examples
+    --------
+    >>> ended = [{"id": "p1", "key": "a", "ended_by": "time"}, {"id": "p2", "key": "a", "ended_by": "time"}]
+    >>> [point["id"] for point in current_points(ended)]
+    ['p2']
+    """
+    last = {point["key"]: place for place, point in enumerate(points) if _is_finished(point)}
+    return [point for place, point in enumerate(points) if not _is_finished(point) or last[point["key"]] == place]
+
+
+def _is_finished(point: Mapping[str, Any]) -> bool:
+    """Whether a resumed run would take it over; a report outlives points that lack their key."""
+    return "key" in point and point.get("ended_by") not in CUT_SHORT

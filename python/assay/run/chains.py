@@ -1,0 +1,50 @@
+"""The order in which the parts of a run follow each other, and chains of parts that go on with each other's state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.workloads.io.plan import Plan
+
+if TYPE_CHECKING:
+    from assay.run.part import Part
+
+
+def in_order(parts: Sequence[Part], study: Mapping[str, Any] | None) -> list[Part]:
+    """Parts as they run: in the order that a study has drawn, else as they are listed."""
+    if study is None:
+        return list(parts)
+    by_name = {part.name: part for part in parts}
+    return [by_name[name] for name in study["order"]]
+
+
+def chains_of(ordered: Sequence[Part]) -> list[list[Part]]:
+    """Parts in the order they run; those that continue are with the one they continue."""
+    chains: list[list[Part]] = []
+    for part in ordered:
+        if part.continues:
+            chains[-1].append(part)
+        else:
+            chains.append([part])
+    return chains
+
+
+def forget_unfinished(ordered: Sequence[Part], finished: dict[str, dict[str, Any]]) -> None:
+    """Take the points of a chain out of `finished` unless all of it is: the state between its parts is not kept.
+
+    Parameters
+    ----------
+    ordered
+        Parts in the order they run.
+    finished
+        Finished points by key.
+    """
+    counts = Counter(point["part"] for point in finished.values())
+    for chain in chains_of(ordered):
+        whole = all(isinstance(part.plan, Plan) and counts[part.name] >= len(part.plan.workloads()) for part in chain)
+        if len(chain) > 1 and not whole:
+            names = {part.name for part in chain}
+            for key in [key for key, point in finished.items() if point["part"] in names]:
+                del finished[key]

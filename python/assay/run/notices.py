@@ -1,0 +1,110 @@
+"""What a reader must know before believing the figures of a run. Works on whatever a run holds, whole or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from assay.results.standstill import stood_still_s
+from assay.units import format_bytes, format_duration
+
+Record = Mapping[str, Any]
+
+NAMES_SHOWN = 4
+
+_STATES = {
+    "fresh": "fresh: written once before reading; flash that has been written over for hours can be slower",
+    "preconditioned": "preconditioned: written over by earlier runs",
+    "unknown": "in a state Assay did not make and does not know",
+}
+
+
+class Note(NamedTuple):
+    """One notice: its text and how bad it is."""
+
+    text: str
+    tone: Literal["bad", "warn", "plain"]
+
+
+def notices_of(points: Sequence[Record], target: Record) -> list[Note]:
+    """Notices that follow from points and target: errors, saturation, rates, steadiness, state, caches."""
+    return [*_of_points(points), *_of_target(target)]
+
+
+def id_list(ids: Sequence[object]) -> str:
+    """A few ids in full, many with their count."""
+    shown = ", ".join(str(found) for found in ids[:6])
+    return f"{shown} and {len(ids) - 6} more points" if len(ids) > 6 else shown
+
+
+def _of_points(points: Sequence[Record]) -> Iterable[Note]:
+    def ids(condition: Any) -> list[object]:
+        return [point.get("id") for point in points if condition(point)]
+
+    def within(key: str, inner: str) -> Any:
+        return lambda point: (point.get(key) or {}).get(inner)
+
+    failing = ids(within("errors", "count"))
+    if failing:
+        kinds: Counter[str] = Counter()
+        for point in points:
+            kinds.update(
+                {str(kind): int(n) for kind, n in ((point.get("errors") or {}).get("kinds") or {}).items() if n}
+            )
+        listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
+        what = "transactions failed" if all(map(_runs_transactions, points)) else "I/O errors"
+        yield Note(f"{what} in {id_list(failing)}: {listed}", "bad")
+    hung = ids(lambda point: point.get("ended_by") == "not-answering")
+    if hung:
+        yield Note(f"the target stopped answering in {id_list(hung)}", "bad")
+    if stood_still := ids(stood_still_s):
+        longest = max(stood_still_s(point) for point in points)
+        yield Note(
+            f"the load generator stood still in {id_list(stood_still)}, for up to {format_duration(longest)} (stopped,"
+            " suspended or starved of CPU): latencies of these points are not the device's, and no answer rests on"
+            " them",
+            "warn",
+        )
+    # An integrity run asks as fast as it can verify, and gives no answers.
+    saturated = ids(lambda point: _asks(point) and not stood_still_s(point) and within("generator", "saturated")(point))
+    if saturated:
+        yield Note(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")
+    behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
+    if behind:
+        yield Note(f"the offered rate was not sustained in {id_list(behind)}", "warn")
+    unsteady = ids(_is_unsteady)
+    if unsteady:
+        share = f"{len(unsteady)} of {len(points)} points"
+        yield Note(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
+
+
+def _asks(point: Record) -> bool:
+    """Whether a point asks as much as it can, or as it should; phases of an integrity run do neither."""
+    return (point.get("workload") or {}).get("kind", "io") in ("io", "tpcc")
+
+
+def _runs_transactions(point: Record) -> bool:
+    return bool((point.get("workload") or {}).get("kind") == "tpcc")
+
+
+def _is_unsteady(point: Record) -> bool:
+    """Judged and not steady; a point too short to judge, or cut off, is not called so."""
+    steady = point.get("steady") or {}
+    return steady.get("reached") is False and steady.get("slope_share") is not None and point.get("ended_by") == "time"
+
+
+def _of_target(target: Record) -> Iterable[Note]:
+    states: dict[str, list[Record]] = {}
+    for volume in target.get("volumes") or []:
+        if volume.get("kind") not in ("null", "model", "database"):
+            states.setdefault(str(volume.get("state") or "unknown"), []).append(volume)
+    for state, volumes in states.items():
+        size = format_bytes(sum(volume.get("size_bytes") or 0 for volume in volumes))
+        laid = format_bytes(sum(volume.get("bytes_laid_out") or 0 for volume in volumes))
+        names = ", ".join(str(volume.get("name") or "?")[:40] for volume in volumes[:NAMES_SHOWN])
+        more = f" and {len(volumes) - NAMES_SHOWN} more" if len(volumes) > NAMES_SHOWN else ""
+        text = f"measured on {size} ({names}{more}), {laid} of it laid out by this run; {_STATES.get(state, state)}"
+        yield Note(text, "plain")
+    if (states or target.get("array")) and target.get("cache_notice"):
+        yield Note(str(target["cache_notice"]), "plain")

@@ -1,0 +1,296 @@
+"""What the user asked of the target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from assay import _core
+from assay.errors import RefusedTarget, UsageError
+from assay.paths import printable
+from assay.run.part import Part
+from assay.targets.databases import is_database
+from assay.targets.storage.spec import (
+    VolumeSpec,
+    absolute_path,
+    absolute_target,
+    named,
+    parse_file,
+    parse_targets,
+    split_volumes,
+)
+from assay.targets.storage.target import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
+from assay.targets.storage.volume import Volume
+from assay.units import parse_bytes
+from assay.workloads.integrity.core_plan import check_memory, run_plan
+from assay.workloads.integrity.files import files_by_path, place_files
+from assay.workloads.integrity.plan import IntegrityPlan
+from assay.workloads.io.cache_span import PART as CACHE_SPAN
+from assay.workloads.io.plan import Plan
+from assay.workloads.io.session import check_workload
+from assay.workloads.tpcc.plan import TpccPlan
+
+ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
+
+ONLY_MEASURE = "target model:... holds no bytes to verify; `assay profile` and `assay study` work on it"
+
+ON_MODEL = {
+    "--cache-size": "a model has its own cache: model:NAME?cache=4G",
+    **dict.fromkeys(("--overwrite", "--yes-destroy"), "a model has nothing to destroy"),
+    **dict.fromkeys(("--crash-journal", "--after-crash"), "a model holds no bytes that a crash could take"),
+}
+"""Options that a model refuses, and why."""
+
+
+def refuse_model(targets: Sequence[str]) -> None:
+    """Refuse models for verbs that need bytes.
+
+    Raises
+    ------
+    UsageError
+        A target is one.
+    """
+    if any(target.lower().startswith("model:") for target in targets):
+        raise UsageError(ONLY_MEASURE)
+
+
+def check_plan(plan: Plan, volumes: Sequence[Volume]) -> None:
+    """Refuse a plan that does not fit the volumes, before anything is written to them.
+
+    Raises
+    ------
+    UsageError
+        A block does not fit the sector, the region or the memory.
+    """
+    sector_bytes = max(volume.sector_bytes for volume in volumes)
+    for workload in plan.workloads():
+        fitted = workload.fitted(sector_bytes) if plan.fits_sector else workload
+        if fitted is not None:
+            check_workload(fitted, volumes)
+
+
+@dataclass(kw_only=True)
+class Request:
+    """What the user asked of the target, as far as a resumed run needs it again. Holds no secrets."""
+
+    paths: list[str]
+    volumes: list[str] = field(default_factory=list)
+    size: str | None = None
+    cache_size: str | None = None
+    overwrite: list[str] = field(default_factory=list)
+    yes_destroy: list[str] = field(default_factory=list)
+    size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES
+    database: bool = False
+    """The volumes are for an imitated database alone: a folder stands for a data file and a log file."""
+    crash_journal: str | None = None
+    """Where acknowledged writes shall be recorded."""
+    after_crash: str | None = None
+    """The journal of a run that a crash ended; nothing is written then."""
+
+    def choose(
+        self, parts: Sequence[Part], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
+    ) -> Target:
+        """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
+        plans = [part.plan for part in parts if not isinstance(part.plan, TpccPlan)]
+        verifying = next((plan for plan in plans if isinstance(plan, IntegrityPlan)), None)
+        specs = self._specs(verifying)
+        if any(spec.kind == "model" for spec in specs):
+            self._refuse_on_model(plans)
+        if not all(isinstance(plan, IntegrityPlan) for plan in plans):
+            _refuse_faulty(specs)
+        _refuse_mixed_faults(specs)
+        paths = {os.path.abspath(path): size for path, size in (by_path or {}).items()}
+        specs = [replace(spec, size_bytes=paths.get(str(spec.path), spec.size_bytes)) for spec in specs]
+        target = choose_target(
+            specs,
+            overwrite=self.overwrite,
+            yes_destroy=self.yes_destroy,
+            writes=self.after_crash is None and any(_writes(plan) for plan in plans),
+            cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
+            size_most_bytes=self.size_most_bytes,
+            database=self.database,
+            sparse=_sparse(specs, verifying) if verifying is not None and self.database else (),
+        )
+        target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
+        self._choose_journal(target)
+        for part in parts:
+            if isinstance(part.plan, IntegrityPlan):
+                files = place_files(target, part.plan)
+                check_memory(part.plan, files)
+                if target.after_crash:
+                    _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
+            # The spans of the cache-span part are chosen by the size of the target, later.
+            elif isinstance(part.plan, Plan) and part.name != CACHE_SPAN:
+                check_plan(part.plan, target.volumes)
+        return target
+
+    def _specs(self, plan: IntegrityPlan | None) -> list[VolumeSpec]:
+        """The volumes asked for: on the command line, or else the files that the plan names."""
+        if plan is not None and plan.files and not self.paths and not self.volumes:
+            if self.size is not None:
+                raise UsageError("--size: the plan's files have sizes of their own; change them, or name a target")
+            files = [
+                replace(parse_file(file.path, "log" if file.log else "data"), size_bytes=file.size_bytes)
+                for file in plan.files
+            ]
+            _refuse_same(files)
+            return named(files)
+        specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size, with_log=self.database)
+        if self.database and self.size is not None and "=" not in self.size:
+            # One size is that of the data; a log of its own takes a share of it.
+            has_data = any(spec.role != "log" for spec in specs)
+            specs = [
+                replace(spec, size_bytes=None, size_rule=None) if spec.role == "log" and has_data else spec
+                for spec in specs
+            ]
+        return specs
+
+    def _refuse_on_model(self, plans: Sequence[Plan | IntegrityPlan]) -> None:
+        """Refuse what only storage has: bytes, files, caches of the host and waiting in real time."""
+        for option, given in (
+            ("--cache-size", self.cache_size),
+            ("--overwrite", self.overwrite),
+            ("--yes-destroy", self.yes_destroy),
+            ("--crash-journal", self.crash_journal),
+            ("--after-crash", self.after_crash),
+        ):
+            if given:
+                raise UsageError(f"{option}: {ON_MODEL[option]}; leave it out")
+        for plan in plans:
+            if isinstance(plan, IntegrityPlan):
+                raise UsageError(ONLY_MEASURE)
+            if plan.backend != "auto":
+                raise UsageError(f"--backend {plan.backend}: a model does no I/O; leave it out")
+            _refuse_real_time(plan)
+
+    def _choose_journal(self, target: Target) -> None:
+        if self.after_crash is not None:
+            target.journal, target.after_crash = _existing_journal(self.after_crash), True
+            missing = [volume.spec.path for volume in target.examined if not volume.exists]
+            if missing:
+                raise UsageError(f"--after-crash: {missing[0]} does not exist; name the target of the run that crashed")
+        elif self.crash_journal is not None:
+            target.journal = _new_journal(self.crash_journal, target)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request as the manifest keeps it: paths in full, and no permission to destroy anything."""
+        kept = {key: value for key, value in vars(self).items() if key not in _PERMISSIONS}
+        for key in ("crash_journal", "after_crash"):
+            kept[key] = absolute_path(kept[key]) if kept[key] is not None else None
+        return kept | {
+            "paths": [text if is_database(text) else absolute_target(text) for text in self.paths],
+            "volumes": [f"{role}={absolute_target(path)}" for role, path in split_volumes(self.volumes)],
+        }
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> Request:
+        """A request as the manifest keeps it, with what the command line permits now."""
+        known = {key: value for key, value in kept.items() if key not in _PERMISSIONS}
+        return cls(**known, overwrite=overwrite, yes_destroy=yes_destroy)
+
+
+_PERMISSIONS = ("overwrite", "yes_destroy")
+"""What a run that goes on is given anew: what is at a path may be something else by then."""
+
+
+def _writes(plan: Plan | IntegrityPlan) -> bool:
+    return isinstance(plan, IntegrityPlan) or any(workload.writes for workload in plan.workloads())
+
+
+def _refuse_real_time(plan: Plan) -> None:
+    """Refuse activities that wait for durability or use the page cache, which a model does not have."""
+    for workload in plan.workloads():
+        for activity in workload.activities:
+            where = f"activity {activity.name!r}"
+            if activity.sync != "none":
+                raise UsageError(
+                    f"--sync {activity.sync} ({where}, key sync): a model runs in virtual time and has nothing to"
+                    " flush; give --sync none, or set the key to none in a plan"
+                )
+            if activity.sync_every != 1:
+                raise UsageError(
+                    f"--sync-every {activity.sync_every} ({where}): a model has nothing to flush; leave it out"
+                )
+            if activity.io_mode != "direct":
+                raise UsageError(
+                    f"--buffered ({where}, key io_mode): a model has no page cache before it; leave it out"
+                )
+
+
+def _sparse(specs: Sequence[VolumeSpec], plan: IntegrityPlan) -> list[str]:
+    """Names of the volumes whose space is not to be reserved."""
+    files = files_by_path(plan)
+    if files:
+        return [spec.name for spec in specs if files[str(spec.path)].sparse]
+    return [spec.name for spec in specs if plan.sparse and spec.role != "log"]
+
+
+# Faults
+
+
+def _refuse_faulty(specs: Sequence[VolumeSpec]) -> None:
+    if any(spec.kind == "faulty" for spec in specs):
+        raise UsageError(ONLY_VERIFY)
+
+
+def _refuse_mixed_faults(specs: Sequence[VolumeSpec]) -> None:
+    """One device injects the faults of a run, so all volumes are on it or none."""
+    faulty = [spec for spec in specs if spec.kind == "faulty"]
+    if faulty and (len(faulty) != len(specs) or any(spec.options != faulty[0].options for spec in faulty)):
+        raise UsageError("target faulty:... is for all volumes of a run; give each the same options")
+
+
+def _refuse_same(specs: Sequence[VolumeSpec]) -> None:
+    """Files of a plan may lead to one file by links, which would be written to twice."""
+    seen: dict[str, Path | None] = {}
+    for spec in specs:
+        key = os.path.realpath(str(spec.path))
+        if key in seen:
+            raise UsageError(f"files of the plan: {spec.path} and {seen[key]} are the same; give each file once")
+        seen[key] = spec.path
+
+
+# Journals
+
+
+def _new_journal(text: str, target: Target) -> Path:
+    """Where a journal is to be written: nothing that is there already is lost for it."""
+    path = _journal_path("--crash-journal", text)
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"--crash-journal {text}: there is no folder {path.parent}; name a file on other storage than the target"
+        )
+    if any(volume.path == Path(os.path.realpath(path)) for volume in target.examined):
+        raise UsageError(f"--crash-journal {text}: is the target itself; name a file on other storage")
+    if os.path.lexists(path):
+        raise RefusedTarget(f"--crash-journal {text}: exists; check it with --after-crash, or name a new file")
+    if any(volume.device_id == _device(path.parent) for volume in target.examined if volume.free_bytes is not None):
+        target.notices.append(f"the journal {path} is on the target's file system: what takes one may take both")
+    return path
+
+
+def _journal_path(option: str, text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        # The compiled core opens it by the path in its plan, which is text.
+        raise UsageError(f"{option} {printable(path)}: a journal's path must be text in UTF-8; name another") from None
+    return path
+
+
+def _device(path: Path) -> tuple[int, int]:
+    number = os.stat(path).st_dev
+    return os.major(number), os.minor(number)
+
+
+def _existing_journal(text: str) -> Path:
+    path = _journal_path("--after-crash", text)
+    if not path.is_file():
+        raise UsageError(f"--after-crash {text}: is no file; name the journal that --crash-journal wrote")
+    if not path.stat().st_size:
+        raise UsageError(f"--after-crash {text}: is empty, so nothing was acknowledged; name the journal of a run")
+    return path

@@ -1,0 +1,125 @@
+"""The gap between what storage can do and what a database gets out of it, and what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.run.seen import SeenIo, seen_io
+from assay.units import count_of, format_bytes, format_iops, format_latency
+
+Record = Mapping[str, Any]
+
+BUSY_CPU_SHARE = 0.8
+"""A server whose processors are this busy is limited by them: the method's limit."""
+
+_RAW_LIMITED = {
+    "saturation": "storage itself: more load brought no more",
+    "axis end": "nothing up to the largest load tried",
+    "generator": "the load generator",
+    "errors": "I/O errors",
+}
+
+
+def gaps_of(parts: Sequence[Record], points: Sequence[Record], answers: Sequence[Record]) -> list[dict[str, Any]]:
+    """The gap of every part that follows one on databases (docs/studies.md), once both have ended.
+
+    Parameters
+    ----------
+    parts
+        The manifest's.
+    points, answers
+        Those of the run.
+
+    Returns
+    -------
+    list of dict
+        `part`, `follows`, `point_ids`, `block_bytes`, `read_share` (of the database's storage), `database_iops`,
+        `raw_iops` or None, `gap_share` (how much fewer I/Os per second the database made, negative for more) or None,
+        `buffer_hit_share`, `read_bytes_per_transaction`, `written_bytes_per_transaction`, `log_bytes_per_transaction`
+        and `sentences`.
+    """
+    found = []
+    for part in parts:
+        followed = [point for point in points if point["part"] == part.get("follows")]
+        answered = [answer for answer in answers if answer["part"] == part["name"]]
+        seen = seen_io(followed[-1]) if followed else None
+        if seen is not None and answered:
+            found.append(_gap(part, followed[-1], seen, answered[-1]))
+    return found
+
+
+def _gap(part: Record, point: Record, seen: SeenIo, answer: Record) -> dict[str, Any]:
+    best, storage = answer["max"], point["oltp"]["storage"]
+    raw_iops = best["iops"] if best else None
+    per_transaction = ("read_bytes_per_transaction", "written_bytes_per_transaction", "log_bytes_per_transaction")
+    return {
+        "part": part["name"],
+        "follows": part["follows"],
+        "point_ids": [point["id"], *([best["point_id"]] if best else [])],
+        "block_bytes": answer["workload"]["block_bytes"],
+        "read_share": seen.read_share,
+        "database_iops": seen.iops,
+        "raw_iops": raw_iops,
+        "gap_share": 1 - seen.iops / raw_iops if raw_iops else None,
+        "buffer_hit_share": storage["buffer_hit_share"],
+        **{name: storage[name] for name in per_transaction},
+        "sentences": [_gap_sentence(seen, answer), _reasons_sentence(point, answer)],
+    }
+
+
+def _gap_sentence(seen: SeenIo, answer: Record) -> str:
+    who = "The storage under the database did" if seen.by_devices else "The database asked its storage for"
+    mean = (
+        f"{format_iops(seen.iops)} IOPS, {format_bytes(seen.size_mean_bytes)} each, {_percent(seen.read_share)} reads"
+    )
+    raw = f"{format_bytes(answer['workload']['block_bytes'])} at {_percent(answer['workload']['read_share'])} reads"
+    best = answer["max"]
+    if not best or not best["iops"]:
+        return f"{who} {mean}; the raw profile of {raw} held no load within its limits."
+    share = seen.iops / best["iops"] - 1
+    gap = f"{_percent(abs(share))} {'more' if share > 0 else 'fewer'}"
+    return f"{who} {mean}; the raw profile holds {format_iops(best['iops'])} IOPS of {raw}: the database reaches {gap}."
+
+
+def _reasons_sentence(point: Record, answer: Record) -> str:
+    storage = point["oltp"]["storage"]
+    hit, read, written, log = (
+        storage[name]
+        for name in (
+            "buffer_hit_share",
+            "read_bytes_per_transaction",
+            "written_bytes_per_transaction",
+            "log_bytes_per_transaction",
+        )
+    )
+    words = [f"its buffer cache answered {_percent(hit, 1)} of the requests for pages"] if hit is not None else []
+    if read is not None and written is not None:
+        moved = f"a transaction read {format_bytes(read)} and wrote {format_bytes(written)}"
+        words.append(moved + (f", {format_bytes(log)} of log among it" if log is not None else ""))
+    words.append(f"the database was limited by {_database_limited(point)}")
+    words.append(f"the raw profile by {_raw_limited(answer['limited_by'])}")
+    text = "; ".join(words)
+    return text[0].upper() + text[1:] + "."
+
+
+def _database_limited(point: Record) -> str:
+    storage = point["oltp"]["storage"]
+    cpu, flush = storage["server_cpu_share"], storage["log_flush_latency_mean_ns"]
+    if point["generator"]["saturated"]:
+        return "the load generator"
+    if cpu is not None and cpu >= BUSY_CPU_SHARE:
+        return f"the CPU of its server ({_percent(cpu)} busy)"
+    missed = [limit["limit"] for limit in point["limits"] if limit["met"] is False]
+    if missed:
+        return f"what misses {', '.join(dict.fromkeys(missed))}"
+    waits = f": a flush of the log takes {format_latency(flush)}" if flush is not None else ""
+    return f"its {count_of(point['oltp']['users'], 'user')}, waiting for each commit{waits}"
+
+
+def _raw_limited(limited_by: object) -> str:
+    return _RAW_LIMITED.get(str(limited_by), f"the limit {limited_by}")
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{share * 100:.{digits}f} %"

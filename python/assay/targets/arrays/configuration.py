@@ -1,0 +1,372 @@
+"""A modelled array as it is asked for: a model file, options, volumes; and the plan of it for the compiled model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from assay.errors import UsageError
+from assay.targets.arrays.capacity import usable_bytes
+from assay.targets.arrays.changes import parameter_of_number, parameter_of_option, parameter_of_text, written_value
+from assay.targets.arrays.model_file import ModelFile, Parameter, load_model
+from assay.targets.arrays.options import (
+    REPLACED_BY,
+    VOLUMES_MOST,
+    model_target_text,
+    read_option,
+    refuse_unknown_options,
+)
+from assay.targets.arrays.parameters import (
+    PARAMETERS,
+    POLICIES,
+    POLICY_PARAMETERS,
+    PROTOCOL_PARAMETERS,
+    PROTOCOLS,
+    applies,
+    known_of,
+)
+from assay.targets.arrays.plan import check_consistency, member_plan, port_bytes_per_s
+from assay.units import format_bytes
+
+VOLUME_BYTES = 100_000_000_000
+"""Size of a volume of the published studies."""
+VOLUMES_USUAL = 12
+FILL_USUAL = 0.85
+"""The fill above which the method adds an array."""
+DISKS_MOST = 4096
+"""Active disks of all members, as crates/array/src/plan.rs has it."""
+FILL_LABEL_OFF = 0.10
+"""A label of the fill that is off by more than this is said."""
+
+
+def configure(name_or_path: str, options: Mapping[str, str] | None = None) -> Configuration:
+    """An array of the catalogue or of a file with options of a `model:` target.
+
+    Raises
+    ------
+    UsageError
+        The array, an option or a value is unknown, or they do not go together.
+
+    Examples
+    --------
+    >>> array = configure("ps6100xv", {"raid": "50", "volumes": "12"})
+    >>> array.target_text, len(array.volumes)
+    ('model:ps6100xv?raid=50&volumes=12', 12)
+    """
+    return Configuration(model=load_model(name_or_path), options=dict(options or {}))
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One array, or a group of equal ones, with its volumes. Everything is checked when it is made.
+
+    Attributes
+    ----------
+    options
+        Options as written.
+    values
+        Parameters set to numbers in base units, which win over file and options.
+    """
+
+    model: ModelFile
+    options: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        refuse_unknown_options(self.options)
+        check_consistency(self.value)
+        self._check_structure()
+        self._check_room()
+
+    # What is asked
+
+    def with_options(self, options: Mapping[str, str | None]) -> Configuration:
+        """The same array with other options; None takes one away."""
+        merged = {**self.options, **options}
+        return replace(self, options={key: text for key, text in merged.items() if text is not None})
+
+    def with_values(self, values: Mapping[str, float]) -> Configuration:
+        """The same array with parameters set, in base units.
+
+        Raises
+        ------
+        UsageError
+            A parameter is unknown, no number, or out of range.
+        """
+        return replace(self, values={**self.values, **values})
+
+    def option(self, key: str, default: Any) -> Any:
+        """Value of an option, or `default`."""
+        return read_option(key, self.options[key]) if key in self.options else default
+
+    @cached_property
+    def raid(self) -> str:
+        """The RAID policy as the array's maker names it."""
+        policy = self.options.get("raid", self.model.default_raid).lower()
+        if policy not in POLICIES:
+            raise UsageError(f"model: option 'raid': unknown RAID policy {policy!r}; known: {', '.join(POLICIES)}")
+        if policy not in self.model.policies:
+            offered = ", ".join(self.model.policies)
+            if self.model.parameters["disk.capacity"].source.startswith("unknown"):
+                raise UsageError(
+                    f"model: option 'raid': {self.model.name} is a black box, whose RAID nobody knows; calibrate it"
+                    " with --structure NAME, and then ask"
+                )
+            raise UsageError(f"model: option 'raid': {self.model.name} does not offer RAID {policy}; it has {offered}")
+        return policy
+
+    @cached_property
+    def protocol(self) -> str:
+        """The protocol between hosts and members."""
+        usual = self.model.parameters["links.protocol"].value
+        protocol = str(self.options.get("protocol", usual)).lower()
+        offered = [usual, *(name for name in PROTOCOLS if f"links.under.{name}.payload" in self.model.parameters)]
+        if protocol not in offered:
+            raise UsageError(
+                f"model: option 'protocol': {self.model.name} does not offer {protocol!r}; it has"
+                f" {', '.join(dict.fromkeys(offered))}"
+            )
+        return protocol
+
+    @property
+    def members(self) -> int:
+        """Equal members of the group."""
+        return int(self.option("members", 1))
+
+    @property
+    def paths(self) -> int:
+        """Paths per host and member."""
+        return int(self.option("paths", self.value("links.paths")))
+
+    @property
+    def starts_warm(self) -> bool:
+        """Whether caches begin as the workload would leave them."""
+        return bool(self.option("start", "warm") == "warm")
+
+    @property
+    def label(self) -> str:
+        """The array in a few words: name, RAID policy, members, state."""
+        members = "1 member" if self.members == 1 else f"{self.members} members"
+        state = self.option("state", "healthy")
+        words = [self.model.title.partition(",")[0], f"RAID {self.raid.upper()}", members]
+        return ", ".join(words if state == "healthy" else [*words, state])
+
+    @property
+    def target_text(self) -> str:
+        """The target that asks for this; set values are written as options."""
+        options = dict(self.options)
+        for dotted, value in self.values.items():
+            options[dotted] = written_value(dotted, value)
+        return model_target_text(self.model.origin, options)
+
+    # Parameters
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Every parameter in force, by dotted name: set values, options, policy and protocol, file."""
+        return {dotted: self._in_force(dotted) for dotted, known in PARAMETERS.items() if self._has(dotted)}
+
+    def value(self, dotted: str) -> Any:
+        """Value of a parameter in force, in base units."""
+        return self.parameters[dotted].value
+
+    def _has(self, dotted: str) -> bool:
+        return applies(PARAMETERS[dotted], self.model.disk_kind, self.model.layout_kind)
+
+    def _in_force(self, dotted: str) -> Parameter:
+        replaced = next((key for key, whole in POLICY_PARAMETERS.items() if whole == dotted), None)
+        candidates = [dotted] if replaced is None else [f"raid.policy.{self.raid}.{replaced}", dotted]
+        if dotted in PROTOCOL_PARAMETERS.values():
+            candidates.insert(0, f"links.under.{self.protocol}.{dotted.partition('.')[2]}")
+        changed = self._changed
+        if dotted in changed:
+            return changed[dotted]
+        for name in candidates:
+            if name in changed:
+                return changed[name]
+            if name in self.model.parameters:
+                return self.model.parameters[name]
+        raise AssertionError(f"{dotted} is required of every model file")
+
+    @cached_property
+    def _changed(self) -> dict[str, Parameter]:
+        """Parameters that options or values replace, by the dotted name they were given by."""
+        changed = {}
+        for key, text in self.options.items():
+            if key in REPLACED_BY:
+                dotted = REPLACED_BY[key]
+                self._refuse_absent(dotted, f"option {key!r}")
+                changed[dotted] = parameter_of_option(dotted, key, text)
+            elif "." in key:
+                self._refuse_absent(key, f"parameter {key!r}")
+                changed[key] = parameter_of_text(key, text)
+        for dotted, number in self.values.items():
+            self._refuse_absent(dotted, f"parameter {dotted!r}")
+            changed[dotted] = parameter_of_number(dotted, number)
+        return changed
+
+    def _refuse_absent(self, dotted: str, what: str) -> None:
+        """Refuse parameters that this array's disks or layout do not have."""
+        try:
+            known = known_of(dotted)
+        except KeyError:
+            raise UsageError(f"model: unknown {what}; `assay model show {self.model.origin}` lists them") from None
+        if not applies(known, self.model.disk_kind, self.model.layout_kind):
+            raise UsageError(f"model: {what} is for {known.only} only, which {self.model.name} is not")
+
+    # Volumes
+
+    @cached_property
+    def usable_bytes(self) -> int:
+        """Bytes all members can hold, what is kept free included."""
+        member = self._member_plan
+        share = self.value("disk.usable")
+        capacity = dict(member["disk"]) | {"capacity_bytes": int(member["disk"]["capacity_bytes"] * share)}
+        page_bytes: int = self.value("group.page")
+        return usable_bytes({**member, "disk": capacity}) // page_bytes * page_bytes * self.members
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of `usable_bytes` that volumes may not take."""
+        share_bytes = int(self.usable_bytes // self.members * self.value("group.free_share"))
+        return min(share_bytes, int(self.value("group.free"))) * self.members
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of all volumes together."""
+        return sum(size for _, size in self.volumes)
+
+    @property
+    def fill(self) -> float:
+        """Share of the usable capacity that volumes take."""
+        return self.used_bytes / self.usable_bytes
+
+    @cached_property
+    def volumes(self) -> list[tuple[str, int]]:
+        """Names and sizes in bytes."""
+        count, size_bytes = self._count_and_size()
+        digits = max(len(str(count)), 2)
+        return [(f"v{number:0{digits}d}", size_bytes) for number in range(1, count + 1)]
+
+    def _count_and_size(self) -> tuple[int, int]:
+        size_bytes = int(self.option("volume_size", VOLUME_BYTES))
+        if "volumes" in self.options:
+            return int(self.option("volumes", 0)), size_bytes
+        if "fill" in self.options:
+            wanted_bytes = self.option("fill", 0.0) * self.usable_bytes
+            count = max(round(wanted_bytes / size_bytes), 1)
+            if count > VOLUMES_MOST:
+                raise UsageError(
+                    f"model: fill={self.options['fill']} makes {count:,} volumes of {size_text(size_bytes)}, and there"
+                    f" may be {VOLUMES_MOST:,}; give a larger volume_size, or volumes"
+                )
+            # The bytes are what is asked for; a size that is given stays, and the count comes as near as it can.
+            return count, size_bytes if "volume_size" in self.options else int(wanted_bytes / count) // 512 * 512
+        fitting = int(self.usable_bytes * FILL_USUAL)
+        if fitting < size_bytes and "volume_size" not in self.options:
+            return 1, fitting // 512 * 512
+        return max(min(VOLUMES_USUAL, fitting // size_bytes), 1), size_bytes
+
+    @property
+    def notices(self) -> list[str]:
+        """What whoever reads the figures should know of what was asked."""
+        if "fill" not in self.options:
+            return []
+        label = self.option("fill", 0.0)
+        if abs(label - self.fill) <= FILL_LABEL_OFF:
+            return []
+        count, size_bytes = len(self.volumes), self.volumes[0][1]
+        return [
+            f"fill={self.options['fill']} is a label only: {count} volumes of {size_text(size_bytes)} are"
+            f" {self.fill:.0%} of the {size_text(self.usable_bytes)} that are usable; the volumes decide"
+        ]
+
+    # Checks
+
+    def _check_structure(self) -> None:
+        for key in ("hosts", "start", "state", "seed"):
+            self.option(key, None)
+        most = self.value("group.members")
+        if self.members > most:
+            raise UsageError(f"model: members={self.members} are more than the {most} a group of {self.model.name} has")
+        disks = self.members * (self.value("disks.count") - self.value("disks.spares"))
+        if disks > DISKS_MOST:
+            raise UsageError(f"model: {self.members} members have {disks:,} active disks, and a model {DISKS_MOST:,}")
+        ports = self.value("links.ports")
+        if self.paths > ports:
+            raise UsageError(f"model: paths={self.paths} are more than the {ports} ports of {self.model.name}")
+        if self.raid == "0" and self.option("state", "healthy") != "healthy":
+            raise UsageError(f"model: state={self.options['state']}: RAID 0 does not outlive the loss of a disk")
+
+    def _check_room(self) -> None:
+        page_bytes = self.value("group.page")
+        if not self.usable_bytes:
+            raise UsageError(f"model: {self.label} has no room for one page of {size_text(page_bytes)}")
+        taken = sum(-(-size // page_bytes) * page_bytes for _, size in self.volumes)
+        free_bytes = self.usable_bytes - self.kept_bytes
+        if taken > free_bytes:
+            count, size_bytes = len(self.volumes), self.volumes[0][1]
+            raise UsageError(
+                f"model: {count} volumes of {size_text(size_bytes)} are {size_text(self.used_bytes)}, and {self.label}"
+                f" may hold {size_text(free_bytes)} ({size_text(self.kept_bytes)} of {size_text(self.usable_bytes)}"
+                " stay free); give fewer or smaller volumes, or more members"
+            )
+
+    # Output
+
+    @cached_property
+    def _member_plan(self) -> dict[str, Any]:
+        return member_plan(
+            self.value,
+            policy=self.raid,
+            disk_kind=self.model.disk_kind,
+            layout_kind=self.model.layout_kind,
+            state=self.option("state", "healthy"),
+            starts_warm=self.starts_warm,
+        )
+
+    def plan(self) -> dict[str, Any]:
+        """The `ArrayPlan` of crates/array/src/plan.rs as JSON data."""
+        return {
+            "seed": self.option("seed", 1),
+            "members": self.members,
+            "page_bytes": self.value("group.page"),
+            "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in self.volumes],
+            "member": self._member_plan,
+            "links": {
+                "paths": self.paths,
+                "policy": self.value("links.path_policy"),
+                "port_bytes_per_s": port_bytes_per_s(self.value),
+                "overhead_bytes": self.value("links.overhead"),
+                "latency_ns": self.value("links.latency"),
+                "max_transfer_bytes": self.value("links.max_transfer"),
+                "hosts": self.option("hosts", 1),
+            },
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The manifest's `target.array`: enough to trace every figure."""
+        return {
+            "name": self.model.name,
+            "title": self.model.title,
+            "family": self.model.family,
+            "target": self.target_text,
+            "raid": self.raid,
+            "members": self.members,
+            "options": dict(self.options),
+            "parameters": {dotted: parameter.facts() for dotted, parameter in self.parameters.items()},
+            "calibration": self.model.calibration,
+            "usable_bytes": self.usable_bytes,
+            "used_bytes": self.used_bytes,
+            "fill": self.fill,
+        }
+
+
+def size_text(size_bytes: float) -> str:
+    """Bytes in decimal units, as disks are sold."""
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.4g} {unit}"
+    return format_bytes(size_bytes)

@@ -1,0 +1,166 @@
+"""Options of a model as a target: `model:NAME?option=value&...`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.errors import UsageError
+from assay.reading import nearest
+from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, known_of
+from assay.units import parse_bytes, parse_share
+
+VOLUMES_MOST = 1024
+HOSTS_MOST = 1024
+SEED_MOST = (1 << 63) - 1
+STATES = ("healthy", "degraded", "rebuilding")
+
+OPTIONS = {
+    "raid": "RAID policy, of those the array offers",
+    "volumes": "number of volumes",
+    "volume_size": "size of each volume, such as 100GB",
+    "fill": "share of the usable capacity, such as 0.85",
+    "members": "equal members in one pool",
+    "paths": "paths per host and member",
+    "path_policy": "round-robin or least-queue-depth",
+    "hosts": "hosts with ports of their own",
+    "protocol": "iscsi, fcoe, ... of those the array offers",
+    "max_transfer": "largest I/O the initiator does not split, such as 256K, or none",
+    "state": "healthy, degraded or rebuilding",
+    "cache": "controller cache per member, such as 4G",
+    "write_back": "yes or no",
+    "start": "warm or cold",
+    "read_realloc": "yes or no, for write-anywhere layouts",
+    "seed": "seed of spindle phases and of where volumes begin",
+}
+"""Options beside `SECTION.KEY`, in the order targets are written in, and what they mean."""
+
+REPLACED_BY = {
+    "cache": "cache.size",
+    "write_back": "cache.write_back",
+    "read_realloc": "layout.read_realloc",
+    "path_policy": "links.path_policy",
+    "max_transfer": "links.max_transfer",
+}
+"""Options that are another way to write a parameter."""
+
+
+def parse_model_target(text: str) -> tuple[str, dict[str, str]]:
+    """Name or path, and options as written, of `model:NAME?key=value&key=value`.
+
+    Raises
+    ------
+    UsageError
+        There is no name, or an option has no value or is given twice.
+
+    Examples
+    --------
+    >>> parse_model_target("model:ps6100xv?raid=50&members=2")
+    ('ps6100xv', {'raid': '50', 'members': '2'})
+    """
+    rest = text[len("model:") :] if text.lower().startswith("model:") else text
+    name, _, query = rest.partition("?")
+    if not name:
+        raise UsageError("model: has no name; write model:ps6100xv, see `assay model list`")
+    options: dict[str, str] = {}
+    for item in filter(None, query.split("&")):
+        key, separator, value = item.partition("=")
+        if not separator or not value:
+            raise UsageError(f"model: option {key!r} needs a value: {OPTIONS.get(key, f'write {key}=VALUE')}")
+        if key in options:
+            raise UsageError(f"model: option {key!r} is given twice; give it once")
+        options[key] = value
+    return name, options
+
+
+def model_target_text(name: str, options: Mapping[str, str]) -> str:
+    """The target that a name and options make, options in the order of the documentation."""
+    order = {key: position for position, key in enumerate(OPTIONS)}
+    keys = sorted(options, key=lambda key: (order.get(key, len(order)), key))
+    query = "&".join(f"{key}={options[key]}" for key in keys)
+    return f"model:{name}" + (f"?{query}" if query else "")
+
+
+def refuse_unknown_options(options: Mapping[str, str]) -> None:
+    """Refuse what is neither an option nor a parameter, with the nearest that is.
+
+    Raises
+    ------
+    UsageError
+        There is such a key.
+    """
+    for key in options:
+        if key in OPTIONS:
+            continue
+        if "." in key:
+            try:
+                known_of(key)
+            except KeyError:
+                close = nearest(key, PARAMETERS)
+                hint = f"did you mean {close!r}?" if close else "`assay model show NAME` lists them"
+                raise UsageError(f"model: unknown parameter {key!r}; {hint}") from None
+            continue
+        close = nearest(key, OPTIONS)
+        hint = f"did you mean {close!r}? " if close else ""
+        raise UsageError(f"model: has no option {key!r}; {hint}accepted: {', '.join(OPTIONS)}, or SECTION.KEY")
+
+
+def _whole(key: str, text: str, least: int, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
+        raise UsageError(f"model: option {key!r}: {text!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def _choice(key: str, text: str, known: tuple[str, ...]) -> str:
+    if text not in known:
+        raise UsageError(f"model: option {key!r}: {text!r} is unknown; accepted: {', '.join(known)}")
+    return text
+
+
+def _flag(key: str, text: str) -> bool:
+    return _choice(key, text, ("yes", "no")) == "yes"
+
+
+def _volume_size(key: str, text: str) -> int:
+    size_bytes = parse_bytes(text, what=f"model: option {key!r}")
+    if not 1 << 20 <= size_bytes < 1 << 60:
+        raise UsageError(f"model: option {key!r}: {text} is outside 1 MiB to 1 EiB")
+    return size_bytes // 512 * 512
+
+
+def _fill(key: str, text: str) -> float:
+    fill = parse_share(text, what=f"model: option {key!r}")
+    if fill <= 0:
+        raise UsageError(f"model: option {key!r}: {text} leaves nothing to read; accepted: above 0, up to 1")
+    return fill
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {
+    "volumes": lambda key, text: _whole(key, text, 1, VOLUMES_MOST),
+    "volume_size": _volume_size,
+    "fill": _fill,
+    "members": lambda key, text: _whole(key, text, 1, 1 << 20),
+    "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
+    "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MOST),
+    "state": lambda key, text: _choice(key, text, STATES),
+    "start": lambda key, text: _choice(key, text, ("warm", "cold")),
+    "seed": lambda key, text: _whole(key, text, 0, SEED_MOST),
+    "cache": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
+    "write_back": _flag,
+    "read_realloc": _flag,
+    "path_policy": lambda key, text: _choice(key, text, PATH_POLICIES),
+    "max_transfer": lambda key, text: 0 if text == "none" else parse_bytes(text, what=f"model: option {key!r}"),
+}
+
+
+def read_option(key: str, text: str) -> Any:
+    """Value of an option: numbers in base units, shares, truth values; a name as it is.
+
+    Raises
+    ------
+    UsageError
+        The value is not accepted.
+    """
+    reader = _READERS.get(key)
+    return reader(key, text) if reader is not None else text

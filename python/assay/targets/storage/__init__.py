@@ -1,0 +1,1 @@
+"""Files, devices and what stands in for them: examined, held, laid out."""

@@ -1,0 +1,1 @@
+"""The integrity workload: what `assay verify` runs."""

@@ -1,0 +1,210 @@
+"""What an integrity run has found: the compiled core's reports in, the `integrity` of docs/integrity.md out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from assay.targets.storage.spec import FAULTS
+from assay.units import format_bytes
+from assay.workloads.integrity.core_plan import STATE_BYTES
+from assay.workloads.integrity.evidence import FOLDER_NAME
+from assay.workloads.integrity.files import Placed
+from assay.workloads.integrity.sqliosim_log import LOG_NAME
+
+DETAILS_MOST = 25
+"""Findings of a kind, persistent and transient apart, told in detail and with evidence; all are counted."""
+
+COUNTED = ("pages_verified", "bytes_verified", "pages_written", "bytes_written", "resizes")
+
+Record = Mapping[str, Any]
+
+
+class Taken(NamedTuple):
+    """A finding as docs/integrity.md has it, and as the core reported it but with names of files in its history.
+
+    `is_news` is false for one that was told by this name before, `in_detail` for one that is only counted.
+    """
+
+    finding: dict[str, Any]
+    raw: Record
+    is_news: bool
+    in_detail: bool
+
+
+class Result:
+    """Everything one integrity run has found so far.
+
+    Parameters
+    ----------
+    files
+        Files of the imitated database, in the order the core was given them.
+    seed, run_id
+        Of the run.
+    understood
+        What a `sqliosim.cfg` asked for, a line each.
+    started_ns
+        Begin of the run, UTC; the core's times count from it.
+    """
+
+    def __init__(
+        self, files: Sequence[Placed], *, seed: int, run_id: int, understood: Sequence[str], started_ns: int
+    ) -> None:
+        self._files = files
+        self._seed, self._run_id = seed, run_id
+        self._understood = list(understood)
+        self._started_ns = started_ns
+        self._kinds: dict[int, tuple[str, bool]] = {}
+        self._details: dict[int, dict[str, Any]] = {}
+        self._last: dict[str, Any] = {}
+        self._alike: Counter[tuple[str, bool]] = Counter()
+        """Findings so far by kind, persistent and transient apart."""
+        self.phases: list[dict[str, Any]] = []
+        """Finished phases, with the ids of their points."""
+
+    @property
+    def findings_count(self) -> int:
+        """How many findings there are."""
+        return len(self._kinds)
+
+    @property
+    def has_persistent(self) -> bool:
+        """Whether a finding is still to be seen on the storage."""
+        return any(persistent for _, persistent in self._kinds.values())
+
+    def take(self, report: Record) -> list[Taken]:
+        """Note a report; gives its findings, new ones and changed ones."""
+        self._last = {**report, "ticks": [], "findings": []}
+        taken = []
+        for raw in report["findings"]:
+            number = raw["id"]
+            named = (raw["kind"], raw["persistent"])
+            is_news = self._kinds.get(number) != named
+            self._kinds[number] = named
+            finding = self._finding(raw)
+            if is_news:
+                self._alike[named] += 1
+            in_detail = number in self._details or self._alike[named] <= DETAILS_MOST
+            if in_detail:
+                self._details[number] = finding
+            history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]
+            taken.append(Taken(finding, {**raw, "history": history}, is_news, in_detail))
+        return taken
+
+    def document(self) -> dict[str, Any]:
+        """The `integrity` of docs/integrity.md as far as the run has come."""
+        report = self._last
+        counts = report.get("counts") or dict.fromkeys(COUNTED, 0)
+        audited = bool(report.get("audited"))
+        data = [file for file in self._files if not file.log]
+        logs = [file for file in self._files if file.log]
+        pages = sum(file.pages for file in data)
+        return {
+            "passed": audited and not self._kinds,
+            "audited": audited,
+            "findings": _counted(kind for kind, _ in self._kinds.values()),
+            "transient": _counted(kind for kind, persistent in self._kinds.values() if not persistent),
+            "persistent": _counted(kind for kind, persistent in self._kinds.values() if persistent),
+            "injected": _named(report.get("injected")),
+            "observable": _named(report.get("observable")),
+            "masked": _named(report.get("masked")),
+            "seed": self._seed,
+            "run_identity": f"{self._run_id:016x}",
+            "cycles": report.get("cycle", 0),
+            "pages": pages,
+            **{key: counts[key] for key in COUNTED},
+            "expected_state_bytes": STATE_BYTES * sum(file.pages_most for file in self._files),
+            "log_blocks": sum(file.pages for file in logs),
+            "stopped_on_error": bool(report.get("stopped_on_error")),
+            "phases": self.phases,
+            "files": self.file_facts(),
+            "understood": self._understood,
+            "details": list(self._details.values()),
+            "details_left_out": len(self._kinds) - len(self._details),
+            "evidence": FOLDER_NAME,
+            "error_log": LOG_NAME,
+            **({"journal": report["journal"]} if "journal" in report else {}),
+        }
+
+    def file_facts(self) -> list[dict[str, Any]]:
+        """Each file of the database, with what its I/O was like."""
+        reported = self._last.get("files") or []
+        return [_file_facts(file, raw) for file, raw in zip(self._files, reported, strict=False)]
+
+    def _finding(self, raw: Record) -> dict[str, Any]:
+        expected = raw["expected"]
+        return {
+            "id": f"F{raw['id']:04d}",
+            **{key: raw[key] for key in ("kind", "also", "persistent")},
+            "file": self._name(raw["file"]),
+            **{key: raw[key] for key in ("page", "offset_bytes", "length_bytes", "phase", "cycle")},
+            "found_utc_ns": self._started_ns + raw["found_ns"],
+            **{key: raw[key] for key in ("by", "rereads", "explanation")},
+            "expected": None if expected is None else self._expected(expected),
+            "units": [{**unit, "file": self._name(unit["file"])} for unit in raw["units"]],
+            **{key: raw[key] for key in ("differing_bytes", "ranges")},
+            "elsewhere": self._elsewhere(raw["elsewhere"]),
+            **{key: raw[key] for key in ("operation", "errno")},
+            "evidence": None,
+        }
+
+    def _expected(self, raw: Record) -> dict[str, Any]:
+        return {
+            "file": self._name(raw["file"]),
+            **{key: raw[key] for key in ("page", "generation")},
+            "written_utc_ns": None if raw["written_ns"] is None else self._started_ns + raw["written_ns"],
+            **{key: raw[key] for key in ("writer", "lsn", "checksum")},
+        }
+
+    def _elsewhere(self, raw: Record | None) -> dict[str, Any] | None:
+        return None if raw is None else {"file": self._name(raw["file"]), "page": raw["page"]}
+
+    def _name(self, index: int | None) -> str | None:
+        return None if index is None else self._files[index].name
+
+
+def findings_total(integrity: Record | None) -> int:
+    """Findings of a run's `integrity`, 0 without one."""
+    return sum((integrity or {}).get("findings", {}).values())
+
+
+def findings_line(integrity: Record) -> str:
+    """Counts of findings by name, in one line."""
+    found = [
+        f"{name} {count} ({integrity['persistent'][name]} persistent)"
+        for name, count in integrity["findings"].items()
+        if count
+    ]
+    return ", ".join(found)
+
+
+def verified_line(integrity: Record) -> str:
+    """How much was verified, in words."""
+    verified = f"{integrity['pages_verified']:,} pages ({format_bytes(integrity['bytes_verified'])}) verified"
+    return f"{verified}, {integrity['pages_written']:,} written"
+
+
+def _counted(kinds: Iterable[str]) -> dict[str, int]:
+    counts = dict.fromkeys(FAULTS, 0)
+    for kind in kinds:
+        counts[kind] += 1
+    return counts
+
+
+def _named(counts: Mapping[str, int] | None) -> dict[str, int] | None:
+    return None if counts is None else dict.fromkeys(FAULTS, 0) | dict(counts)
+
+
+def _file_facts(file: Placed, raw: Record) -> dict[str, Any]:
+    return {
+        "name": file.name,
+        "path": str(file.path),
+        "log": file.log,
+        "size_bytes": raw["size_bytes"],
+        "target_io_ms": raw["target_io_ns"] / 1e6,
+        "average_io_ms": raw["average_io_ns"] / 1e6,
+        **{key: raw[key] for key in ("throttled", "reads", "scatter_reads", "writes", "gather_writes")},
+        "io_time_ms": raw["io_time_ns"] / 1e6,
+        "slowest_io_ms": raw["slowest_io_ns"] / 1e6,
+    }

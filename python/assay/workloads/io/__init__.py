@@ -1,0 +1,1 @@
+"""The I/O workload: activities on volumes, measured on storage or on a modelled array."""

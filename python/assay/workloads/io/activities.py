@@ -1,0 +1,224 @@
+"""I/O workloads: one or several activities at once, each one role's access under one load."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from assay.errors import UsageError
+from assay.fields import Bytes, Seconds, Share, Strict
+from assay.units import format_bytes, parse_bytes
+
+Role = Literal["data", "log", "tempdb"]
+
+DEEPEST_QUEUE = 4096
+"""Most I/Os a worker may have outstanding."""
+
+DEFAULT_OPEN_DEPTH = 256
+"""Most I/Os an open-loop worker has outstanding unless the plan says otherwise."""
+
+
+def _block_mix(value: Any) -> int | dict[str, float]:
+    """`8K` or a mix `{8K = 80, 64K = 20}`; the text form of a mix is `8K:80+64K:20`."""
+    if isinstance(value, str) and ":" in value:
+        value = dict(part.partition(":")[::2] for part in value.split("+"))
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError("a mix of no blocks; write it as {8K = 80, 64K = 20}")
+        return {str(_block(size)): _weight(weight) for size, weight in value.items()}
+    return _block(value)
+
+
+def _block(value: Any) -> int:
+    try:
+        size_bytes = parse_bytes(value, what="block")
+    except UsageError as error:
+        raise ValueError(str(error).partition(": ")[2]) from None
+    if not 0 < size_bytes < 1 << 30:
+        raise ValueError(f"{value!r} is no block size; accepted: a multiple of the sector, below 1 GiB")
+    return size_bytes
+
+
+def _weight(value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise ValueError(f"{value!r} is no weight of a mix; accepted: a number above 0")
+    return weight
+
+
+class Access(Strict):
+    """Which I/Os are asked for."""
+
+    block_bytes: Annotated[int | dict[str, float], BeforeValidator(_block_mix)] = 8192
+    read_share: Share = 1.0
+    random_share: Share = 1.0
+    skew: Annotated[str, AfterValidator(lambda skew: parse_skew(skew) and skew)] = "uniform"
+    streams: Annotated[int, Field(ge=1, le=4096)] = 1
+    align_bytes: Bytes | None = None
+    stride_bytes: Bytes | None = None
+    region: tuple[Share, Share] = (0.0, 1.0)
+    compressible_share: Share = 0.0
+    duplicate_share: Share = 0.0
+    io_mode: Literal["direct", "buffered"] = "direct"
+    sync: Literal["none", "dsync", "fdatasync", "fsync"] = "none"
+    sync_every: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def blocks(self) -> dict[int, float]:
+        """Block sizes and their weights."""
+        if isinstance(self.block_bytes, int):
+            return {self.block_bytes: 1.0}
+        return {int(size): weight for size, weight in self.block_bytes.items()}
+
+    @property
+    def largest_block_bytes(self) -> int:
+        """The largest block of the mix."""
+        return max(self.blocks)
+
+
+class Activity(Access):
+    """One role's access under one load. Give `queue_depth`, or `rate`, or `burst_interval_s` with `burst_bytes`."""
+
+    name: str = "io"
+    role: Role = "data"
+    volume: str | None = None
+    """Name of the one volume to use, instead of all of the role."""
+    workers: Annotated[int, Field(ge=1, le=1024)] = 1
+    queue_depth: Annotated[int, Field(ge=1, le=DEEPEST_QUEUE)] | None = None
+    rate: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    arrivals: Literal["constant", "poisson"] = "constant"
+    burst_interval_s: Seconds | None = None
+    burst_bytes: Bytes | None = None
+    burst_spread: Share = 0.5
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.region[0] >= self.region[1]:
+            raise ValueError(f"region: starts at {self.region[0]} and ends at {self.region[1]}")
+        if (self.burst_interval_s is None) != (self.burst_bytes is None):
+            raise ValueError("burst_interval_s and burst_bytes go together")
+        if self.rate is not None and self.burst_bytes is not None:
+            raise ValueError("rate and burst_bytes exclude each other")
+        return self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether I/Os arrive on a schedule of their own."""
+        return self.rate is not None or self.burst_bytes is not None
+
+    @property
+    def depth(self) -> int:
+        """Most I/Os outstanding per worker."""
+        return self.queue_depth or (DEFAULT_OPEN_DEPTH if self.is_open else 1)
+
+    def describe(self) -> str:
+        """Short name: block, order, mix."""
+        sizes = " + ".join(format_bytes(size) for size in sorted(self.blocks))
+        if len(self.blocks) > 3:
+            sizes = f"{format_bytes(min(self.blocks))} - {format_bytes(max(self.blocks))}"
+        order = {0.0: "sequential", 1.0: "random"}.get(self.random_share, f"{self.random_share * 100:.0f} % random")
+        read = round(self.read_share * 100)
+        mix = {100: "read", 0: "write"}.get(read, f"{read}/{100 - read}")
+        text = f"{sizes} {order} {mix}"
+        if self.sync != "none":
+            text += f" {self.sync}" + (f" every {self.sync_every}" if self.sync_every > 1 else "")
+        if self.workers > 1:
+            text += f", {self.workers} workers"
+        if self.io_mode == "buffered":
+            text += ", buffered"
+        return text
+
+
+class Workload(Strict):
+    """Activities that run at once."""
+
+    activities: Annotated[tuple[Activity, ...], Field(min_length=1)]
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The workload's name, or what its only activity does."""
+        return self.name or ", ".join(activity.describe() for activity in self.activities)
+
+    @property
+    def writes(self) -> bool:
+        """Whether any activity writes."""
+        return any(activity.read_share < 1 for activity in self.activities)
+
+    def with_load(self, axis: str, load: float) -> Workload:
+        """The same workload with its first activity under another load, in total over its workers.
+
+        `axis` is `outstanding` (queue depth per worker) or `rate`.
+        """
+        change: dict[str, Any] = {"queue_depth": int(load)} if axis == "outstanding" else {"rate": load}
+        first = self.activities[0].model_copy(update=change)
+        return self.model_copy(update={"activities": (first, *self.activities[1:])})
+
+    def fitted(self, sector_bytes: int) -> Workload | None:
+        """The workload without blocks that are no multiple of the sector; None when an activity has no block left."""
+        fitted = []
+        for activity in self.activities:
+            kept = {str(size): weight for size, weight in activity.blocks.items() if size % sector_bytes == 0}
+            if not kept:
+                return None
+            change: dict[str, Any] = {}
+            if len(kept) < len(activity.blocks):
+                change["block_bytes"] = kept
+            if activity.align_bytes is not None and activity.align_bytes % sector_bytes:
+                change["align_bytes"] = sector_bytes
+            fitted.append(activity.model_copy(update=change))
+        return self.model_copy(update={"activities": tuple(fitted)})
+
+    def facts(self) -> dict[str, Any]:
+        """The `workload` object of a point: everything but the load."""
+        load_keys = {"queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers"}
+        first = self.activities[0]
+        facts: dict[str, Any] = {"kind": "io", "name": self.title}
+        if len(self.activities) == 1:
+            facts |= first.model_dump(mode="json", exclude=load_keys | {"name"})
+            facts["align_bytes"] = first.align_bytes or min(first.blocks)
+            return facts
+        facts["activities"] = [
+            {**activity.model_dump(mode="json", exclude=load_keys), "load": load_facts(activity, 1)}
+            for activity in self.activities
+        ]
+        return facts
+
+
+def load_facts(activity: Activity, volumes: int) -> dict[str, Any]:
+    """The `load` object of a point: workers in total over the activity's volumes."""
+    workers = activity.workers * volumes
+    if activity.burst_bytes is not None:
+        return {
+            "burst_interval_s": activity.burst_interval_s,
+            "burst_bytes": activity.burst_bytes,
+            "burst_spread": activity.burst_spread,
+            "workers": workers,
+        }
+    if activity.rate is not None:
+        return {"rate": activity.rate, "arrivals": activity.arrivals, "workers": workers}
+    return {"queue_depth": activity.depth, "workers": workers, "outstanding": activity.depth * workers}
+
+
+def parse_skew(skew: str) -> dict[str, Any]:
+    """The generator's form of `uniform`, `zipf:THETA`, `hot:ACCESS/SPACE`.
+
+    Raises
+    ------
+    ValueError
+        It is none of these, or a number is out of range.
+    """
+    number = r"([0-9]*\.?[0-9]+)"
+    if skew == "uniform":
+        return {"kind": "uniform"}
+    if (match := re.fullmatch(f"zipf:{number}", skew)) and 0 < float(match[1]) < 100:
+        return {"kind": "zipf", "theta": float(match[1])}
+    if (match := re.fullmatch(f"hot:{number}/{number}", skew)) and float(match[1]) <= 1 and 0 < float(match[2]) <= 1:
+        return {"kind": "hot", "access_share": float(match[1]), "space_share": float(match[2])}
+    raise ValueError(f"{skew!r}; accepted: uniform, zipf:THETA as in zipf:0.99, hot:ACCESS/SPACE as in hot:0.8/0.2")

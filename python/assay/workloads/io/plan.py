@@ -1,0 +1,202 @@
+"""Plans: what to measure, how long, within which limits. Presets are plans in TOML files beside the workloads.
+
+A plan's activity may give a list for any of its keys; the plan then measures every combination. `--dry-run --json`
+prints a plan in the form `--plan` accepts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from assay.errors import UsageError
+from assay.fields import Seconds, Strict
+from assay.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
+from assay.results.limits import parse_limits
+from assay.units import parse_bytes, parse_duration
+from assay.workloads.io.activities import Activity, Workload
+
+AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
+"""First and last load of a search unless the plan says otherwise."""
+
+COMBINATIONS_MOST = 10_000
+"""more points than a run has time for, and more than a plan's check should make."""
+
+PLAIN_LISTS = frozenset({"region"})
+"""Keys whose value is itself a list and thus no list of levels."""
+
+
+class Timing(Strict):
+    """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
+
+    warmup_s: Seconds = 2.0
+    min_s: Annotated[Seconds, Field(gt=0)] = 5.0
+    max_s: Annotated[Seconds, Field(gt=0)] = 30.0
+    duration_s: Annotated[Seconds, Field(gt=0)] | None = None
+    rest_s: Seconds = 0.0
+    io_timeout_s: Annotated[Seconds, Field(gt=0)] = 30.0
+
+    @property
+    def longest_s(self) -> float:
+        """The most one point takes."""
+        return self.warmup_s + (self.duration_s or self.max_s) + self.rest_s
+
+    @property
+    def shortest_s(self) -> float:
+        """The least one point takes."""
+        return self.warmup_s + (self.duration_s or self.min_s) + self.rest_s
+
+
+class Search(Strict):
+    """How the largest load within limits is looked for; `axis` none measures the loads as given."""
+
+    axis: Literal["none", "queue-depth", "rate"] = "none"
+    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """First and last load; unless given those of `AXES`: I/Os outstanding per worker, or arrivals per second."""
+    repeats: Annotated[int, Field(ge=0, le=20)] = 1
+    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
+    plateau: bool = True
+
+    @property
+    def first_load(self) -> float:
+        """Where the search begins."""
+        return self.start if self.start is not None else min(AXES[self.axis][0], self.last_load)
+
+    @property
+    def last_load(self) -> float:
+        """The largest load the search tries."""
+        return self.end if self.end is not None else AXES[self.axis][1]
+
+
+class Plan(Strict):
+    """A plan. `activity` is kept as written, lists of levels included."""
+
+    name: str = "custom"
+    title: str = ""
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
+    limits: tuple[str, ...] = ()
+    user_limits: bool = False
+    """Whether the limits were given by the user: missing them then changes the exit code."""
+    backend: Literal["auto", "io-uring", "threads"] = "auto"
+    size: str | None = None
+    fits_sector: bool = False
+    """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
+    timing: Timing = Timing()
+    search: Search = Search()
+    case: tuple[dict[str, Any], ...] = ({},)
+    """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
+    activity: tuple[dict[str, Any], ...] = ({},)
+
+    def workloads(self) -> list[Workload]:
+        """Every case with every combination of levels, validated."""
+        name = "" if len(self.activity) == 1 else self.title or self.name
+        first, *others = self.activity
+        return [workload for case in self.case for workload in _combinations(({**first, **case}, *others), name)]
+
+
+def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator[Workload]:
+    factors = [
+        (index, key, value)
+        for index, activity in enumerate(activities)
+        for key, value in activity.items()
+        if isinstance(value, list) and key not in PLAIN_LISTS
+    ]
+    if math.prod(len(value) for _, _, value in factors) > COMBINATIONS_MOST:
+        raise UsageError(f"activity: its lists have more than {COMBINATIONS_MOST:,} combinations; give fewer levels")
+    for index, key, value in factors:
+        if not value:
+            raise UsageError(f"activity {index + 1}: {key}: an empty list; give at least one level")
+    for levels in itertools.product(*(value for _, _, value in factors)):
+        chosen = [dict(activity) for activity in activities]
+        for (index, key, _), level in zip(factors, levels, strict=True):
+            chosen[index][key] = level
+        made = tuple(
+            validated(Activity, activity, f"activity {position}") for position, activity in enumerate(chosen, start=1)
+        )
+        yield Workload(activities=made, name=name)
+
+
+def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
+    """A plan from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    """
+    plan = validated(Plan, data, source)
+    if not plan.activity or not plan.case:
+        raise UsageError(f"{source}: no activity given")
+    for kind, tables in (("activity", plan.activity), ("case", plan.case)):
+        for position, table in enumerate(tables, start=1):
+            refuse_unknown(table, Activity, f"{source}: {kind} {position}")
+    try:
+        parse_limits(plan.limits)
+        workloads = plan.workloads()
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+    axis = plan.search.axis
+    if axis != "none":
+        key = "queue_depth" if axis == "queue-depth" else "rate"
+        if any(isinstance(activity.get(key), list) for activity in plan.activity[:1]):
+            raise UsageError(f"{source}: search on {axis} and several levels of {key} exclude each other")
+        if axis == "queue-depth" and workloads[0].activities[0].is_open:
+            raise UsageError(f"{source}: search on queue-depth and a rate exclude each other; search on rate")
+    if axis != "none" and plan.search.first_load > plan.search.last_load:
+        first, last = plan.search.first_load, plan.search.last_load
+        raise UsageError(f"{source}: search: start {first:g} is above end {last:g}")
+    if plan.timing.duration_s is None and plan.timing.min_s > plan.timing.max_s:
+        raise UsageError(f"{source}: timing: min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}")
+    return plan
+
+
+def read_plan(path: Path) -> Plan:
+    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is not a plan.
+    """
+    return load_plan(read_table(path, option="--plan"), source=f"--plan {path}")
+
+
+BURSTS_LEAST = 3
+"""Bursts a point should see, so that they can be told from the time between."""
+
+
+def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> list[dict[str, Any]]:
+    """Activities with bursts as dense in bytes as before, but near enough for `BURSTS_LEAST` of them in a point."""
+    fitted = []
+    for activity in activities:
+        made = dict(activity)
+        interval_s, size = made.get("burst_interval_s"), made.get("burst_bytes")
+        if interval_s is not None and size is not None:
+            before_s, nearest_s = parse_duration(interval_s) / 1e9, duration_s / BURSTS_LEAST
+            # An interval that was fitted before comes back rounded to nanoseconds, and must not be fitted again.
+            if nearest_s < before_s - 1e-6:
+                made |= {"burst_interval_s": nearest_s, "burst_bytes": int(parse_bytes(size) * nearest_s / before_s)}
+        fitted.append(made)
+    return fitted
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with Assay."""
+    return names_of_presets(__package__)
+
+
+def read_preset(name: str) -> Plan:
+    """A preset by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset; the message lists them.
+    """
+    return load_plan(preset_table(__package__, name), source=f"preset {name}")

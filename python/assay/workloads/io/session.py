@@ -1,0 +1,178 @@
+"""The load generator's session: a workload on volumes, translated for the compiled core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from assay import _core
+from assay.errors import UsageError
+from assay.targets.storage.session import AnySession
+from assay.targets.storage.volume import Volume, begin_io, volume_plan
+from assay.units import format_bytes
+from assay.workloads.io.activities import DEEPEST_QUEUE, Activity, Workload, parse_skew
+from assay.workloads.io.modelled import ModelRun
+
+BUFFERS_MOST_BYTES = 1 << 30
+"""Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""
+
+
+ROLE_REGIONS = {"data": (0.0, 0.7), "tempdb": (0.7, 0.9), "log": (0.9, 1.0)}
+"""Parts of a volume that roles sharing it keep to, so that a log is not overwritten by data and stays sequential."""
+
+
+def open_session(
+    workload: Workload,
+    volumes: Sequence[Volume],
+    *,
+    interval_s: float,
+    io_timeout_s: float,
+    seed: int,
+    backend: str = "auto",
+    limit_bytes: int | None = None,
+    model: ModelRun | None = None,
+) -> AnySession:
+    """Start a workload, on a modelled array where one is given.
+
+    Raises
+    ------
+    UsageError
+        A block does not fit the sector, the region or the memory.
+    OpenFailed, NotSupported, NotAnswering, IoFailed
+        As the volumes behave; IoFailed also where something else has a volume's place.
+    """
+    activities = [_activity_plan(activity, workload, volumes, limit_bytes) for activity in workload.activities]
+    if model is not None:
+        load = {
+            "activities": activities,
+            "seed": seed,
+            "interval_ns": round(interval_s * 1e9),
+            "warm": model.configuration.starts_warm,
+        }
+        names = [volume.name for volume in volumes]
+        return model.modelled.session(json.dumps({"volumes": names, "load": load}), model.goes_on)
+    begin_io([volume.hold for volume in volumes if volume.hold is not None], writes=workload.writes)
+    plan = {
+        "volumes": [volume_plan(volume) for volume in volumes],
+        "activities": activities,
+        "backend": backend,
+        "seed": seed,
+        "interval_ns": round(interval_s * 1e9),
+        "io_timeout_ns": round(io_timeout_s * 1e9),
+    }
+    return _core.Session(json.dumps(plan))
+
+
+def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
+    """Refuse a workload that does not fit the volumes, before anything is written to them.
+
+    Raises
+    ------
+    UsageError
+        A block does not fit the sector, the region or the memory.
+    """
+    for activity in workload.activities:
+        _activity_plan(activity, workload, volumes, None)
+
+
+def deepest_queue(activity: Activity) -> int:
+    """Most I/Os a worker can have outstanding."""
+    return max(min(DEEPEST_QUEUE, BUFFERS_MOST_BYTES // (2 * activity.largest_block_bytes)), 1)
+
+
+def volumes_for(activity: Activity, volumes: Sequence[Volume]) -> list[int]:
+    """Positions of the volumes an activity uses.
+
+    These are the one it names, or all of its role; a role without a volume of its own shares the data volumes.
+    """
+    if activity.volume is not None:
+        return [position for position, volume in enumerate(volumes) if volume.name == activity.volume]
+    role = activity.role
+    own = [position for position, volume in enumerate(volumes) if role in volume.roles]
+    data = [position for position, volume in enumerate(volumes) if "data" in volume.roles]
+    return own or data or list(range(len(volumes)))
+
+
+def sharing_roles(workload: Workload, volumes: Sequence[Volume]) -> dict[str, list[str]]:
+    """Volumes that serve several roles of the workload, by name, and those roles."""
+    served: dict[str, set[str]] = {}
+    for activity in workload.activities:
+        for position in volumes_for(activity, volumes):
+            served.setdefault(volumes[position].name, set()).add(activity.role)
+    return {name: sorted(roles) for name, roles in served.items() if len(roles) > 1}
+
+
+def _region(activity: Activity, workload: Workload, volumes: Sequence[Volume]) -> tuple[float, float]:
+    if activity.region == (0.0, 1.0) and any(
+        activity.role in roles for roles in sharing_roles(workload, volumes).values()
+    ):
+        return ROLE_REGIONS[activity.role]
+    return activity.region
+
+
+def _activity_plan(
+    activity: Activity, workload: Workload, volumes: Sequence[Volume], limit_bytes: int | None
+) -> dict[str, Any]:
+    positions = volumes_for(activity, volumes)
+    # Volumes of one role are used alike, so the smallest sets the span.
+    size_bytes = min(volumes[position].size_bytes for position in positions)
+    sector_bytes = max(volumes[position].sector_bytes for position in positions)
+    align_bytes = activity.align_bytes or min(activity.blocks)
+    start, end = _region(activity, workload, volumes)
+    start_bytes = round(size_bytes * start) // align_bytes * align_bytes
+    end_bytes = round(size_bytes * end)
+    largest = activity.largest_block_bytes
+    for block in activity.blocks:
+        if block % sector_bytes:
+            raise UsageError(f"--block: {block} bytes is not a multiple of the sector of {sector_bytes} bytes")
+    if align_bytes % sector_bytes:
+        raise UsageError(f"--align: {align_bytes} bytes is not a multiple of the sector of {sector_bytes} bytes")
+    if end_bytes - start_bytes < largest:
+        raise UsageError(
+            f"{volumes[positions[0]].name}: {format_bytes(end_bytes - start_bytes)} is smaller than a block of"
+            f" {format_bytes(largest)}; give a larger --size or a smaller --block"
+        )
+    if activity.depth > deepest_queue(activity):
+        raise UsageError(
+            f"--queue-depth {activity.depth} with blocks of {format_bytes(largest)} needs more than"
+            f" {format_bytes(BUFFERS_MOST_BYTES)} of buffers per worker; give a smaller --queue-depth or --block"
+        )
+    return {
+        "name": activity.name,
+        "role": activity.role,
+        "volumes": positions,
+        "workers": activity.workers,
+        "direct": activity.io_mode == "direct",
+        "sync": activity.sync,
+        "sync_every": activity.sync_every,
+        "compressible_share": activity.compressible_share,
+        "limit_bytes": limit_bytes,
+        "load": _load_plan(activity),
+        "access": {
+            "blocks": [{"bytes": size, "weight": weight} for size, weight in activity.blocks.items()],
+            "read_share": activity.read_share,
+            "random_share": activity.random_share,
+            "skew": parse_skew(activity.skew),
+            "region": {"start_bytes": start_bytes, "end_bytes": end_bytes},
+            "align_bytes": align_bytes,
+            "streams": activity.streams,
+            "stride_bytes": activity.stride_bytes,
+            "duplicate_share": activity.duplicate_share,
+        },
+    }
+
+
+def _load_plan(activity: Activity) -> dict[str, Any]:
+    if activity.burst_bytes is not None and activity.burst_interval_s is not None:
+        return {
+            "kind": "bursts",
+            "interval_ns": round(activity.burst_interval_s * 1e9),
+            "bytes": activity.burst_bytes,
+            "spread_share": activity.burst_spread,
+            "queue_depth": activity.depth,
+        }
+    if activity.rate is not None:
+        poisson = activity.arrivals == "poisson"
+        return {"kind": "open", "rate": activity.rate, "poisson": poisson, "queue_depth": activity.depth}
+    return {"kind": "closed", "queue_depth": activity.depth}

@@ -1,0 +1,1 @@
+"""The TPC-C-like workload on databases, derived and not compliant."""

@@ -1,0 +1,61 @@
+"""The twelve consistency conditions of clause 3.3.2, asked of each database by itself."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.errors import Interrupted
+from assay.progress import Display, Step
+from assay.targets.databases import Database
+from assay.workloads.tpcc.load import sections
+
+AFTER_LOAD_ONLY = 11
+"""Deliveries break this condition: it is left out once transactions have run."""
+
+_TITLE = re.compile(r"^\s*--\s*title:\s*(.+?)\s*$", re.MULTILINE)
+
+
+def check_conditions(
+    databases: Sequence[Database], *, display: Display, interrupt: threading.Event
+) -> list[dict[str, Any]]:
+    """Ask all conditions; returns the `conditions` of docs/oltp.md.
+
+    Raises
+    ------
+    Interrupted
+        What was asked so far is lost.
+    """
+    found = []
+    for database in databases:
+        has_run = database.schema().state != "loaded"
+        display.phase(f"checking the consistency of {database.name}")
+        for name, text in sections(database, "conditions"):
+            number = int(name.removeprefix("condition."))
+            if number == AFTER_LOAD_ONLY and has_run:
+                continue
+            if interrupt.is_set():
+                raise Interrupted("interrupted while checking; check again with the action: check")
+            display.point(Step(f"checking condition {number} of 12 in {database.name}"))
+            found.append({"database": database.name, **_ask(database, number, text)})
+    return found
+
+
+def violations_total(oltp: Mapping[str, Any] | None) -> int:
+    """Violations of all conditions that were checked."""
+    return sum(condition["violations"] for condition in (oltp or {}).get("conditions") or [])
+
+
+def _ask(database: Database, number: int, text: str) -> dict[str, Any]:
+    ((checked, violations, example),) = database.query(text)
+    title = _TITLE.search(text)
+    return {
+        "id": number,
+        "title": title[1] if title else f"condition {number}",
+        "violations": int(violations),
+        "checked": int(checked),
+        "example": None if example is None else str(example),
+        "met": not violations,
+    }

@@ -1,0 +1,138 @@
+"""Laying the tables out before a point, and finding the hottest of them from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.errors import IoFailed
+from assay.progress import Display
+from assay.targets.databases.layout import COLUMNS, Layout, lay_out, take_down
+from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming
+from assay.workloads.tpcc.target import DatabaseTarget, load_connections
+
+TRACE_WARMUP_S = 2.0
+"""Before the trace: users connect and the first pages come in."""
+
+FIGURES = {"page_requests_count": "page requests", "time_ns": "time in tables", "rows_count": "rows touched"}
+"""What tables are ranked by: the first that the server counts."""
+
+Fact = Mapping[str, Any]
+
+
+def trace_plan(plan: TpccPlan) -> TpccPlan:
+    """The plan of the trace: the same users, for a short time, and nothing beside them."""
+    timing = TpccTiming(warmup_s=TRACE_WARMUP_S, duration_s=plan.layout.trace_s)
+    return plan.model_copy(update={"timing": timing, "background": ()})
+
+
+def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: float) -> dict[str, Any]:
+    """The table that the workload asked most of, with the reason.
+
+    Parameters
+    ----------
+    tables, statements
+        Of the trace's point, as docs/oltp.md has them.
+    trace_s
+        Its length.
+
+    Returns
+    -------
+    dict
+        `table`, `figure`, `share`, `trace_s`, `tables` (of each `table`, `value`, `share`), `statement` (text of the
+        one that took the most time, or None), `sentence`.
+
+    Raises
+    ------
+    IoFailed
+        The server tells nothing of its tables.
+    """
+    heats: dict[str, dict[str, float]] = {}
+    for table in tables:
+        name = str(table["table"]).lower()
+        if name in COLUMNS:
+            found = heats.setdefault(name, {})
+            for figure, value in _figures(table).items():
+                found[figure] = found.get(figure, 0.0) + value
+    counted = [one for one in FIGURES if any(heat.get(one) for heat in heats.values())]
+    if not counted:
+        raise IoFailed(
+            "the hottest table cannot be found: the server counts nothing of its tables; name one with"
+            " --set partition_table=stock"
+        )
+    figure = counted[0]
+    total = sum(heat.get(figure, 0.0) for heat in heats.values())
+    ranked = sorted(((heat.get(figure, 0.0), name) for name, heat in heats.items()), reverse=True)
+    listed: list[dict[str, Any]] = [{"table": name, "value": value, "share": value / total} for value, name in ranked]
+    first = listed[0]
+    beside = "".join(f", before {other['table']} with {other['share']:.0%}" for other in listed[1:2])
+    sentence = f"the hottest table is {first['table']}: {first['share']:.0%} of the {FIGURES[figure]} in a trace of"
+    return {
+        "table": first["table"],
+        "figure": figure,
+        "share": first["share"],
+        "trace_s": trace_s,
+        "tables": listed,
+        "statement": statements[0]["text"] if statements else None,
+        "sentence": f"{sentence} {trace_s:g} s{beside}.".replace("%", " %"),
+    }
+
+
+def _figures(table: Fact) -> dict[str, float]:
+    rows = sum(table.get(f"{kind}_count") or 0.0 for kind in ("fetched", "inserted", "updated", "deleted"))
+    known = {figure: float(table.get(figure) or 0.0) for figure in ("page_requests_count", "time_ns")}
+    return known | {"rows_count": rows}
+
+
+def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Display) -> list[dict[str, Any]]:
+    """Lay the tables of all databases out, from the plain layout; gives what `lay_out` says of each database.
+
+    Parameters
+    ----------
+    table
+        The table to partition; empty: none.
+
+    Raises
+    ------
+    NotSupported, UsageError, RefusedTarget, OpenFailed, IoFailed
+        It cannot be done.
+    """
+    asked = plan.layout
+    layout = Layout(
+        places=asked.tablespaces,
+        directories=asked.directories,
+        table=table if asked.is_partitioned else "",
+        ways=asked.partition_ways,
+    )
+    found = []
+    for database in target.databases:
+        display.phase(f"laying out {database.name}: {layout_text(asked, table)}")
+        warehouses = target.warehouses[database.name]
+        laid_out = lay_out(database, layout, warehouses=warehouses, connections=load_connections(plan))
+        found.append({"database": database.name, **laid_out})
+    target.refresh()
+    return found
+
+
+def remove_places(target: DatabaseTarget) -> None:
+    """Remove what layouts left beside the tables."""
+    for database in target.databases:
+        take_down(database)
+
+
+def layout_text(layout: TpccLayout, table: str = "") -> str:
+    """A layout in words.
+
+    Examples
+    --------
+    >>> layout_text(TpccLayout(tablespaces=4)), layout_text(TpccLayout())
+    ('4 tablespaces', 'as the server lays it out')
+    """
+    words = []
+    if layout.tablespaces > 1:
+        words.append(f"{layout.tablespaces} tablespaces")
+    if layout.is_partitioned:
+        words.append(f"{table or layout.partition_table} in {layout.partition_ways} partitions")
+    if layout.directories:
+        words.append(f"in {', '.join(layout.directories)}")
+    return ", ".join(words) or "as the server lays it out"

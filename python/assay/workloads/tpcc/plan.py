@@ -1,0 +1,385 @@
+"""The TPC-C-like workload (docs/oltp.md): what `assay oltp tpcc` runs, as a plan in TOML or JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from assay.errors import UsageError
+from assay.fields import Seconds, Strict
+from assay.reading import names_of_presets, preset_table, read_table, validated
+from assay.results.limits import parse_limits
+
+TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
+
+Action = Literal["load", "run", "check", "save", "restore", "drop"]
+ACTIONS: tuple[Action, ...] = ("load", "run", "check", "save", "restore", "drop")
+
+WAREHOUSES_DEFAULT = 10
+"""About a gigabyte: loaded in a minute or so, and more warehouses than users on a small machine."""
+
+USERS_PER_CORE = 2
+
+AXES = {"none": (1.0, 1.0), "users": (1.0, 1024.0), "rate": (10.0, 1e6)}
+"""First and last load of a search unless the plan says otherwise: users, or transactions per second."""
+
+WARMUP_SHARE, WARMUP_MOST_S = 0.25, 60.0
+"""The warm-up unless the plan says otherwise, as a share of the time measured."""
+
+USER_ROLLBACK_SHARE = 0.01
+"""Share of new orders that name an item that does not exist, and are rolled back."""
+
+EFFICIENCY_MOST_NOPM = 12.86
+"""New orders per minute and warehouse that keying and thinking times let through, by clause 4.2's ten users each."""
+
+PartitionTable = Literal[
+    "", "hottest", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock", "item"
+]
+Background = Literal["checkpoint", "vacuum", "backup"]
+
+Weight = Annotated[int, Field(ge=0, le=1000)]
+
+
+def default_users() -> int:
+    """Users unless the plan says otherwise: two for each core this process may use."""
+    return USERS_PER_CORE * len(os.sched_getaffinity(0))
+
+
+class TpccMix(Strict):
+    """How often each transaction is drawn, in any unit."""
+
+    new_order: Weight = 0
+    payment: Weight = 0
+    order_status: Weight = 0
+    delivery: Weight = 0
+    stock_level: Weight = 0
+
+    @property
+    def weights(self) -> list[int]:
+        """The weights in the order of `TRANSACTIONS`."""
+        return [getattr(self, name) for name in TRANSACTIONS]
+
+    @model_validator(mode="after")
+    def _any(self) -> Self:
+        if not sum(self.weights):
+            raise ValueError("every weight is 0; give at least one transaction a weight, as in new_order=45")
+        return self
+
+
+class TpccTiming(Strict):
+    """How long a point takes."""
+
+    warmup_s: Seconds | None = None
+    """Before what is measured; None: a quarter of the duration, 60 s at most."""
+    duration_s: Annotated[Seconds, Field(gt=0)] = 60.0
+    """The time that is measured."""
+    rest_s: Seconds = 0.0
+    """Pause between points."""
+
+    @property
+    def warmup_length_s(self) -> float:
+        """The warm-up in force."""
+        return min(WARMUP_SHARE * self.duration_s, WARMUP_MOST_S) if self.warmup_s is None else self.warmup_s
+
+    @property
+    def point_s(self) -> float:
+        """Time of a point, from the first transaction to the last."""
+        return self.warmup_length_s + self.duration_s + self.rest_s
+
+
+class TpccSearch(Strict):
+    """How the most transactions within limits are looked for; `axis` none measures the load as given."""
+
+    axis: Literal["none", "users", "rate"] = "none"
+    start: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    end: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """First and last load; unless given those of `AXES`."""
+    repeats: Annotated[int, Field(ge=0, le=20)] = 1
+    resolution_share: Annotated[float, Field(gt=0, lt=1)] = 0.06
+    plateau: bool = True
+
+    @property
+    def first_load(self) -> float:
+        """Where the search begins."""
+        return self.start if self.start is not None else min(AXES[self.axis][0], self.last_load)
+
+    @property
+    def last_load(self) -> float:
+        """The largest load the search tries."""
+        return self.end if self.end is not None else AXES[self.axis][1]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.first_load > self.last_load:
+            raise ValueError(f"start {self.first_load:g} is above end {self.last_load:g}")
+        if self.axis == "users" and any(load is not None and load != int(load) for load in (self.start, self.end)):
+            raise ValueError("start and end count users; give whole numbers")
+        return self
+
+
+class TpccLayout(Strict):
+    """How tables and indexes are laid out before a run; unless given, all lie where the server puts them."""
+
+    tablespaces: Annotated[int, Field(ge=1, le=64)] = 1
+    """Over so many places tables and indexes are spread by size."""
+    directories: tuple[str, ...] = ()
+    """Folders for the places, on the server's host; none: beside its data."""
+    partition_table: PartitionTable = ""
+    """The table that is partitioned by ranges of warehouses; `hottest` is found from a trace."""
+    partition_ways: Annotated[int, Field(ge=1, le=1000)] = 1
+    trace_s: Annotated[Seconds, Field(gt=0)] = 10.0
+    """Length of the trace."""
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether a table gets partitions."""
+        return bool(self.partition_table) and self.partition_ways > 1
+
+    def ways_of(self, warehouses: int) -> int | None:
+        """Partitions of the table; None where there are too few warehouses for them."""
+        fits = self.partition_table == "item" or self.partition_ways <= warehouses
+        return (self.partition_ways if fits else None) if self.is_partitioned else 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is moved."""
+        return self.tablespaces == 1 and not self.directories and not self.is_partitioned
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.partition_ways > 1 and not self.partition_table:
+            raise ValueError("partition_ways needs a partition_table, such as hottest")
+        if len(set(self.directories)) < len(self.directories):
+            raise ValueError("a directory is given twice; give each once")
+        relative = next((folder for folder in self.directories if not folder.startswith("/")), None)
+        if relative is not None:
+            raise ValueError(f"directory {relative!r} is no full path; give it from / on")
+        return self
+
+
+class TpccPlan(Strict):
+    """A plan of `assay oltp tpcc`."""
+
+    kind: Literal["tpcc"] = "tpcc"
+    name: str = "custom"
+    title: str = "TPC-C-like transactions"
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
+    actions: tuple[Action, ...] = ("load", "run", "check")
+    limits: tuple[str, ...] = ()
+    user_limits: bool = False
+    """Whether the limits were given by the user: missing them then changes the exit code."""
+    warehouses: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Over all databases; None: those that are loaded, else `WAREHOUSES_DEFAULT`."""
+    reloads: bool = False
+    """Warehouses that are loaded are used whatever their seed if they are as many or more, else loaded anew; unless
+    set, another number or seed is refused."""
+    users: Annotated[int, Field(ge=1, le=100_000)] = Field(default_factory=default_users)
+    connections: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Connections that the users share; None: one for each user."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Threads that drive the users; None: one for each core."""
+    load_connections: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Connections that load in parallel; None: one for each core."""
+    mix: TpccMix = TpccMix(new_order=10, payment=10, order_status=1, delivery=1, stock_level=1)
+    draw: Literal["independent", "deck"] = "independent"
+    items: Literal["uniform", "nurand"] = "uniform"
+    home: Literal["warehouse", "district", "all"] = "warehouse"
+    think_scale: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    """Keying and thinking times, multiplied by this; 0: none."""
+    rate: Annotated[float, Field(gt=0, le=1e7)] | None = None
+    """Open loop: transactions per second of all kinds together."""
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    mode: Literal["procedures", "statements"] = "procedures"
+    pipeline: bool = True
+    """Statements that do not wait for each other's results are sent together."""
+    isolation: Literal["default", "read-committed", "repeatable-read", "serializable"] = "default"
+    retries: Annotated[int, Field(ge=0, le=10_000)] = 10
+    """How often a deadlock or serialisation failure is tried again."""
+    reconnect_s: Seconds = 60.0
+    """How long a lost server is waited for before the run fails."""
+    restores: Literal["search", "always", "possible", "never"] = "search"
+    """Which points start from the saved state; `possible`: all, unless the database cannot restore."""
+    layout: TpccLayout = TpccLayout()
+    background: tuple[Background, ...] = ()
+    """What goes on again and again while a point is measured."""
+    timing: TpccTiming = TpccTiming()
+    search: TpccSearch = TpccSearch()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.actions:
+            raise ValueError(f"actions: none given; known: {', '.join(ACTIONS)}")
+        repeated = [action for action in ACTIONS if self.actions.count(action) > 1]
+        if repeated:
+            raise ValueError(f"actions: {repeated[0]} is given twice; give each action once")
+        if self.connections is not None and self.connections > self.users:
+            raise ValueError(f"connections: {self.connections} for {self.users} users; give at most one for each user")
+        if self.restores == "never" and not self.layout.is_plain:
+            raise ValueError("a layout needs the plain tables to begin with, and restores is never; leave one out")
+        if self.rate is not None and self.think_scale:
+            raise ValueError("rate and thinking times exclude each other: an open loop does not wait for users")
+        if self.rate is not None and self.search.axis == "users":
+            raise ValueError("rate and a search on users exclude each other; search on rate")
+        if len(set(self.background)) < len(self.background):
+            raise ValueError("background: one is given twice; give each once")
+        if self.think_scale and self.search.axis == "rate":
+            raise ValueError("a search on rate and thinking times exclude each other; search on users")
+        return self
+
+    @property
+    def points_count(self) -> tuple[int, int]:
+        """Fewest and most points that a run measures."""
+        repeats = 2 * self.search.repeats
+        return (1, 1) if self.search.axis == "none" else (4 + repeats, 16 + repeats)
+
+    def with_load(self, axis: str, load: float) -> TpccPlan:
+        """The plan at a load of a search."""
+        if axis == "users":
+            users = int(load)
+            connections = None if self.connections is None else min(self.connections, users)
+            return self.model_copy(update={"users": users, "connections": connections})
+        return self.model_copy(update={"rate": load})
+
+    def without(self, actions: Sequence[str]) -> TpccPlan:
+        """The plan without actions that are done."""
+        return self.model_copy(update={"actions": tuple(one for one in self.actions if one not in actions)})
+
+    def facts(self, warehouses: int) -> dict[str, Any]:
+        """A point's `workload`."""
+        keys = ("mode", "draw", "items", "home", "think_scale", "pipeline", "isolation", "retries")
+        return {
+            "kind": "tpcc",
+            "name": f"TPC-C-like, {self.name}",
+            "preset": self.name,
+            "warehouses": warehouses,
+            "mix": self.mix.model_dump(),
+            "layout": self.layout.model_dump(mode="json"),
+            "background": list(self.background),
+            **{key: getattr(self, key) for key in keys},
+        }
+
+    def load_facts(self) -> dict[str, Any]:
+        """A point's `load`."""
+        if self.rate is not None:
+            return {"rate": self.rate, "arrivals": self.arrivals, "users": self.users}
+        return {"users": self.users}
+
+
+def shares_of(total: int, count: int) -> list[int]:
+    """A total spread over so many databases as evenly as can be, larger shares first.
+
+    Examples
+    --------
+    >>> shares_of(10, 3)
+    [4, 3, 3]
+    """
+    return [total // count + (place < total % count) for place in range(count)]
+
+
+def load_tpcc_plan(data: Mapping[str, Any], *, source: str) -> TpccPlan:
+    """A plan from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    """
+    plan = validated(TpccPlan, data, source)
+    try:
+        parse_limits(plan.limits)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+    return plan
+
+
+def read_tpcc_plan(path: Path) -> TpccPlan:
+    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is not a plan.
+    """
+    return load_tpcc_plan(read_table(path, option="--plan"), source=f"--plan {path}")
+
+
+def tpcc_preset_names() -> list[str]:
+    """Names of the presets that come with Assay.
+
+    Examples
+    --------
+    >>> tpcc_preset_names()
+    ['hammerdb', 'strict']
+    """
+    return names_of_presets(__package__)
+
+
+def read_tpcc_preset(name: str) -> TpccPlan:
+    """A preset by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset; the message lists them.
+    """
+    return load_tpcc_plan(preset_table(__package__, name), source=f"preset {name}")
+
+
+def parse_mix(text: str, *, what: str = "--mix") -> dict[str, int]:
+    """Weights by transaction from `new_order=45,payment=43`; those not named get 0.
+
+    Raises
+    ------
+    UsageError
+        A transaction is unknown or given twice, or a weight is no whole number.
+
+    Examples
+    --------
+    >>> parse_mix("new_order=45,payment=43")
+    {'new_order': 45, 'payment': 43, 'order_status': 0, 'delivery': 0, 'stock_level': 0}
+    """
+    from assay.reading import nearest
+
+    weights = dict.fromkeys(TRANSACTIONS, 0)
+    seen: set[str] = set()
+    for item in text.split(","):
+        name, separator, weight = (part.strip() for part in item.partition("="))
+        if name not in weights:
+            meant = nearest(name, TRANSACTIONS)
+            hint = f"did you mean {meant!r}?" if meant else f"known: {', '.join(TRANSACTIONS)}"
+            raise UsageError(f"{what} {item.strip()!r}: unknown transaction; {hint}")
+        if not separator or not (weight.isascii() and weight.isdecimal() and len(weight) < 8):
+            raise UsageError(f"{what} {item.strip()!r}: accepted: NAME=WEIGHT with a whole number, as in new_order=45")
+        if name in seen:
+            raise UsageError(f"{what}: {name} is given twice; give it once")
+        seen.add(name)
+        weights[name] = int(weight)
+    return weights
+
+
+def split_actions(words: Sequence[str]) -> tuple[list[str], list[Action]]:
+    """Targets, and the actions after them.
+
+    Raises
+    ------
+    UsageError
+        An action stands before a target.
+
+    Examples
+    --------
+    >>> split_actions(["embedded:/data/pg", "load", "check"])
+    (['embedded:/data/pg'], ['load', 'check'])
+    """
+    first = len(words)
+    while first and words[first - 1] in ACTIONS:
+        first -= 1
+    targets = list(words[:first])
+    actions = [action for word in words[first:] for action in ACTIONS if action == word]
+    early = next((word for word in targets if word in ACTIONS), None)
+    if early is not None:
+        raise UsageError(f"{early!r} stands before a target; name the targets first, then the actions in their order")
+    return targets, actions

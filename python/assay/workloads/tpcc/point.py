@@ -1,0 +1,535 @@
+"""One point of transactions being measured: users connect, warm-up, the window, its figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from assay import _core
+from assay.errors import AssayError, Interrupted, NotAnswering
+from assay.results.standstill import judged
+from assay.results.steady import steady_state
+from assay.targets.answering import answer_within
+from assay.telemetry.collectors import Activity, activity, hottest
+from assay.telemetry.recorder import folded, summarise
+from assay.telemetry.ticks import BATCHES, tick_length_of_s
+from assay.units import count_of, format_duration, format_latency
+from assay.workloads.tpcc.background import BackgroundWork
+from assay.workloads.tpcc.load import core_error
+from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
+from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
+
+if TYPE_CHECKING:
+    from assay.workloads.tpcc.runner import OltpRunner
+
+LOOK_S = 0.1
+
+ANSWER_S = 10.0
+"""How long a server may take to tell its counters."""
+
+SILENCE_LEAST_S = 2.0
+"""Time without the end of a transaction that is worth a notice."""
+
+SERIES_EVERY_S = 10.0
+"""Rows of the series are written this often, so that a long point does not keep them in memory."""
+
+TELEMETRY_MOST = 60_000
+"""Rows kept for a point's storage figures, a quarter of an hour or so; of those before there is one of each metric."""
+TELEMETRY_NEWEST = 30_000
+"""Those that stay as they are, since the window may end among them."""
+
+END_S = 30.0
+"""How long transactions that are under way are waited for at the end."""
+
+SATURATED_THREAD_SHARE = 0.95
+"""A load thread at this share of its core asks no harder."""
+LAG_LEAST_NS = 10_000_000
+"""Open loop: starts later than this and than the mean service time, at p99, make the schedule a fiction."""
+SUSTAINED_SHARE = 0.98
+
+CLOCK_STEP_NS = 100_000_000
+"""A wall clock that goes off the monotonic one by more, and by more than `CLOCK_DRIFT_SHARE` of the time, was set."""
+CLOCK_DRIFT_SHARE = 0.001
+
+TICK_LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
+TICK_COUNTS = ("committed", "rolled_back", "retried", "failed")
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OltpProgress:
+    """What the display shows of a point of transactions."""
+
+    part: str
+    phase: str
+    nopm: float
+    latency_p90_ns: float | None
+    left_s: float
+    failed_count: int
+    waiting: str
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        text = (
+            f"[{self.part}] {self.phase}: {self.nopm:,.0f} NOPM, new orders p90"
+            f" {format_latency(self.latency_p90_ns)}, {format_duration(max(self.left_s, 0))} left"
+        )
+        text += f", {self.failed_count:,} failed" if self.failed_count else ""
+        return f"{text}, {self.waiting}" if self.waiting else text
+
+
+class OltpMeasurement:
+    """One point: the core runs users, this follows it and takes the figures."""
+
+    def __init__(self, runner: OltpRunner, plan: TpccPlan, repeat: int) -> None:
+        self.runner, self.plan = runner, plan
+        self.target = runner.target
+        self.seed = plan.seed + repeat
+        self.interval_s = tick_length_of_s(plan.timing.duration_s)
+        # Of a point of many hours a tick is longer than the warm-up was to be.
+        self.from_tick = math.ceil(round(plan.timing.warmup_length_s / self.interval_s, 6))
+        self.to_tick = self.from_tick + max(round(plan.timing.duration_s / self.interval_s), 1)
+        self.started_ns = time.time_ns()
+        self.has_begun = False
+        self.complete_ticks = 0
+        self.trouble: AssayError | None = None
+        self.new_orders: list[int] = []
+        """Committed new orders of each tick, over all databases."""
+        self.ended: list[int] = []
+        """Transactions of each tick that ended well."""
+        self.failed_count = 0
+        self.latency_p90_ns: float | None = None
+        self.gaps: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.telemetry: list[Mapping[str, Any]] = []
+        self.writer = runner.folder.series_writer()
+        self.written_at = time.monotonic()
+        self.notices: list[str] = []
+        self.counted: list[tuple[float, dict[str, float]] | None] = []
+        self.active: list[Activity] = []
+        self.memory_bytes: list[int] = []
+        self.background = BackgroundWork(self.target.databases, plan.background)
+        self.window_s: list[float] = []
+        """Both ends of the window on the monotonic clock."""
+
+    def run(self) -> dict[str, Any]:
+        """Run the users until the window is over.
+
+        Returns
+        -------
+        dict
+            The measured part of the point (docs/oltp.md).
+
+        Raises
+        ------
+        Interrupted, AssayError
+            There is no point: it ended before its window began, or by Ctrl-C.
+        """
+        self.runner.recorder.sample()
+        self.runner.recorder.drain()
+        before = self._counters()
+        clocks = time.time_ns(), time.monotonic_ns()
+        self.memory_bytes.append(_resident_bytes())
+        core = _core.OltpRun(json.dumps(self._core_plan()))
+        try:
+            self._watch(core)
+        finally:
+            self.background.stop()
+            self.runner.recorder.sample()
+            end_tick = min(self.to_tick, self.complete_ticks)
+            self._note(json.loads(core.finish(END_S)), ending=True)
+        self._note_clock(*clocks)
+        self._note_silence(end_tick)
+        self._compare_counters(before)
+        return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
+
+    def close(self, name: str) -> None:
+        """Write what is left of the series, as a segment of this name."""
+        self._write_rows()
+        self.writer.close_segment(name)
+
+    def _core_plan(self) -> dict[str, Any]:
+        plan = self.plan
+        rate = None if plan.rate is None else {"rate": plan.rate, "poisson": plan.arrivals == "poisson"}
+        return {
+            "databases": [
+                {
+                    "name": database.name,
+                    "connection": database.connection().core_plan() | {"kind": database.dialect},
+                    "warehouses": self.target.warehouses[database.name],
+                }
+                for database in self.target.databases
+            ],
+            "users": plan.users,
+            "connections": plan.connections,
+            "threads": plan.threads,
+            "load": {"kind": "closed"} if rate is None else {"kind": "open", **rate},
+            "mix": plan.mix.weights,
+            "deck": plan.draw == "deck",
+            "nurand_items": plan.items == "nurand",
+            "home": plan.home,
+            "think_scale": plan.think_scale,
+            "procedures": plan.mode == "procedures",
+            "pipeline": plan.pipeline,
+            "isolation": plan.isolation,
+            "retries": plan.retries,
+            "reconnect_s": plan.reconnect_s,
+            "seed": self.seed,
+            "interval_ns": round(self.interval_s * 1e9),
+        }
+
+    # Following
+
+    def _watch(self, core: _core.OltpRun) -> None:
+        """Follow the core to the end of the window, or to what ends it before."""
+        is_measuring = False
+        while self.complete_ticks < self.to_tick:
+            if self.runner.interrupt.is_set():
+                raise Interrupted("interrupted; the point that was running is not kept")
+            report = json.loads(core.poll())
+            self._note(report)
+            if report["state"] == "running":
+                self.background.start()
+                if len(self.memory_bytes) == 1:
+                    self.memory_bytes.append(_resident_bytes())
+            self.trouble = self.trouble or self.background.error
+            if not is_measuring and report["state"] == "running" and self.complete_ticks >= self.from_tick:
+                is_measuring = True
+                core.measure_from(self.from_tick)
+                self._look_closely()
+            if self.trouble is not None:
+                if self.complete_ticks <= self.from_tick:
+                    raise self.trouble
+                break
+            self._show(report)
+            if report["reconnecting"]:
+                self.target.revive()
+            time.sleep(min(self.interval_s / 2, LOOK_S))
+        self._look_closely()
+
+    def _look_closely(self) -> None:
+        """At both ends of the window: what the servers count, and what their statements and tables cost."""
+        self.window_s.append(time.monotonic())
+        try:
+            self.counted.append(self._counters())
+            found = self._asked(lambda: activity(self.target.databases))
+        except NotAnswering as error:
+            self.trouble = self.trouble or error
+            return
+        self.active.append(found)
+        self.notices += [notice for notice in found.notices if notice not in self.notices]
+
+    def _note(self, report: Mapping[str, Any], *, ending: bool = False) -> None:
+        self.complete_ticks = report["complete_ticks"]
+        if not self.has_begun and report["state"] == "running":
+            # Read once: later it would follow a clock that was set.
+            self.has_begun, self.started_ns = True, report["started_utc_ns"]
+        self.gaps = report["gaps"]
+        for tick in report["ticks"]:
+            self.failed_count += tick["failed"]
+            self.ended += [0] * (tick["tick"] + 1 - len(self.ended))
+            self.ended[tick["tick"]] += tick["committed"] + tick["rolled_back"]
+            if tick["transaction"] == "new_order":
+                self.new_orders += [0] * (tick["tick"] + 1 - len(self.new_orders))
+                self.new_orders[tick["tick"]] += tick["committed"]
+                self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
+        self.rows += self._series_rows(report["ticks"])
+        telemetry = self.runner.recorder.drain()
+        self.rows += telemetry
+        self.telemetry += telemetry
+        if len(self.telemetry) > TELEMETRY_MOST:
+            older, newest = self.telemetry[:-TELEMETRY_NEWEST], self.telemetry[-TELEMETRY_NEWEST:]
+            self.telemetry = [*folded(older, self._utc_ns(self.from_tick)), *newest]
+        if time.monotonic() - self.written_at >= SERIES_EVERY_S:
+            self._write_rows()
+        if report["state"] == "failed" and not ending:
+            self.trouble = core_error(report["error"])
+
+    def _utc_ns(self, tick: int) -> int:
+        """When a tick began."""
+        return self.started_ns + round(tick * self.interval_s * 1e9)
+
+    def _write_rows(self) -> None:
+        rows, self.rows = self.rows, []
+        self.written_at = time.monotonic()
+        self.writer.write(rows)
+
+    def _series_rows(self, ticks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        host, interval_ns = socket.gethostname(), round(self.interval_s * 1e9)
+        for tick in ticks:
+            common = {
+                "t_ns": self.started_ns + (tick["tick"] + 1) * interval_ns,
+                "clock": "wall",
+                "interval_ns": interval_ns,
+                "tier": "application",
+                "host": host,
+                "source": "tpcc",
+                "entity": f"{self.target.databases[tick['database']].name}/{tick['transaction']}",
+                "role": "",
+            }
+            for count in TICK_COUNTS:
+                yield {**common, "metric": f"{count}_count", "kind": "delta", "value": float(tick[count])}
+            for latency in TICK_LATENCIES:
+                if tick[latency] is not None:
+                    yield {**common, "metric": f"latency_{latency}", "kind": "gauge", "value": float(tick[latency])}
+
+    def _show(self, report: Mapping[str, Any]) -> None:
+        done = self.complete_ticks
+        recent = max(round(2 / self.interval_s), 1)
+        new_orders = sum(self.new_orders[max(done - recent, 0) : done])
+        seconds = min(recent, done) * self.interval_s
+        waiting = f"{report['reconnecting']} users without a connection" if report["reconnecting"] else ""
+        phase = "warm-up" if done < self.from_tick else "measuring"
+        if report["state"] == "connecting":
+            phase, waiting = "connecting", f"{report['connected']} connected"
+        self.runner.display.point(
+            OltpProgress(
+                part=self.runner.part,
+                phase=f"{phase}, {count_of(self.plan.users, 'user')}",
+                nopm=new_orders / seconds * 60 if seconds else 0.0,
+                latency_p90_ns=self.latency_p90_ns,
+                left_s=(self.to_tick - done) * self.interval_s,
+                failed_count=self.failed_count,
+                waiting=waiting,
+            )
+        )
+
+    # What the servers count
+
+    def _counters(self) -> tuple[float, dict[str, float]] | None:
+        """Counters of all servers added up, with the time; None while one is away.
+
+        Raises
+        ------
+        NotAnswering
+            A server is there and says nothing.
+        """
+        return self._asked(self._ask_counters)
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        names = ", ".join(database.spec.display for database in self.target.databases)
+        return answer_within(ANSWER_S, ask, what=names, advice="the server stopped answering; check it and its log")
+
+    def _ask_counters(self) -> tuple[float, dict[str, float]] | None:
+        total: dict[str, float] = {}
+        servers: set[tuple[object, ...]] = set()
+        try:
+            for database in self.target.databases:
+                place = database.connection()
+                server = (place.kind, place.socket or place.host, place.port)
+                for name, count in database.counters().items():
+                    # A server counts the transactions of all its databases.
+                    if name == "new_order_count" or server not in servers:
+                        total[name] = total.get(name, 0.0) + count
+                servers.add(server)
+        except AssayError:
+            return None
+        return time.monotonic(), total
+
+    def _grown(self, name: str) -> tuple[float, float] | None:
+        """Growth of a counter over the window, and the seconds between its readings."""
+        if len(self.counted) < 2 or self.counted[0] is None or self.counted[-1] is None:
+            return None
+        (began, before), (ended, after) = self.counted[0], self.counted[-1]
+        growth = after.get(name, math.nan) - before.get(name, math.nan)
+        # Counters begin again when the server was restarted.
+        return (growth, ended - began) if growth >= 0 and ended > began else None
+
+    def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
+        """Every new order that a user saw committed must be there."""
+        if isinstance(self.trouble, NotAnswering):
+            return
+        after = self._counters()
+        if before is None or after is None:
+            return
+        there = after[1].get("new_order_count", 0.0) - before[1].get("new_order_count", 0.0)
+        seen = sum(self.new_orders)
+        if seen > there:
+            self.notices.append(
+                f"users saw {seen:,} new orders committed, the districts count {there:,.0f}: the server lost some"
+                " that it had acknowledged, or somebody else changed the tables"
+            )
+
+    def _note_clock(self, wall_ns: int, monotonic_ns: int) -> None:
+        elapsed_ns = time.monotonic_ns() - monotonic_ns
+        step_ns = time.time_ns() - wall_ns - elapsed_ns
+        if abs(step_ns) > max(CLOCK_STEP_NS, elapsed_ns * CLOCK_DRIFT_SHARE):
+            direction = "forward" if step_ns > 0 else "back"
+            self.notices.append(
+                f"the clock of this host was set {direction} by {format_duration(abs(step_ns) / 1e9)} during a point:"
+                " times of its series do not fit together; its throughput and latencies are right"
+            )
+
+    def _note_silence(self, to_tick: int) -> None:
+        """A closed loop waits with the server: of a stall its figures show as few transactions as there were users.
+
+        Of one that lasts beyond the window they show none at all, so that it must be said.
+        """
+        if self.plan.rate is not None or self.plan.think_scale or self.gaps:
+            return
+        ended = (self.ended + [0] * to_tick)[self.from_tick : to_tick]
+        longest = last = 0
+        for number, count in enumerate(ended, 1):
+            last = 0 if count else last + 1
+            if last > longest:
+                longest, end = last, number
+        if longest * self.interval_s >= SILENCE_LEAST_S:
+            began_s = self._utc_ns(self.from_tick + end - longest) / 1e9
+            self.notices.append(
+                f"no transaction ended for {format_duration(longest * self.interval_s)} from"
+                f" {time.strftime('%H:%M:%S', time.gmtime(began_s))} UTC: the server stood still"
+                + (", to the end of the window: the latencies of who waited are not known" if end == len(ended) else "")
+            )
+
+    # Figures
+
+    def _point(self, figures: Mapping[str, Any], to_tick: int) -> dict[str, Any]:
+        seconds = (to_tick - self.from_tick) * self.interval_s
+        start_ns, end_ns = self._utc_ns(self.from_tick), self._utc_ns(to_tick)
+        per_tick = (self.new_orders + [0] * to_tick)[self.from_tick : to_tick]
+        steady = steady_state([float(count) for count in per_tick])
+        oltp = self._oltp(figures, seconds, start_ns, end_ns)
+        lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
+        threads = max(figures["threads"], 1)
+        saturated = figures["fullest_thread_share"] >= SATURATED_THREAD_SHARE
+        if lag_ns is not None and self.plan.rate is not None:
+            service = figures["service_latency_ns"]
+            saturated = saturated or lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
+        return {
+            "started_utc_ns": self.started_ns,
+            "measured_from_utc_ns": start_ns,
+            "measured_to_utc_ns": end_ns,
+            "clock": "wall",
+            "warmup_s": self.from_tick * self.interval_s,
+            "measured_s": seconds,
+            "ended_by": "time" if self.trouble is None else "failed",
+            **dict.fromkeys(("read", "write", "total", "flush", "bursts")),
+            "volumes": volumes_of(oltp["storage"]) if oltp["storage"] is not None else [],
+            "activities": [],
+            "roles": roles_of(oltp["storage"]) if oltp["storage"] is not None else {},
+            "service_latency_ns": figures["service_latency_ns"],
+            "offered": self._offered(figures, seconds),
+            "errors": {key: oltp["errors"][key] for key in ("count", "kinds")},
+            "outside_window": {"count": 0, "longest_ns": 0},
+            "steady": {
+                "reached": steady.reached,
+                "window_s": seconds,
+                "slope_share": steady.slope_share,
+                "half_width_share": _finite(steady.half_width_share),
+            },
+            "generator": {
+                "cpu_share": figures["client_cpu_ns"] / (threads * seconds * 1e9),
+                "fullest_worker_share": figures["fullest_thread_share"],
+                "schedule_lag_p99_ns": lag_ns,
+                "clock_ns": None,
+                "gaps": figures["gaps"],
+                **judged(figures["gaps"], saturated),
+            },
+            "batches": self._batches(per_tick),
+            "telemetry": summarise(
+                self.telemetry,
+                start_ns,
+                end_ns,
+                devices={name for names in self.target.devices.values() for name in names},
+            ),
+            "engine": None,
+            "oltp": oltp,
+        }
+
+    def _oltp(self, figures: Mapping[str, Any], seconds: float, start_ns: int, end_ns: int) -> dict[str, Any]:
+        count = figures["total"]["count"]
+        of_server = self._grown("transactions_count")
+        statements, tables = hottest(self.active[0], self.active[-1]) if len(self.active) > 1 else ([], [])
+        versions = {facts["name"]: facts for facts in self.target.facts()["databases"]}
+        return {
+            "nopm": sum(database["new_order_count"] for database in figures["databases"]) / seconds * 60,
+            "tpm_client": count / seconds * 60,
+            "tpm_server": None if of_server is None else of_server[0] / of_server[1] * 60,
+            "client_cpu_ns_per_transaction": figures["client_cpu_ns"] / count if count else None,
+            "memory_bytes_per_user": self._memory_per_user(),
+            "users": self.plan.users,
+            "warehouses": self.target.warehouses_total,
+            "by_transaction": {name: figures["by_transaction"][name] for name in TRANSACTIONS},
+            "errors": figures["errors"],
+            "gaps": self._gaps(start_ns, end_ns),
+            "schedule": figures["schedule"],
+            "databases": [
+                {
+                    "name": database["name"],
+                    "nopm": database["new_order_count"] / seconds * 60,
+                    **{key: versions.get(database["name"], {}).get(key) for key in ("kind", "version", "settings")},
+                }
+                for database in figures["databases"]
+            ],
+            "storage": storage(
+                self.telemetry,
+                start_ns,
+                end_ns,
+                devices_by_role=self.target.devices,
+                transactions_count=count,
+                client_cpu_ns=figures["client_cpu_ns"],
+                is_local=self.target.is_local,
+            ),
+            "statements": statements,
+            "tables": tables,
+            "background": self.background.report(self.window_s[0], self.window_s[-1]) if self.window_s else [],
+        }
+
+    def _memory_per_user(self) -> float | None:
+        """What the users' connections and state took of this process; too little to tell is None."""
+        if len(self.memory_bytes) < 2:
+            return None
+        grown_bytes = self.memory_bytes[1] - self.memory_bytes[0]
+        return grown_bytes / self.plan.users if grown_bytes > 0 else None
+
+    def _gaps(self, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
+        """Times without a server within the window or running into it."""
+        gaps = []
+        for gap in self.gaps:
+            from_ns = self.started_ns + gap["from_ns"]
+            to_ns = end_ns if gap["to_ns"] is None else self.started_ns + gap["to_ns"]
+            if from_ns < end_ns and to_ns > start_ns:
+                name = self.target.databases[gap["database"]].name
+                gaps.append({"from_utc_ns": from_ns, "to_utc_ns": to_ns, "database": name, "reason": gap["reason"]})
+        return gaps
+
+    def _offered(self, figures: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
+        """Whether an open loop got the rate it asked for, allowing for four standard deviations of Poisson counts."""
+        rate = self.plan.rate
+        if rate is None:
+            return None
+        backlog = figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
+        slack = max((1 - SUSTAINED_SHARE) * rate, 4 * (rate / seconds) ** 0.5)
+        return {
+            "rate": rate,
+            "unfinished": backlog["unfinished"],
+            "oldest_unfinished_ns": backlog["oldest_ns"],
+            "sustained": figures["total"]["per_s"] >= rate - slack,
+        }
+
+    def _batches(self, per_tick: Sequence[int]) -> dict[str, Any]:
+        """Means over at most `BATCHES` equal parts of the window, from which intervals are computed."""
+        ticks_each = max(len(per_tick) // BATCHES, 1)
+        seconds = ticks_each * self.interval_s
+        sums = [sum(per_tick[first : first + ticks_each]) for first in range(0, len(per_tick), ticks_each)]
+        whole = sums[: len(per_tick) // ticks_each]
+        return {"seconds": seconds, "total": {"nopm": [count / seconds * 60 for count in whole]}}
+
+
+def _resident_bytes() -> int:
+    """Memory of this process that is in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value
