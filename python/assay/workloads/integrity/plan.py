@@ -19,6 +19,7 @@ from assay.fields import Bytes, Seconds, Share, Strict, named_by_key
 from assay.reading import names_of_presets, preset_table, read_table, validated
 from assay.results.limits import parse_limits
 from assay.units import format_bytes, parse_bytes
+from assay.workloads.workload import AnyPlan
 
 Users = Annotated[int, Field(ge=-1, le=10_000)]
 """Number of users of a kind; -1 chooses from the number of CPUs."""
@@ -166,7 +167,7 @@ class IntegrityTiming(Strict):
         return _in_order(self, ("long_io_s", "io_timeout_s"))
 
 
-class IntegrityPlan(Strict):
+class IntegrityPlan(AnyPlan):
     """A plan of `assay verify`."""
 
     kind: Literal["integrity"] = "integrity"

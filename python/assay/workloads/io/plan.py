@@ -20,6 +20,7 @@ from assay.reading import names_of_presets, preset_table, read_table, refuse_unk
 from assay.results.limits import parse_limits
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io.activities import Activity, Workload
+from assay.workloads.workload import AnyPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
@@ -74,7 +75,7 @@ class Search(Strict):
         return self.end if self.end is not None else AXES[self.axis][1]
 
 
-class Plan(Strict):
+class Plan(AnyPlan):
     """A plan. `activity` is kept as written, lists of levels included."""
 
     name: str = "custom"

@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.fields import Seconds, Strict
 from assay.reading import names_of_presets, preset_table, read_table, validated
 from assay.results.limits import parse_limits
+from assay.workloads.workload import AnyPlan
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 
@@ -161,7 +162,7 @@ class TpccLayout(Strict):
         return self
 
 
-class TpccPlan(Strict):
+class TpccPlan(AnyPlan):
     """A plan of `assay oltp tpcc`."""
 
     kind: Literal["tpcc"] = "tpcc"

@@ -1,0 +1,73 @@
+"""The registry of workloads: one line for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.errors import UsageError
+from assay.reading import nearest
+from assay.workloads.integrity.workload import IntegrityWorkload
+from assay.workloads.io.workload import IoWorkload
+from assay.workloads.tpcc.workload import TpccWorkload
+from assay.workloads.workload import Workload
+
+_KINDS: dict[str, Workload[Any]] = {}
+
+DEFAULT_KIND = IoWorkload.kind
+"""The kind of plans and points that name none."""
+
+
+def register(workload: Workload[Any]) -> None:
+    """Make a kind known."""
+    _KINDS[workload.kind] = workload
+
+
+for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload()):
+    register(_workload)
+
+
+def workloads() -> list[Workload[Any]]:
+    """All kinds, in the order they were registered."""
+    return list(_KINDS.values())
+
+
+def workload_of(plan: object) -> Workload[Any]:
+    """The kind that a plan is of.
+
+    Raises
+    ------
+    LookupError
+        No kind has such plans.
+    """
+    for workload in _KINDS.values():
+        if isinstance(plan, workload.plan_type):
+            return workload
+    raise LookupError(type(plan).__name__)
+
+
+def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:
+    """A kind by its name.
+
+    Raises
+    ------
+    UsageError
+        There is no such kind; the nearest is named.
+    """
+    if kind not in _KINDS:
+        meant = nearest(kind, _KINDS)
+        hint = f"did you mean {meant!r}? " if meant else ""
+        raise UsageError(f"{source}: unknown kind {kind!r}; {hint}known: {', '.join(_KINDS)}")
+    return _KINDS[kind]
+
+
+def load_plan_of_any_kind(data: Mapping[str, Any], *, source: str) -> Any:
+    """A plan from its TOML or JSON form; its key `kind` says which.
+
+    Raises
+    ------
+    UsageError
+        It is not a plan; see `Workload.load_plan`.
+    """
+    kind = data.get("kind", DEFAULT_KIND)
+    return workload_named(str(kind), source=f"{source}: kind").load_plan(data, source=source)
