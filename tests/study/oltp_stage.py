@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assay.workloads.tpcc.target import DatabaseTarget
 from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, tpcc_sql
 
 from assay import _core
 from assay.errors import ExitCode
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part
 from assay.telemetry.collectors import Activity
 from assay.workloads.tpcc import point as oltp_point
 from assay.workloads.tpcc import target as oltp_target
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.workload import Part
 
 SHORT = {"warmup_s": 0.1, "duration_s": 1.0}
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from assay import _core
 from assay.errors import OutOfMemory, RefusedTarget, UsageError
-from assay.run.part import Part
 from assay.run.request import Request
-from assay.targets.storage.target import Target
+from assay.targets.storage.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
 from assay.workloads.integrity.files import Placed, make_files, place_files
 from assay.workloads.integrity.plan import load_integrity_plan
+from assay.workloads.workload import Part
 from own_files import leave_file
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -29,7 +29,7 @@ def little_memory_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "verify_memory", lambda _: MIB, raising=False)
 
 
-def choose(*paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any) -> tuple[Target, list[Placed]]:
+def choose(*paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any) -> tuple[StorageTarget, list[Placed]]:
     part = Part(name="integrity", title="T", plan=load_integrity_plan(plan or {}, source="plan"))
     target = Request(paths=[str(path) for path in paths], database=True, **asked).choose([part])
     return target, place_files(target, load_integrity_plan(plan or {}, source="plan"))

@@ -10,10 +10,11 @@ from assay.errors import ExitCode
 from assay.progress import Shown
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part, load_part_plan, part_report
+from assay.run.part import load_part_plan, part_report
 from assay.run.request import Request
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.io.plan import load_plan
+from assay.workloads.workload import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

@@ -19,11 +19,11 @@ from assay.progress import Shown
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.targets.storage.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
+from assay.workloads.workload import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

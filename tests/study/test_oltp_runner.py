@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assay.workloads.tpcc.runner import DISCLAIMER
 from oltp_stage import Stage
 from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
-from assay.workloads.tpcc.runner import DISCLAIMER
 
 # Everything
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from assay.workloads.io.runner import Runner, describe_load
 
 from assay.errors import ExitCode
 from assay.run.execute import estimate_s, exit_code_of
-from assay.run.part import Part
 from assay.workloads.io.plan import load_plan
-from assay.workloads.io.runner import Runner, describe_load
+from assay.workloads.workload import Part
 
 
 def part(**plan: Any) -> Part:

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from assay.workloads.tpcc.target import DatabaseTarget
 from oltp_stage import SHORT, Seen, Stage
 from scripted_oltp import MemoryDatabase, loaded
 
 from assay.errors import ExitCode, OpenFailed
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part, part_from_report, part_report
+from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.studies.parts import choose_targets
 from assay.workloads.io.plan import load_plan
 from assay.workloads.tpcc import target as oltp_target
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.workload import Part
 
 READS = load_plan({"timing": {"warmup_s": 0, "duration_s": 0.2}, "activity": [{"queue_depth": 1}]}, source="plan")
 TRANSACTIONS = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}}

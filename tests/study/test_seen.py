@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from assay.run.seen import seen_io, seen_plan
 
 from assay.errors import NotSupported
-from assay.run.seen import seen_io, seen_plan
 from assay.studies.raw_gap import gaps_of
 from assay.workloads.io.plan import load_plan
 

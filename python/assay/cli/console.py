@@ -18,9 +18,9 @@ from typer.exceptions import TyperException
 
 from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
+from assay.results.points import describe_load
 from assay.results.standstill import generator_words
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
-from assay.workloads.io.runner import describe_load
 
 if TYPE_CHECKING:
     from assay.progress import Shown

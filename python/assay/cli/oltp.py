@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as opt
-from assay.cli.running import OutputOptions, databases_open, refuse_decided, run_to_end, show_finished, show_plan
-from assay.errors import RunFolderError, UsageError
-from assay.results.run_folder import RunFolder
-from assay.run.execute import new_folder
-from assay.run.part import Part, part_from_report
-from assay.run.resumed import refuse_strange_folder
+from assay.cli.running import OutputOptions
+from assay.cli.running import start as start_run
+from assay.errors import UsageError
+from assay.run.request import Request
 from assay.units import parse_duration
 from assay.workloads.tpcc.plan import (
     WAREHOUSES_DEFAULT,
@@ -28,8 +25,7 @@ from assay.workloads.tpcc.plan import (
     read_tpcc_preset,
     split_actions,
 )
-from assay.workloads.tpcc.runner import DISCLAIMER, actions_done
-from assay.workloads.tpcc.target import DatabaseRequest, DatabaseTarget
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:
@@ -220,7 +216,7 @@ def tpcc(
     shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
     shown.validate()
     if resume_run is not None:
-        _resume(resume_run, shown, context)
+        go_on("oltp", resume_run, shown, context)
         return
     targets, actions = split_actions(target or [])
     if not targets:
@@ -260,14 +256,7 @@ def tpcc(
         search=_without_none({"axis": search, "start": start, "end": end, "repeats": repeats}),
         limits=limit,
     )
-    request = DatabaseRequest(targets=targets)
-    found = request.choose()
-    if dry_run:
-        _show_plan(found, chosen, shown)
-        return
-    with databases_open(found, Part(name=PART, title=chosen.title, plan=chosen), shown) as part:
-        folder = new_folder(output, "oltp", sys.argv[1:], request.to_dict(), [part])
-        run_to_end("oltp", folder, found, [part], shown)
+    start_run("oltp", Request(paths=targets), [Part(name=PART, title=chosen.title, plan=chosen)], shown)
 
 
 def build_plan(
@@ -311,43 +300,6 @@ def build_plan(
         message = str(error).removeprefix("options: ")
         key, colon, rest = message.partition(": ")
         raise UsageError(f"{OPTION_OF_KEY[key]}: {rest}" if colon and key in OPTION_OF_KEY else message) from None
-
-
-def _resume(path: Path, options: OutputOptions, context: typer.Context) -> None:
-    """Go on with a run folder and exit."""
-    refuse_decided(context)
-    folder = RunFolder.open(path)
-    manifest = folder.manifest
-    if manifest.get("verb") != "oltp" or "request" not in manifest:
-        raise RunFolderError(
-            f"--resume {path}: is a run of {manifest.get('verb')!r}, which `assay oltp tpcc` cannot go on with"
-        )
-    folder.check_goes_on()
-    if manifest["status"] != "done":
-        refuse_strange_folder(folder)
-    part = part_from_report(manifest["parts"][0], manifest.get("study"), source=f"--resume {path}")
-    plan = part.plan
-    if not isinstance(plan, TpccPlan):
-        raise RunFolderError(f"--resume {path}: its plan is not one of transactions; the folder was changed")
-    try:
-        found = DatabaseRequest(**manifest["request"]).choose()
-    except TypeError as error:
-        raise RunFolderError(f"--resume {path}: its request is not one of databases; the folder was changed") from error
-    if options.dry_run:
-        _show_plan(found, plan, options)
-        return
-    if manifest["status"] == "done":
-        show_finished(folder, [part], options)
-    folder.lock()
-    with databases_open(found, part, options, actions_done(manifest, part.name)):
-        run_to_end("oltp", folder, found, [part], options)
-
-
-def _show_plan(target: DatabaseTarget, plan: TpccPlan, options: OutputOptions) -> None:
-    """What would be done; no server is asked or started."""
-    show_plan("oltp", target, [Part(name=PART, title=plan.title, plan=plan)], options)
-    if not options.json:
-        print(f"note: {DISCLAIMER}")
 
 
 def _home(home: str | None, *, all_warehouses: bool) -> str | None:

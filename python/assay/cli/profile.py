@@ -13,10 +13,10 @@ import typer
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.units import parse_bytes, parse_duration, parse_percent
 from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_plan, read_preset
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

@@ -14,7 +14,6 @@ from assay.cli.running import OutputOptions, start
 from assay.errors import RunFolderError, UsageError
 from assay.reading import nearest
 from assay.results.run_folder import RunFolder
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.integrity.plan import (
@@ -24,6 +23,7 @@ from assay.workloads.integrity.plan import (
     read_integrity_preset,
 )
 from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.units import count_of
+
 CUT_SHORT = ("interrupted", "not-answering", "failed")
 """Ends of points that are measured again when a run goes on."""
 
@@ -25,3 +27,13 @@ def current_points(points: Sequence[Mapping[str, Any]]) -> list[Any]:
 def _is_finished(point: Mapping[str, Any]) -> bool:
     """Whether a resumed run would take it over; a report outlives points that lack their key."""
     return "key" in point and point.get("ended_by") not in CUT_SHORT
+
+
+def describe_load(load: Mapping[str, Any]) -> str:
+    """A load for people."""
+    if "queue_depth" in load:
+        return f"queue depth {load['queue_depth']}" + (f" x {load['workers']}" if load["workers"] > 1 else "")
+    if "rate" in load:
+        what = "transactions" if "users" in load else "I/Os"
+        return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
+    return count_of(load["users"], "user") if "users" in load else "mixed"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.limits import RESPONSE, parse_limits, show_value
-from assay.units import count_of, format_duration, format_iops, format_latency, format_throughput
+from assay.units import count_of, format_iops, format_latency, format_throughput
 
 Line = dict[str, Any]
 
@@ -23,49 +23,6 @@ def verdict_lines(points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping
         if point["id"] not in searched and point["ended_by"] != "interrupted":
             lines += _point_lines(point)
     return lines
-
-
-def integrity_line(integrity: Mapping[str, Any]) -> Line:
-    """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited."""
-    found = {name: count for name, count in integrity["findings"].items() if count}
-    verified = f"{integrity['pages_verified']:,} pages verified, {integrity['pages_written']:,} written"
-    if found:
-        met, meaning = False, f"FAILED: {', '.join(f'{name} {count}' for name, count in found.items())}; {verified}"
-    elif integrity["passed"] and integrity.get("journal"):
-        acknowledged = f"{integrity['journal']['acknowledged']:,} acknowledged writes"
-        met, meaning = True, f"everything promised by {acknowledged} is there or newer, and nothing is torn; {verified}"
-    elif integrity["passed"]:
-        met, meaning = True, f"every page was read and right at the end; {verified}"
-    else:
-        met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
-    line: Line = {"question": "integrity", "limit": None, "value": sum(found.values()), "unit": "count", "met": met}
-    return line | {"meaning": meaning, "point_id": None}
-
-
-def load_line(load: Mapping[str, Any], warehouses: int) -> Line:
-    """The verdict line of warehouses that were loaded."""
-    meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
-    meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
-    line: Line = {"question": "load", "limit": None, "value": warehouses, "unit": "count", "met": None}
-    return line | {"meaning": f"{count_of(warehouses, 'warehouse')}: {meaning}", "point_id": None}
-
-
-def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
-    """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
-    violated = [condition for condition in conditions if not condition["met"]]
-    if violated:
-        listed = "; ".join(
-            f"condition {condition['id']} ({condition['title']}) {condition['violations']:,} times in"
-            f" {condition['database']}"
-            for condition in violated
-        )
-        meaning = f"FAILED: {listed}"
-    else:
-        count = len({condition["id"] for condition in conditions})
-        meaning = f"all {count} conditions hold" + ("" if count == 12 else "; the eleventh holds after loading only")
-    value = sum(condition["violations"] for condition in conditions)
-    line: Line = {"question": "consistency", "limit": None, "value": value, "unit": "count", "met": not violated}
-    return line | {"meaning": meaning, "point_id": None}
 
 
 def _answer_line(answer: Mapping[str, Any]) -> Line:

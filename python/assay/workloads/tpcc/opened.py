@@ -1,33 +1,21 @@
-"""The runner of parts on databases: load, run, check, save, restore, drop, in the order the plan gives them.
-
-Points are measured as in `assay.workloads.io`: one that the run folder holds is not measured again, and the one search
-finds the most transactions within limits.
-"""
+"""A part on databases at work: load, run, check, save, restore, drop, in the order the plan gives them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.errors import Interrupted, NotSupported, UsageError
-from assay.progress import Display
-from assay.results.limits import Limit, judge, met
-from assay.results.run_folder import RunFolder
-from assay.run.search import Axis, Objective, Point, search
 from assay.targets.databases import LAID_OUT, Database
-from assay.telemetry.recorder import Recorder
+from assay.targets.databases.target import DatabaseTarget
 from assay.units import count_of, format_duration
 from assay.workloads.tpcc.check import check_conditions
 from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_places, trace_plan
 from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
 from assay.workloads.tpcc.plan import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
 from assay.workloads.tpcc.point import OltpMeasurement
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, Point, RunContext, Search, Steps
 
 DISCLAIMER = (
     "a TPC-C-like workload, derived and not compliant; TPC-C is a trademark of the Transaction Processing Performance"
@@ -42,56 +30,29 @@ RATIO_LEAST_COUNT = 10_000
 Fact = Mapping[str, Any]
 
 
-def _nopm_end(points: Sequence[Point]) -> dict[str, Any]:
-    count = len(points)
-    return {
-        "nopm": sum(point["oltp"]["nopm"] for point in points) / count,
-        "tpm": sum(point["oltp"]["tpm_client"] for point in points) / count,
-    }
+class OpenTpcc(OpenWorkload):
+    """A part at work on its databases."""
 
+    def __init__(self, part: Part[TpccPlan], target: DatabaseTarget, context: RunContext) -> None:
+        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        self.rest_s = self.plan.timing.rest_s
+        self.told: dict[str, Any] = dict(
+            context.folder.manifest.get("oltp") or {"actions_done": {}, "load": None, "conditions": []}
+        )
+        """What there is to say of the part as a whole, as docs/oltp.md has it."""
 
-NOPM = Objective(
-    value=lambda point: float(point["oltp"]["nopm"]),
-    batches=lambda point: point["batches"]["total"]["nopm"],
-    end=_nopm_end,
-)
-"""New orders per minute."""
-
-
-@dataclass(kw_only=True)
-class OltpRunner:
-    """Runs one part on databases."""
-
-    folder: RunFolder
-    recorder: Recorder
-    target: DatabaseTarget
-    plan: TpccPlan
-    part: str
-    limits: Sequence[Limit]
-    interrupt: threading.Event
-    display: Display
-    finished: dict[str, dict[str, Any]]
-    numbers: Iterator[int]
-    notices: list[str] = field(default_factory=list)
-    points: list[dict[str, Any]] = field(default_factory=list)
-    oltp: dict[str, Any] = field(default_factory=dict)
-    """What there is to say of the part as a whole, as docs/oltp.md has it."""
-
-    def run(self) -> list[dict[str, Any]]:
-        """Do the actions; returns the answer of a search.
+    def steps(self) -> Steps:
+        """Do the actions; what is measured are the points of `run`.
 
         Raises
         ------
         Interrupted, AssayError
-            What was finished is in `oltp` and in the run folder.
+            What was finished is in `told` and in the run folder.
         """
-        self.oltp = dict(self.folder.manifest.get("oltp") or {"actions_done": {}, "load": None, "conditions": []})
-        done = actions_done(self.folder.manifest, self.part)
-        self.notices.append(DISCLAIMER)
-        answers: list[dict[str, Any]] = []
+        done = actions_done(self.context.folder.manifest, self.part.name)
+        self.context.note(DISCLAIMER)
         work: dict[Action, Callable[[], object]] = {
             "load": self._load,
-            "run": lambda: answers.extend(self._run()),
             "check": self._check,
             "save": self._save,
             "restore": self._restore,
@@ -101,60 +62,62 @@ class OltpRunner:
             # Points of a finished run are taken from the folder, which gives its answer again.
             if action in done and action != "run":
                 continue
-            if self.interrupt.is_set():
+            if self.context.interrupt.is_set():
                 raise Interrupted("interrupted")
             self.target.hold()
-            work[action]()
+            if action == "run":
+                yield from self._run()
+            else:
+                work[action]()
             done = list(dict.fromkeys([*done, action]))
-            self._keep(actions_done=self.oltp["actions_done"] | {self.part: done})
-        return answers
+            self._keep(actions_done=self.told["actions_done"] | {self.part.name: done})
 
     def _keep(self, **figures: Any) -> None:
         """Add to what is known of the part, on storage too."""
-        self.oltp |= figures
-        self.folder.update(oltp=self.oltp)
+        self.told |= figures
+        self.context.folder.update(oltp=self.told)
 
     # Actions
 
     def _load(self) -> None:
-        loaded = load_warehouses(self.target, self.plan, display=self.display, interrupt=self.interrupt)
+        loaded = load_warehouses(self.target, self.plan, display=self.context.display, interrupt=self.context.interrupt)
         self.target.refresh()
         if loaded is None:
-            if not self.oltp.get("load"):
+            if not self.told.get("load"):
                 self._keep(load=None)
-                self.notices.append(f"{count_of(self.target.warehouses_total, 'warehouse')} had been loaded before")
+                self.context.note(f"{count_of(self.target.scale_total, 'warehouse')} had been loaded before")
             return
-        self._keep(load=loaded)
-        self.display.tell(
-            f"loaded {count_of(self.target.warehouses_total, 'warehouse')}: {loaded['rows']:,} rows at"
+        self._keep(load=loaded | {"warehouses": self.target.scale_total})
+        self.context.display.tell(
+            f"loaded {count_of(self.target.scale_total, 'warehouse')}: {loaded['rows']:,} rows at"
             f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"
         )
 
     def _check(self) -> None:
-        found = check_conditions(self.target.databases, display=self.display, interrupt=self.interrupt)
+        found = check_conditions(self.target.databases, display=self.context.display, interrupt=self.context.interrupt)
         # What another part of the run found violated is not forgotten.
-        violated = [condition for condition in self.oltp.get("conditions") or [] if not condition["met"]]
+        violated = [condition for condition in self.told.get("conditions") or [] if not condition["met"]]
         self._keep(conditions=[*violated, *found])
 
     def _save(self) -> None:
         for database in self.target.databases:
             _refuse_laid_out(database)
-            self.display.phase(f"saving the state of {database.name}")
+            self.context.display.phase(f"saving the state of {database.name}")
             database.save()
 
     def _restore(self) -> None:
         for database in self.target.databases:
-            self.display.phase(f"restoring the state of {database.name}")
+            self.context.display.phase(f"restoring the state of {database.name}")
             database.restore()
 
     def _drop(self) -> None:
         for database in self.target.databases:
-            self.display.phase(f"dropping the tables of {database.name}")
+            self.context.display.phase(f"dropping the tables of {database.name}")
             drop_warehouses(database)
         remove_places(self.target)
-        self.oltp |= {"load": None, "conditions": []}
+        self.told |= {"load": None, "conditions": []}
 
-    def _run(self) -> list[dict[str, Any]]:
+    def _run(self) -> Steps:
         states = {database.name: database.schema().state for database in self.target.databases}
         if LAID_OUT in states.values() and self.plan.layout.is_plain and self._restores == "never":
             if self.plan.restores == "never":
@@ -164,19 +127,18 @@ class OltpRunner:
             states = {}
         has_run = [name for name, state in states.items() if state == "ran"]
         if has_run and self._restores == "never":
-            self.notices.append(
+            self.context.note(
                 f"transactions had run on {', '.join(has_run)} before: the run did not start from the state as loaded"
             )
         if self.plan.search.axis == "none":
-            point = self.measure(self.plan, "grid", 0)
-            self._note_run(point)
-            return []
-        answer = self._search()
+            self._note_run((yield Measure(ask=self._ask(self.plan))))
+            return
+        answer = yield self._search()
         best = answer["max"] or {}
-        chosen = [point for point in self.points if point["id"] == best.get("point_id")] or self.points[-1:]
+        points = self.context.points
+        chosen = [point for point in points if point["id"] == best.get("point_id")] or points[-1:]
         for point in chosen:
             self._note_run(point)
-        return [answer]
 
     def _note_run(self, point: Fact) -> None:
         """Take a point's figures for those of the run, and say what is odd about them."""
@@ -186,7 +148,7 @@ class OltpRunner:
 
     # Points
 
-    def _search(self) -> dict[str, Any]:
+    def _search(self) -> Search:
         settings = self.plan.search
         axis = Axis(
             name=settings.axis,
@@ -196,49 +158,36 @@ class OltpRunner:
             resolution_share=settings.resolution_share,
             stops_at_plateau=settings.plateau,
         )
-        answer = search(
-            axis,
-            lambda load, purpose, repeat: self.measure(self.plan.with_load(axis.name, load), purpose, repeat),
-            failure,
+        return Search(
+            axis=axis,
+            ask=lambda load: self._ask(self.plan.with_load(axis.name, load)),
+            workload=self.plan.facts(self.target.scale_total),
             repeats=settings.repeats,
-            objective=NOPM,
         )
-        workload = self.plan.facts(self.target.warehouses_total)
-        return {"workload": workload, "part": self.part, "limits": [limit.text for limit in self.limits], **answer}
 
-    def measure(self, plan: TpccPlan, purpose: str, repeat: int) -> dict[str, Any]:
-        """Measure one point, or take it from the run folder if it is there.
+    def _ask(self, plan: TpccPlan) -> Ask:
+        return Ask(
+            key={
+                "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
+                "target": [database.spec.recorded for database in self.target.databases],
+                "warehouses": self.target.scale,
+            },
+            workload=plan.facts(self.target.scale_total),
+            load=plan.load_facts(),
+            what=plan,
+        )
+
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Measure one load of users.
 
         Raises
         ------
         Interrupted
             The point is not kept.
         AssayError
-            The databases failed; the point is kept if its window had begun.
+            The databases failed before the window began.
         """
-        key = self._key(plan, repeat if purpose == "repeat" else 0)
-        point = self.finished.get(key)
-        if point is None:
-            point = self._measure_new(plan, key, purpose, repeat)
-            self.finished[key] = point
-        self.points.append(point)
-        self.display.point_done(point)
-        return point
-
-    def _key(self, plan: TpccPlan, repeat: int) -> str:
-        asked = {
-            "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
-            "target": [database.spec.recorded for database in self.target.databases],
-            "warehouses": self.target.warehouses,
-            "part": self.part,
-            "repeat": repeat,
-        }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-    def _measure_new(self, plan: TpccPlan, key: str, purpose: str, repeat: int) -> dict[str, Any]:
-        if self.interrupt.is_set():
-            raise Interrupted("interrupted")
-        self._rest()
+        plan: TpccPlan = ask.what
         self.target.hold()
         if self._restores == "always":
             self._start_from_saved()
@@ -246,37 +195,24 @@ class OltpRunner:
         for database in self.target.databases:
             set_state(database, "ran" if layout is None else LAID_OUT)
         measurement = OltpMeasurement(self, plan, repeat)
-        point_id = f"p{next(self.numbers):04d}"
         try:
-            measured = measurement.run()
+            figures = measurement.run()
         finally:
             measurement.close(point_id)
-            self.notices += [notice for notice in measurement.notices if notice not in self.notices]
-        measured["oltp"] |= {"point_id": point_id, "layout": layout}
-        point = {
-            "id": point_id,
-            "key": key,
-            "part": self.part,
-            "repeat": repeat,
-            "purpose": purpose,
-            "workload": plan.facts(self.target.warehouses_total),
-            "load": plan.load_facts(),
-            **measured,
-        }
-        point["limits"] = judge(self.limits, point)
-        point["met"] = met(point["limits"])
-        self.folder.append_point(point)
-        self._note_gaps(point)
-        if point["oltp"]["gaps"] and measurement.trouble is None:
-            self.target.wait(plan.reconnect_s, self.interrupt)
-        if measurement.trouble is not None:
-            self.points.append(point)
-            raise measurement.trouble
-        return point
+            for notice in measurement.notices:
+                self.context.note(notice)
+        figures["oltp"] |= {"point_id": point_id, "layout": layout}
+        return Measured(figures=figures, error=measurement.error)
 
-    def _rest(self) -> None:
-        if self.plan.timing.rest_s and self.finished and self.interrupt.wait(self.plan.timing.rest_s):
-            raise Interrupted("interrupted")
+    def failure(self, point: Point) -> str | None:
+        """Why a point is no answer."""
+        return None if point["oltp"]["nopm"] else "no new order was committed"
+
+    def kept(self, point: Point) -> None:
+        """Tell of servers that were away, and wait until they answer again."""
+        self._note_gaps(point)
+        if point["oltp"]["gaps"] and point["ended_by"] == "time":
+            self.target.wait(self.plan.reconnect_s, self.context.interrupt)
 
     @property
     def _restores(self) -> str:
@@ -292,18 +228,18 @@ class OltpRunner:
                 saved, there = database.saved() or {}, database.schema()
                 if (saved.get("warehouses"), saved.get("seed")) != (there.warehouses, there.seed):
                     _refuse_laid_out(database)
-                    self.display.phase(f"saving the state of {database.name}, from which every point starts")
+                    self.context.display.phase(f"saving the state of {database.name}, from which every point starts")
                     database.save()
                     if there.state == "ran":
-                        self.notices.append(f"every point starts from {database.name} as earlier runs had left it")
+                        self.context.note(f"every point starts from {database.name} as earlier runs had left it")
                 elif there.state != "loaded":
-                    self.display.phase(f"restoring the state of {database.name}")
+                    self.context.display.phase(f"restoring the state of {database.name}")
                     database.restore()
         except NotSupported as error:
             if self.plan.restores == "always" or not self.plan.layout.is_plain:
                 raise
             notice = f"points did not start from the same state: {error}"
-            self.notices += [notice] if notice not in self.notices else []
+            self.context.note(notice)
 
     # Layout
 
@@ -318,13 +254,13 @@ class OltpRunner:
         for database in self.target.databases:
             # Whatever becomes of it, the state is no longer the loaded one.
             set_state(database, LAID_OUT)
-        return {"databases": apply_layout(self.target, plan, table, self.display), "hottest": why}
+        return {"databases": apply_layout(self.target, plan, table, self.context.display), "hottest": why}
 
     def _hottest(self, plan: TpccPlan) -> dict[str, Any]:
         """The hottest table, the same one for all points of a run."""
-        found: dict[str, Any] | None = self.oltp.get("hottest")
+        found: dict[str, Any] | None = self.told.get("hottest")
         if found is None:
-            self.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
+            self.context.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
             for database in self.target.databases:
                 set_state(database, "ran")
             measurement = OltpMeasurement(self, trace_plan(plan), 0)
@@ -332,14 +268,13 @@ class OltpRunner:
                 oltp = measurement.run()["oltp"]
             finally:
                 measurement.close("trace")
-            if measurement.trouble is not None:
-                raise measurement.trouble
+            if measurement.error is not None:
+                raise measurement.error
             found = find_hottest(oltp["tables"], oltp["statements"], plan.layout.trace_s)
             self._keep(hottest=found)
             if self._restores == "always":
                 self._start_from_saved()
-        if found["sentence"] not in self.notices:
-            self.notices.append(found["sentence"])
+        self.context.note(found["sentence"])
         return found
 
     # Notices
@@ -348,7 +283,7 @@ class OltpRunner:
         for gap in point["oltp"]["gaps"]:
             seconds = (gap["to_utc_ns"] - gap["from_utc_ns"]) / 1e9
             began = time.strftime("%H:%M:%S", time.gmtime(gap["from_utc_ns"] / 1e9))
-            self.notices.append(
+            self.context.note(
                 f"{gap['database']} was away for {format_duration(seconds)} from {began} UTC in {point['id']}:"
                 f" {gap['reason']}"
             )
@@ -362,7 +297,7 @@ class OltpRunner:
         expected = sum(weights.weights) / weights.new_order / (1 - USER_ROLLBACK_SHARE)
         ratio = oltp["tpm_client"] / oltp["nopm"]
         if abs(ratio / expected - 1) > RATIO_OFF_SHARE:
-            self.notices.append(
+            self.context.note(
                 f"{point['id']}: TPM is {ratio:.2f} times NOPM, and {expected:.2f} by the mix: transactions of some"
                 " kind failed or were held up more than others"
             )
@@ -370,7 +305,7 @@ class OltpRunner:
     def _note_efficiency(self, point: Fact) -> None:
         if self.plan.think_scale == 1:
             most_nopm = EFFICIENCY_MOST_NOPM / 10 * point["oltp"]["users"]
-            self.notices.append(
+            self.context.note(
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
                 f" let through with {count_of(point['oltp']['users'], 'user')}"
             )
@@ -388,19 +323,3 @@ def _refuse_laid_out(database: Database) -> None:
 def actions_done(manifest: Fact, part: str) -> list[str]:
     """What a run has done of a part on databases, by its manifest."""
     return list((manifest.get("oltp") or {}).get("actions_done", {}).get(part, ()))
-
-
-def failure(point: Fact) -> str | None:
-    """Why a point is no answer: failed transactions, the generator, the first limit missed, or the rate."""
-    if point["errors"]["count"]:
-        return "errors"
-    if not point["oltp"]["nopm"]:
-        return "no new order was committed"
-    if point["generator"]["saturated"]:
-        return "generator"
-    missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
-    if missed:
-        return str(missed[0])
-    if point["offered"] and not point["offered"]["sustained"]:
-        return "rate not sustained"
-    return None

@@ -1,46 +1,53 @@
-"""The runner: measures points one after the other on a target, under the recorder, into the run folder.
-
-A point that a run folder already holds is not measured again: that is all there is to resuming.
-"""
+"""A part of I/O at work: what it asks to be measured, and how one point is measured."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import Interrupted, IoFailed, NotAnswering
-from assay.results.limits import Limit, judge, met
-from assay.results.run_folder import RunFolder
+from assay.results.points import describe_load
 from assay.results.standstill import judged
 from assay.results.steady import Steady, steady_state
-from assay.run.search import Axis, search
+from assay.targets.arrays.configuration import Configuration
 from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
-from assay.telemetry.recorder import Recorder, summarise
+from assay.telemetry.recorder import summarise
 from assay.telemetry.ticks import batches, tick_sums
-from assay.units import count_of, format_duration, format_iops, format_latency
+from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
 from assay.workloads.io.plan import Plan
-from assay.workloads.io.session import deepest_queue, open_session, volumes_for
+from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import series_rows, tick_length_s
+from assay.workloads.workload import (
+    Answer,
+    Ask,
+    Axis,
+    Measure,
+    Measured,
+    OpenWorkload,
+    Part,
+    Point,
+    RunContext,
+    Search,
+    Steps,
+)
 
 SATURATED_CPU_SHARE = 0.95
 """A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
 SATURATED_HOST_SHARE = 0.98
-SETTLING_MOST_S = 300.0
+SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
-BAND_POINT_MOST_S = 60.0
+BAND_POINT_MAX_S = 60.0
 """Longer points are asked once, not a dozen times for an error band."""
-LAG_LEAST_NS = 200_000
+LAG_MIN_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
-LAG_LEAST_BURSTS_NS = 1_000_000
+LAG_MIN_BURSTS_NS = 1_000_000
 """A checkpoint's writes are spread over seconds: a millisecond more or less is no other load."""
 SUSTAINED_SHARE = 0.98
 
@@ -70,40 +77,33 @@ class Progress:
         return f"{text}, {self.error_count} errors" if self.error_count else text
 
 
-@dataclass(kw_only=True)
-class Runner:
-    """Measures points of one part of a run."""
+class OpenIo(OpenWorkload):
+    """A part of I/O at work on volumes, or on a modelled array whose time is its own."""
 
-    folder: RunFolder
-    recorder: Recorder
-    volumes: Sequence[Volume]
-    devices: Sequence[str]
-    plan: Plan
-    part: str
-    limits: Sequence[Limit]
-    interrupt: threading.Event
-    show: Callable[[Progress], None]
-    done: Callable[[dict[str, Any]], None]
-    finished: dict[str, dict[str, Any]]
-    numbers: Iterator[int]
-    """Numbers of new points; those of a run that goes on have others."""
-    keeps_interrupted: bool = False
-    model: ModelRun | None = None
-    """The modelled array that all volumes are on; time is then its own."""
-    with_bands: bool = False
-    """Whether points of a model get error bands as answers do."""
-    notices: list[str] = field(default_factory=list)
-    points: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(
+        self,
+        part: Part[Plan],
+        context: RunContext,
+        *,
+        volumes: Sequence[Volume],
+        devices: Sequence[str] = (),
+        array: Configuration | None = None,
+    ) -> None:
+        self.part, self.plan, self.context = part, part.plan, context
+        self.volumes, self.devices = volumes, devices
+        self.model = _model_of(part, array, context)
+        # A model begins afresh anyway; the published SQLIO runs left the device alone between points.
+        self.rest_s = 0.0 if self.model is not None else self.plan.timing.rest_s
+        for workload in self.plan.workloads()[:1]:
+            for name, roles in sharing_roles(workload, self.volumes).items():
+                context.note(
+                    f"{part.title or part.name}: {', '.join(roles)} share the volume {name}, each in a part of its own"
+                )
 
-    def run(self) -> list[dict[str, Any]]:
-        """Measure the plan's workloads; returns the answers of its searches."""
-        answers = []
+    def steps(self) -> Steps:
+        """Measure or search each of the plan's workloads."""
         for workload in self._workloads():
-            if self.plan.search.axis == "none":
-                self.measure(workload, "grid", 0)
-            else:
-                answers.append(self._search(workload))
-        return answers
+            yield Measure(ask=self._ask(workload)) if self.plan.search.axis == "none" else self._search(workload)
 
     def _workloads(self) -> list[Workload]:
         """The plan's workloads, without blocks the sector forbids where the plan allows to leave them out."""
@@ -114,13 +114,13 @@ class Runner:
         fitted = [workload.fitted(sector_bytes) for workload in workloads]
         left_out = sum(1 for before, after in zip(workloads, fitted, strict=True) if before != after)
         if left_out:
-            self.notices.append(
-                f"{self.part}: blocks that are no multiple of the sector of {sector_bytes} bytes are left out"
+            self.context.note(
+                f"{self.part.name}: blocks that are no multiple of the sector of {sector_bytes} bytes are left out"
                 f" of {left_out} workloads"
             )
         return [workload for workload in fitted if workload is not None]
 
-    def _search(self, workload: Workload) -> dict[str, Any]:
+    def _search(self, workload: Workload) -> Search:
         settings = self.plan.search
         first = workload.activities[0]
         workers = first.workers * len(volumes_for(first, self.volumes))
@@ -136,150 +136,111 @@ class Runner:
             resolution_share=settings.resolution_share,
             stops_at_plateau=settings.plateau,
         )
-        answer = search(
-            axis,
-            lambda load, purpose, repeat: self.measure(workload.with_load(axis.name, load), purpose, repeat),
-            self.failure,
+
+        def in_total(answer: Answer) -> None:
+            for end in (answer["max"], answer["first_failing"]):
+                if end is not None and outstanding:
+                    end["outstanding"] *= workers
+
+        return Search(
+            axis=axis,
+            ask=lambda load: self._ask(workload.with_load(axis.name, load)),
+            workload=workload.facts(),
             repeats=settings.repeats,
+            finish=in_total,
         )
-        for end in (answer["max"], answer["first_failing"]):
-            if end is not None and outstanding:
-                end["outstanding"] *= workers
-        found = {
-            "workload": workload.facts(),
-            "part": self.part,
-            "limits": [limit.text for limit in self.limits],
-            **answer,
-        }
-        return found | self._band_of_answer(found)
 
-    def _band_of_answer(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """How far a model's answer may be off; nothing for what was measured."""
-        if self.model is None or self.model.goes_on:
-            return {}
-        from assay.calibration.bands import band_of_answer
+    def _ask(self, workload: Workload) -> Ask:
+        target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
+        first = workload.activities[0]
+        mixed = len(workload.activities) > 1
+        return Ask(
+            key={
+                "workload": workload.model_dump(mode="json"),
+                "timing": self.plan.timing.model_dump(mode="json"),
+                "target": target,
+                "seed": self.plan.seed,
+                **({"model": self.model.key} if self.model is not None else {}),
+            },
+            workload=workload.facts(),
+            load={"kind": "mixed"} if mixed else load_facts(first, len(volumes_for(first, self.volumes))),
+            what=workload,
+        )
 
-        band = band_of_answer(self.model.configuration, answer, self.points, interrupt=self.interrupt)
-        return band.around(answer["max"]["iops"]) if band is not None else {}
-
-    def _band_of_point(self, point: Mapping[str, Any], workload: Workload) -> dict[str, Any]:
-        """How far a model's point may be off, where somebody compares points."""
-        if self.model is None or self.model.goes_on or not self.with_bands or not point["total"]:
-            return {}
-        if len(workload.activities) > 1 or point["measured_s"] > BAND_POINT_MOST_S:
-            return {}
-        from assay.calibration.bands import band_of_point
-
-        band = band_of_point(self.model.configuration, point, interrupt=self.interrupt)
-        return band.around(point["total"]["iops"])
-
-    def failure(self, point: Mapping[str, Any]) -> str | None:
-        """Why a point is no answer: errors, the generator, the rate, or the first limit missed."""
-        if point["errors"]["count"]:
-            return "errors"
-        if not point["total"]:
-            return "no I/O ended"
-        if point["generator"]["saturated"]:
-            return "generator"
-        missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
-        if missed:
-            return str(missed[0])
-        if point["offered"] and not point["offered"]["sustained"]:
-            return "rate not sustained"
-        return None
-
-    def measure(self, workload: Workload, purpose: str, repeat: int) -> dict[str, Any]:
-        """Measure one point, or take it from the run folder if it is there.
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Measure a workload.
 
         Raises
         ------
         Interrupted
             The point is not kept.
-        NotAnswering
-            The point is kept with what was measured until then.
         """
-        key = self._key(workload, purpose, repeat)
-        point = self.finished.get(key)
-        if point is None:
-            point = self._measure_new(workload, key, purpose, repeat)
-            self.finished[key] = point
-        self.points.append(point)
-        self.done(point)
-        return point
-
-    def _key(self, workload: Workload, purpose: str, repeat: int) -> str:
-        target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
-        asked = {
-            "workload": workload.model_dump(mode="json"),
-            "timing": self.plan.timing.model_dump(mode="json"),
-            "target": target,
-            "part": self.part,
-            # A grid or search point is the same whichever asked for it; a repeat is another.
-            "repeat": repeat if purpose == "repeat" else 0,
-            "seed": self.plan.seed,
-            **({"model": self.model.key} if self.model is not None else {}),
-        }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-    def _measure_new(self, workload: Workload, key: str, purpose: str, repeat: int) -> dict[str, Any]:
-        if self.interrupt.is_set():
-            raise Interrupted("interrupted")
-        self._rest()
-        measurement = Measurement(self, workload, repeat)
-        point_id = f"p{next(self.numbers):04d}"
+        measurement = Measurement(self, ask, repeat)
         try:
-            measured = measurement.run()
+            figures = measurement.run()
         finally:
-            writer = self.folder.series_writer()
+            writer = self.context.folder.series_writer()
             writer.write(measurement.series_rows)
             writer.close_segment(point_id)
-        point = {
-            "id": point_id,
-            "key": key,
-            "part": self.part,
-            "repeat": repeat,
-            "purpose": purpose,
-            "workload": workload.facts(),
-            "load": self._load_facts(workload),
-            **measured,
-        }
-        point["limits"] = judge(self.limits, point)
-        point["met"] = met(point["limits"])
-        if purpose == "grid" and measurement.trouble is None:
-            point |= self._band_of_point(point, workload)
-        self.folder.append_point(point)
-        if measurement.trouble is not None:
-            self.points.append(point)
-            raise measurement.trouble
-        return point
+        return Measured(figures=figures, error=measurement.error)
 
-    def _rest(self) -> None:
-        """Leave the device alone between points, as the published SQLIO runs did; a model begins afresh anyway."""
-        if self.model is not None:
+    def failure(self, point: Point) -> str | None:
+        """Why a point is no answer."""
+        return None if point["total"] else "no I/O ended"
+
+    def complete_answer(self, answer: Answer) -> None:
+        """Say of a model's answer how far it may be off."""
+        bands = self.context.bands
+        if bands is None or self.model is None or self.model.goes_on:
             return
-        if self.plan.timing.rest_s and self.finished and self.interrupt.wait(self.plan.timing.rest_s):
-            raise Interrupted("interrupted")
+        band = bands.band_of_answer(
+            self.model.configuration, answer, self.context.points, interrupt=self.context.interrupt
+        )
+        answer |= band.around(answer["max"]["iops"]) if band is not None else {}
 
-    def _load_facts(self, workload: Workload) -> dict[str, Any]:
-        if len(workload.activities) > 1:
-            return {"kind": "mixed"}
-        first = workload.activities[0]
-        return load_facts(first, len(volumes_for(first, self.volumes)))
+    def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
+        """Say of a model's point how far it may be off, where points are compared."""
+        bands = self.context.bands
+        if bands is None or self.model is None or self.model.goes_on or not self.context.for_study:
+            return
+        if point["purpose"] != "grid" or not point["total"]:
+            return
+        if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
+            return
+        band = bands.band_of_point(self.model.configuration, point, interrupt=self.context.interrupt)
+        point |= band.around(point["total"]["iops"])
+
+
+def _model_of(part: Part[Plan], array: Configuration | None, context: RunContext) -> ModelRun | None:
+    """The modelled array of a part: that of the part before where it continues, else a fresh one."""
+    if array is None:
+        return None
+    before = context.before.model if isinstance(context.before, OpenIo) else None
+    if part.continues and before is not None:
+        before.goes_on_with(array)
+        return before
+    return ModelRun(
+        configuration=array,
+        epoch_ns=context.epoch_ns,
+        goes_on=context.is_continued,
+        elapsed_ns=before.elapsed_ns if before is not None else 0,
+    )
 
 
 class Measurement:
     """One point being measured: warm-up, steady state, end, figures."""
 
-    def __init__(self, runner: Runner, workload: Workload, repeat: int) -> None:
-        self.runner = runner
-        self.workload = workload
-        self.timing = runner.plan.timing
+    def __init__(self, opened: OpenIo, ask: Ask, repeat: int) -> None:
+        self.opened = opened
+        self.workload: Workload = ask.what
+        self.load = ask.load
+        self.timing = opened.plan.timing
         self.interval_s = tick_length_s(self.timing)
-        self.seed = runner.plan.seed + repeat
+        self.seed = opened.plan.seed + repeat
         self.ticks: list[dict[str, Any]] = []
         self.series_rows: list[dict[str, Any]] = []
         self.telemetry_rows: list[dict[str, Any]] = []
-        self.trouble: Exception | None = None
+        self.error: Exception | None = None
         self.ended_by = "time"
         self.complete_ticks = 0
         self.steady = Steady(reached=False, slope_share=None, half_width_share=None)
@@ -288,38 +249,38 @@ class Measurement:
 
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
-        runner, timing = self.runner, self.timing
-        if runner.model is None:
-            runner.recorder.sample()
-            runner.recorder.drain()
+        opened, timing = self.opened, self.timing
+        if opened.model is None:
+            opened.context.recorder.sample()
+            opened.context.recorder.drain()
         session = open_session(
             self.workload,
-            runner.volumes,
+            opened.volumes,
             interval_s=self.interval_s,
             io_timeout_s=timing.io_timeout_s,
             seed=self.seed,
-            backend=runner.plan.backend,
-            model=runner.model,
+            backend=opened.plan.backend,
+            model=opened.model,
         )
-        model = runner.model
+        model = opened.model
         self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:
-            if runner.model is None:
-                runner.recorder.sample()
+            if opened.model is None:
+                opened.context.recorder.sample()
             self._take_telemetry()
-        stuck = self.trouble is not None and not isinstance(self.trouble, Interrupted)
+        stuck = self.error is not None and not isinstance(self.error, Interrupted)
         report = None
         for report in () if stuck else drain(session, timing.io_timeout_s + 5):
             self._note(report)
-        for volume in runner.volumes:
+        for volume in opened.volumes:
             if volume.hold is not None and not stuck:
                 volume.hold.end_writing()
         clock = "wall" if model is None else "virtual"
-        rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, runner.volumes, clock=clock)
+        rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock)
         self.series_rows += rows + self.telemetry_rows
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
@@ -329,22 +290,22 @@ class Measurement:
         """Follow the session to its end; returns the first tick that counts."""
         timing = self.timing
         window_ticks = max(round(timing.min_s / self.interval_s), 1)
-        settling_ticks = warmup_ticks + round(SETTLING_MOST_S / self.interval_s)
+        settling_ticks = warmup_ticks + round(SETTLING_MAX_S / self.interval_s)
         last_tick = warmup_ticks + round((timing.duration_s or timing.max_s) / self.interval_s)
         marked = False
         while True:
-            if self.runner.model is None:
+            if self.opened.model is None:
                 time.sleep(min(self.interval_s, 0.2) / 2)
             report = json.loads(session.poll())
             self._note(report)
             self._show(warmup_ticks)
-            if self.runner.interrupt.is_set():
-                if not self.runner.keeps_interrupted:
+            if self.opened.context.interrupt.is_set():
+                if not self.opened.context.keeps_interrupted:
                     deque(drain(session, timing.io_timeout_s), maxlen=0)
                     raise Interrupted("interrupted; the point that was running is not kept")
                 self.ended_by = "interrupted"
-                self.trouble = Interrupted("interrupted; the point holds what was measured until then")
-            if self.trouble is not None:
+                self.error = Interrupted("interrupted; the point holds what was measured until then")
+            if self.error is not None:
                 return min(warmup_ticks, self.complete_ticks)
             done = self.complete_ticks
             if not marked and not self.settled and warmup_ticks <= done < settling_ticks:
@@ -375,16 +336,16 @@ class Measurement:
         self.telemetry_rows += telemetry_rows(report, self.started_ns)
         if report["state"] == "not-answering":
             self.ended_by = "not-answering"
-            names = ", ".join(volume.name for volume in self.runner.volumes)
-            self.trouble = NotAnswering(f"{names}: stopped answering: {report['detail']}")
+            names = ", ".join(volume.name for volume in self.opened.volumes)
+            self.error = NotAnswering(f"{names}: stopped answering: {report['detail']}")
         elif report["state"] == "failed":
             self.ended_by = "failed"
-            self.trouble = IoFailed(str(report["detail"]))
+            self.error = IoFailed(str(report["detail"]))
 
     def _take_telemetry(self) -> None:
         # A model's time is not the recorder's; its members record themselves.
-        if self.runner.model is None:
-            self.telemetry_rows += self.runner.recorder.drain()
+        if self.opened.model is None:
+            self.telemetry_rows += self.opened.context.recorder.drain()
 
     def _tracked(self, from_tick: int, to_tick: int) -> list[float]:
         """What must be steady: throughput in a closed loop; latency in an open one, whose throughput is given."""
@@ -397,11 +358,11 @@ class Measurement:
         done = self.complete_ticks
         recent = tick_sums(self.ticks[-200:], max(done - max(round(1 / self.interval_s), 1), 0), done)
         count = sum(total["count"] for total in recent)
-        self.runner.show(
+        self.opened.context.display.point(
             Progress(
-                part=self.runner.part,
+                part=self.opened.part.name,
                 title=self.workload.title,
-                load=describe_load(self.runner._load_facts(self.workload)),
+                load=describe_load(self.load),
                 phase="warm-up" if done < warmup_ticks else "measuring",
                 elapsed_s=done * self.interval_s,
                 longest_s=self.timing.longest_s,
@@ -420,24 +381,24 @@ class Measurement:
         _add_errors(measured["errors"], drained["errors"])
         start_ns = self.started_ns + round(from_tick * self.interval_s * 1e9)
         end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
-        telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.runner.devices)
+        telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.opened.devices)
         generator = measured.pop("generator")
-        if self.runner.model is not None:
+        if self.opened.model is not None:
             # On a virtual clock the generator takes no time and is never late.
             generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
             measured["array"] = summarise_model(self.telemetry_rows, start_ns, end_ns)
         lag_ns = generator["schedule_lag_p99_ns"]
         service = measured["service_latency_ns"]
         host_share = telemetry.get("cpu_share")
-        if self.runner.model is not None:
+        if self.opened.model is not None:
             saturated = False
         elif lag_ns is not None:
             rated = any(activity.rate is not None for activity in self.workload.activities)
-            least_ns = LAG_LEAST_NS if rated else LAG_LEAST_BURSTS_NS
+            least_ns = LAG_MIN_NS if rated else LAG_MIN_BURSTS_NS
             saturated = lag_ns > max(least_ns, service["mean"] if service else 0)
         else:
             saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
-            saturated = saturated or all(takes_no_time(volume) for volume in self.runner.volumes)
+            saturated = saturated or all(takes_no_time(volume) for volume in self.opened.volumes)
         steady = {
             "reached": self.steady.reached,
             "window_s": seconds,
@@ -448,7 +409,7 @@ class Measurement:
             "started_utc_ns": self.started_ns,
             "measured_from_utc_ns": start_ns,
             "measured_to_utc_ns": end_ns,
-            "clock": "wall" if self.runner.model is None else "virtual",
+            "clock": "wall" if self.opened.model is None else "virtual",
             "warmup_s": self.warmup_s,
             "measured_s": seconds,
             "ended_by": self.ended_by,
@@ -495,16 +456,6 @@ class Measurement:
             "oldest_unfinished_ns": detail.get("oldest_unfinished_ns", 0),
             "sustained": iops >= first.rate - slack,
         }
-
-
-def describe_load(load: Mapping[str, Any]) -> str:
-    """A load for people."""
-    if "queue_depth" in load:
-        return f"queue depth {load['queue_depth']}" + (f" x {load['workers']}" if load["workers"] > 1 else "")
-    if "rate" in load:
-        what = "transactions" if "users" in load else "I/Os"
-        return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
-    return count_of(load["users"], "user") if "users" in load else "mixed"
 
 
 def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:

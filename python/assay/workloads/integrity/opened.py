@@ -1,38 +1,34 @@
-"""The runner of integrity parts: follows the compiled core through prepare, stress, checkpoint and audit.
+"""A part that verifies: follows the compiled core through prepare, stress, checkpoint and audit.
 
-Each finished phase becomes a point; findings get their evidence as they come. The state that pages are compared with
-lives in memory, so a part that was cut short starts anew.
+Each finished phase becomes a point; findings get their evidence as they come.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.results.limits import Limit, judge, met
-from assay.results.run_folder import RunFolder
-from assay.targets.storage.target import Target, discard_created
+from assay.targets.storage.target import StorageTarget, discard_created
 from assay.targets.storage.volume import begin_io
-from assay.telemetry.recorder import Recorder
 from assay.telemetry.ticks import entity_rows
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
-from assay.workloads.integrity.phase import phase_figures
+from assay.workloads.integrity.phase import phase_facts, phase_figures
 from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import Result, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import Watch
+from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, Point, RunContext, Steps
 
 LOOK_S = 0.1
 SERIES_EVERY_S = 10.0
@@ -76,46 +72,37 @@ class IntegrityProgress:
         return f"{text}, {self.waiting}" if self.waiting else text
 
 
-@dataclass(kw_only=True)
-class IntegrityRunner:
-    """Runs one integrity part."""
+class OpenIntegrity(OpenWorkload):
+    """A part that verifies, at work on its files.
 
-    folder: RunFolder
-    recorder: Recorder
-    target: Target
-    devices: Sequence[str]
-    plan: IntegrityPlan
-    part: str
-    understood: Sequence[str]
-    limits: Sequence[Limit]
-    interrupt: threading.Event
-    show: Callable[[IntegrityProgress], None]
-    done: Callable[[dict[str, Any]], None]
-    tell: Callable[[str], None]
-    finished: dict[str, dict[str, Any]]
-    numbers: Iterator[int]
-    notices: list[str] = field(default_factory=list)
-    points: list[dict[str, Any]] = field(default_factory=list)
-    integrity: dict[str, Any] | None = None
-    """What was found, as docs/integrity.md has it."""
+    The state that pages are compared with lives in memory, so that a part that was cut short starts anew.
+    """
 
-    def run(self) -> list[dict[str, Any]]:
-        """Run the plan unless the folder holds all of it; there are never answers.
+    def __init__(self, part: Part[IntegrityPlan], target: StorageTarget, context: RunContext) -> None:
+        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        self.devices = target.device_names
+
+    def steps(self) -> Steps:
+        """Run the plan unless the folder holds all of it: each finished phase is a point.
 
         Raises
         ------
         Interrupted, OutOfSpace, OpenFailed, IoFailed, NotAnswering, NotSupported
-            What was found until then is in `integrity` and in the run folder.
+            What was found until then is in `told` and in the run folder.
         """
-        if self.interrupt.is_set():
+        if self.context.interrupt.is_set():
             raise Interrupted("interrupted")
-        last = self.key("audit", self.plan.cycles)
-        if last in self.finished and self.folder.manifest.get("integrity"):
-            self.points += [point for point in self.finished.values() if point["part"] == self.part]
-            self.integrity = self.folder.manifest["integrity"]
-            return []
+        known = [point for point in self.context.finished.values() if point["part"] == self.part.name]
+        told = self.context.folder.manifest.get("integrity")
+        if told and any(point["workload"]["phase"] == "audit" and self._is_last(point) for point in known):
+            self.told = told
+            for point in known:
+                phase = point["workload"]
+                yield Keep(ask=self.ask(phase["phase"], phase["cycle"]), measured=None, repeat=phase["cycle"] - 1)
+            return
         files = place_files(self.target, self.plan)
-        self.notices += narrowed(self.plan, files)
+        for notice in narrowed(self.plan, files):
+            self.context.note(notice)
         self._note_parts(files)
         begin_io([*self.target.holds.values()], writes=False)
         if not self.target.after_crash:
@@ -127,44 +114,44 @@ class IntegrityRunner:
             discard_created(self.target)
             raise
         try:
-            run.follow()
+            yield from run.follow()
         finally:
             run.close()
-        return []
 
-    def key(self, phase: str, cycle: int) -> str:
-        """Key of a phase's point."""
+    def ask(self, phase: str, cycle: int) -> Ask:
+        """A phase of the plan, as its point says it."""
         target = [
             (volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.target.volumes
         ]
-        asked = {
-            "plan": self.plan.model_dump(mode="json"),
-            "target": target,
-            "part": self.part,
-            "phase": phase,
-            "cycle": cycle,
-        }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        plan = self.plan.model_dump(mode="json")
+        return Ask(
+            key={"plan": plan, "target": target, "phase": phase, "cycle": cycle},
+            workload=phase_facts(self.plan, phase, cycle),
+            load={"kind": "integrity"},
+        )
+
+    def _is_last(self, point: Point) -> bool:
+        return bool(point["workload"]["cycle"] == self.plan.cycles)
 
     def _note_parts(self, files: Sequence[Placed]) -> None:
         for log in files:
             if log.log and log.name != log.volume:
-                self.notices.append(f"the log takes the first {format_bytes(log.size_bytes)} of {log.volume}")
-        most_bytes = self.plan.most_bytes
+                self.context.note(f"the log takes the first {format_bytes(log.size_bytes)} of {log.volume}")
+        max_bytes = self.plan.most_bytes
         for volume in self.target.volumes:
-            if most_bytes is not None and volume.size_bytes > most_bytes:
+            if max_bytes is not None and volume.size_bytes > max_bytes:
                 whole = format_bytes(volume.size_bytes)
-                self.notices.append(f"integrity: the first {format_bytes(most_bytes)} of {volume.name} ({whole}) only")
+                self.context.note(f"integrity: the first {format_bytes(max_bytes)} of {volume.name} ({whole}) only")
 
 
 class _Run:
     """One run of the compiled core being followed."""
 
-    def __init__(self, runner: IntegrityRunner, files: Sequence[Placed]) -> None:
-        self.runner, self.files, self.plan = runner, files, runner.plan
+    def __init__(self, opened: OpenIntegrity, files: Sequence[Placed]) -> None:
+        self.opened, self.context, self.files, self.plan = opened, opened.context, files, opened.plan
         run_id = new_run_id()
-        start = _core.CrashCheck if runner.target.after_crash else _core.Verification
-        self.core = start(run_plan(self.plan, runner.target, files, run_id=run_id))
+        start = _core.CrashCheck if opened.target.after_crash else _core.Verification
+        self.core = start(run_plan(self.plan, opened.target, files, run_id=run_id))
         self.engine = json.loads(self.core.engine())
         self.interval_s = tick_s(self.plan)
         self.started_ns = time.time_ns()
@@ -172,12 +159,12 @@ class _Run:
             files,
             seed=self.plan.seed,
             run_id=run_id,
-            understood=runner.understood,
+            understood=opened.part.understood,
             started_ns=self.started_ns,
         )
-        self.log = SqliosimLog(runner.folder.path)
+        self.log = SqliosimLog(self.context.folder.path)
         self.log.say("INFORMATION", _intention(self.plan, files, run_id), utc_ns=self.started_ns)
-        self.writer = runner.folder.series_writer()
+        self.writer = self.context.folder.series_writer()
         self.ticks: deque[dict[str, Any]] = deque(maxlen=TICKS_KEPT)
         self.telemetry: deque[dict[str, Any]] = deque(maxlen=TELEMETRY_KEPT)
         self.rows: list[dict[str, Any]] = []
@@ -187,18 +174,19 @@ class _Run:
         self.waiting: set[tuple[str, int, str]] = set()
         self.waited: set[tuple[str, int, str]] = set()
         self.rates: deque[tuple[float, int, int]] = deque()
-        self.trouble: AssayError | None = None
+        self.error: AssayError | None = None
+        self.has_ended = self.hangs = False
 
-    def follow(self) -> None:
-        """Follow the core to its end.
+    def follow(self) -> Steps:
+        """Follow the core to its end; each phase that it finishes is a step.
 
         Raises
         ------
         AssayError
             Why it ended before its time.
         """
-        self.runner.recorder.sample()
-        self.runner.recorder.drain()
+        self.context.recorder.sample()
+        self.context.recorder.drain()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
         # Of a file that may change its size a quarter stays (crates/integrity/src/users/shrink.rs).
@@ -206,29 +194,32 @@ class _Run:
         for file in self.files:
             end = file.base_bytes + (file.size_bytes // 4 if file.can_grow else file.size_bytes)
             least[file.path] = max(end, least.get(file.path, 0))
-        with Watch(least, {} if self.runner.target.after_crash else least) as watch:
+        with Watch(least, {} if self.opened.target.after_crash else least) as watch:
             while True:
                 report = json.loads(self.core.poll())
                 self._take(report)
+                yield from self._phases(report)
                 if report["state"] != "running":
                     break
-                if self.trouble is None:
-                    self.trouble = self._reason_to_stop(watch, report)
-                    if self.trouble is not None:
+                if self.error is None:
+                    self.error = self._reason_to_stop(watch, report)
+                    if self.error is not None:
                         self.core.stop()
                         deadline = time.monotonic() + self.plan.timing.io_timeout_s
                 elif time.monotonic() > deadline:
-                    self.trouble = NotAnswering(f"{self._names()}: I/Os do not end; {self.trouble}")
+                    self.error = NotAnswering(f"{self._names()}: I/Os do not end; {self.error}")
                     break
                 time.sleep(LOOK_S)
             self._judge_end(report, watch)
-        if self.trouble is not None:
-            raise self.trouble
+        for report in self._stopped():
+            yield from self._phases(report)
+        if self.error is not None:
+            raise self.error
 
     def _reason_to_stop(self, watch: Watch, report: Mapping[str, Any]) -> AssayError | None:
         if watch.gone is not None:
             return IoFailed(watch.gone)
-        if self.runner.interrupt.is_set():
+        if self.context.interrupt.is_set():
             return Interrupted(
                 f"interrupted in the {report['phase']} phase of cycle {report['cycle']}; pages were not audited"
             )
@@ -237,64 +228,68 @@ class _Run:
     def _judge_end(self, report: Mapping[str, Any], watch: Watch) -> None:
         """Why the run ended early; what disappeared explains whatever failed after it."""
         if report["state"] == "not-answering":
-            self.trouble = NotAnswering(f"{self._names()}: stopped answering: {report['detail']}")
-        elif report["state"] == "failed" and self.trouble is None:
+            self.error = NotAnswering(f"{self._names()}: stopped answering: {report['detail']}")
+        elif report["state"] == "failed" and self.error is None:
             kind = getattr(errors, str(report["error"]), IoFailed)
-            self.trouble = IoFailed(watch.gone) if watch.gone is not None else kind(str(report["detail"]))
+            self.error = IoFailed(watch.gone) if watch.gone is not None else kind(str(report["detail"]))
 
     def close(self) -> None:
         """Stop the core if it still runs, write what is left, tidy up, and say what was found."""
         try:
-            hangs = not self._ended()
+            deque(self._stopped(), maxlen=0)
         finally:
-            self.runner.integrity = self.result.document()
+            self.opened.told = self.result.document()
         self._note_journal()
         self._write_end()
-        gone = isinstance(self.trouble, IoFailed)
-        if not hangs and not gone and not self.runner.target.after_crash:
-            tidy_files(self.runner.target, self.files, self.plan, keep=self.result.has_persistent)
+        gone = isinstance(self.error, IoFailed)
+        if not self.hangs and not gone and not self.opened.target.after_crash:
+            tidy_files(self.opened.target, self.files, self.plan, keep=self.result.has_persistent)
 
     def _note_journal(self) -> None:
         """What an after-crash check could prove, and what not."""
-        assert self.runner.integrity is not None
-        journal = self.runner.integrity.get("journal")
+        assert self.opened.told is not None
+        journal = self.opened.told.get("journal")
         if journal is None:
             return
         end = "the run ended by itself" if journal["ended"] else "it ends where the run was cut off"
         holes = "; blocks at its end are not whole and were left out" if journal["cut_off"] else ""
         promised = f"{journal['promised_pages']:,} pages and log blocks"
-        self.runner.notices.append(
+        self.context.note(
             f"the journal holds {journal['acknowledged']:,} acknowledged writes, which promise {promised}; {end}{holes}"
             "; what was acknowledged after its last record is not proven"
         )
 
-    def _ended(self) -> bool:
-        """Stop the core and take what it still has to say; False if it does not end."""
+    def _stopped(self) -> Iterator[dict[str, Any]]:
+        """Stop the core, once; gives what it still reports."""
+        if self.has_ended:
+            return
+        self.has_ended, self.hangs = True, True
         self.core.stop()
         deadline = time.monotonic() + self.plan.timing.io_timeout_s
-        while not isinstance(self.trouble, NotAnswering):
+        while not isinstance(self.error, NotAnswering):
             report = json.loads(self.core.poll())
             self._take(report)
+            yield report
             if report["state"] != "running":
-                return bool(report["state"] != "not-answering")
+                self.hangs = report["state"] == "not-answering"
+                return
             if time.monotonic() > deadline:
-                break
+                return
             # The wait is here rather than in the compiled core, so that a second Ctrl-C is heard.
             time.sleep(LOOK_S)
-        return False
 
     def _write_end(self) -> None:
-        runner, now_ns = self.runner, time.time_ns()
-        assert runner.integrity is not None
-        found = findings_line(runner.integrity)
+        told, now_ns = self.opened.told, time.time_ns()
+        assert told is not None
+        found = findings_line(told)
         self.log.summarise(self.result.file_facts(), utc_ns=now_ns)
-        self.log.say("ERROR" if found else "INFORMATION", found or verified_line(runner.integrity), utc_ns=now_ns)
+        self.log.say("ERROR" if found else "INFORMATION", found or verified_line(told), utc_ns=now_ns)
         self.log.flush()
-        runner.recorder.sample()
+        self.context.recorder.sample()
         self._take_telemetry()
         self._write_rows()
-        self.writer.close_segment(f"{runner.part}-end")
-        runner.folder.update(integrity=runner.integrity)
+        self.writer.close_segment(f"{self.opened.part.name}-end")
+        self.context.folder.update(integrity=told)
 
     def _take(self, report: Mapping[str, Any]) -> None:
         """Everything new in a report: ticks, findings, finished phases, I/Os that take long."""
@@ -305,14 +300,12 @@ class _Run:
         self._tell_long(report)
         for taken in self.result.take(report):
             if taken.in_detail:
-                taken.finding["evidence"] = write_evidence(self.runner.folder.path, taken.finding, taken.raw)
+                taken.finding["evidence"] = write_evidence(self.context.folder.path, taken.finding, taken.raw)
             if taken.in_detail:
                 self.log.find(taken.finding)
             if taken.is_news:
                 self._tell(taken.finding, in_detail=taken.in_detail)
             self.unsaved = True
-        for number in range(len(self.result.phases), len(report["phases"])):
-            self._end_phase(number, report["phases"][number])
         now = time.monotonic()
         if now - self.written_at >= SERIES_EVERY_S:
             self._write_rows()
@@ -327,10 +320,10 @@ class _Run:
             return
         kind = (finding["kind"], finding["persistent"])
         if in_detail:
-            self.runner.tell(f"FOUND {headline(finding)}: {finding['explanation']}")
+            self.context.display.tell(f"FOUND {headline(finding)}: {finding['explanation']}")
         elif kind not in self.silenced:
             self.silenced.add(kind)
-            self.runner.tell(f"more findings like {headline(finding)} are counted only")
+            self.context.display.tell(f"more findings like {headline(finding)} are counted only")
 
     def _tell_long(self, report: Mapping[str, Any]) -> None:
         now = set()
@@ -339,38 +332,43 @@ class _Run:
             now.add((name, io["page"], io["op"]))
             if (name, io["page"], io["op"]) not in self.waiting:
                 pages = f"{io['pages']} pages from page" if io["pages"] != 1 else "page"
-                self.runner.tell(
+                self.context.display.tell(
                     f"OUTSTANDING for {io['age_ns'] / 1e9:.1f} s: {io['op']} of {pages} {io['page']} of {name} by"
                     f" {io['user']}"
                 )
         self.waiting = now
         self.waited |= now
 
-    def _end_phase(self, number: int, phase: Mapping[str, Any]) -> None:
-        """Make a finished phase a point."""
-        runner = self.runner
-        runner.recorder.sample()
+    def _phases(self, report: Mapping[str, Any]) -> Steps:
+        """A step for each phase that has ended."""
+        for number in range(len(self.result.phases), len(report["phases"])):
+            phase = report["phases"][number]
+            name, cycle = phase["name"], phase["cycle"]
+            yield Keep(
+                ask=self.opened.ask(name, cycle),
+                measured=partial(self._ended_phase, number, phase),
+                repeat=cycle - 1,
+                judged=name == "stress",
+            )
+            if name == "prepare" and self.error is None:
+                # Every byte was written once, as laying out does.
+                self.opened.target.laid_out_bytes |= self.opened.target.sizes
+            self.log.say("INFORMATION", f"phase {name} of cycle {cycle} ended", utc_ns=time.time_ns())
+            self._save()
+
+    def _ended_phase(self, number: int, phase: Mapping[str, Any], point_id: str) -> Measured:
+        """Figures of a finished phase."""
+        self.context.recorder.sample()
         self._take_telemetry()
-        point_id = f"p{next(runner.numbers):04d}"
-        limits = runner.limits if phase["name"] == "stress" else ()
-        point = {
-            "id": point_id,
-            "key": runner.key(phase["name"], phase["cycle"]),
-            "part": runner.part,
-            "ended_by": self._ended_by(),
-            "engine": self.engine,
-            **phase_figures(
-                self.plan,
-                phase,
-                json.loads(self.core.point(number)),
-                started_ns=self.started_ns,
-                ticks=self.ticks,
-                telemetry=self.telemetry,
-                devices=runner.devices,
-            ),
-        }
-        point["limits"] = judge(limits, point)
-        point["met"] = met(point["limits"])
+        figures = phase_figures(
+            self.plan,
+            phase,
+            json.loads(self.core.point(number)),
+            started_ns=self.started_ns,
+            ticks=self.ticks,
+            telemetry=self.telemetry,
+            devices=self.opened.devices,
+        )
         facts = {key: phase[key] for key in ("pages_verified", "pages_written")}
         seconds = (phase["to_ns"] - phase["from_ns"]) / 1e9
         self.result.phases.append(
@@ -378,26 +376,17 @@ class _Run:
         )
         self._write_rows()
         self.writer.close_segment(point_id)
-        runner.folder.append_point(point)
-        runner.points.append(point)
-        if point["ended_by"] == "time":
-            runner.finished[point["key"]] = point
-        if phase["name"] == "prepare" and self.trouble is None:
-            # Every byte was written once, as laying out does.
-            runner.target.laid_out_bytes |= runner.target.sizes
-        self.log.say("INFORMATION", f"phase {phase['name']} of cycle {phase['cycle']} ended", utc_ns=time.time_ns())
-        self._save()
-        runner.done(point)
+        return Measured(figures={"ended_by": self._ended_by(), "engine": self.engine, **figures})
 
     def _ended_by(self) -> str:
-        if self.trouble is None:
+        if self.error is None:
             return "time"
-        if isinstance(self.trouble, NotAnswering):
+        if isinstance(self.error, NotAnswering):
             return "not-answering"
-        return "interrupted" if isinstance(self.trouble, Interrupted) else "failed"
+        return "interrupted" if isinstance(self.error, Interrupted) else "failed"
 
     def _take_telemetry(self) -> None:
-        rows = self.runner.recorder.drain()
+        rows = self.context.recorder.drain()
         self.rows += rows
         self.telemetry.extend(row for row in rows if row["source"] in ("block", "net") or row["entity"] == "cpu")
 
@@ -407,8 +396,8 @@ class _Run:
         self.writer.write(rows)
 
     def _save(self) -> None:
-        self.runner.integrity = self.result.document()
-        self.runner.folder.update(integrity=self.runner.integrity)
+        self.opened.told = self.result.document()
+        self.context.folder.update(integrity=self.opened.told)
         self.unsaved, self.saved_at = False, time.monotonic()
 
     def _show(self, report: Mapping[str, Any]) -> None:
@@ -422,9 +411,9 @@ class _Run:
         longest = max((io["age_ns"] for io in report["long_outstanding"]), default=None)
         count = len(report["long_outstanding"])
         cycle = "" if self.plan.cycles == 1 else f", cycle {report['cycle']}"
-        self.runner.show(
+        self.context.display.point(
             IntegrityProgress(
-                part=self.runner.part,
+                part=self.opened.part.name,
                 phase=f"{report['phase']}{cycle}",
                 done_share=report["done_share"],
                 elapsed_s=report["phase_elapsed_ns"] / 1e9,
