@@ -10,6 +10,7 @@ import typer
 
 from assay.cli import options as opt
 from assay.cli.running import OutputOptions
+from assay.cli.running import resume as go_on
 from assay.cli.running import start as start_run
 from assay.errors import UsageError
 from assay.run.request import Request
