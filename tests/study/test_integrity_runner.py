@@ -65,7 +65,7 @@ class Stage:
 
     def execution_on(self, target: Any) -> Execution:
         return Execution(verb="verify", folder=self.folder, target=target, parts=[self.part], display=self.seen,
-                         interrupt=self.interrupt, with_report=False)  # fmt: skip
+                         interrupt=self.interrupt)  # fmt: skip
 
     def run(self) -> ExitCode:
         return self.execution.run()

@@ -13,8 +13,9 @@ from assay.results.points import current_points
 from assay.run.chains import chains_of, forget_unfinished, in_order
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
+from assay.run.targets import choose_targets
 from assay.studies.files import read_study
-from assay.studies.parts import choose_targets, study_parts
+from assay.studies.parts import study_parts
 from assay.studies.study import load_study
 from assay.workloads.io.plan import Plan
 from assay.workloads.workload import Part

@@ -66,7 +66,7 @@ def _print_tables(comparison: object, runs: list[Path]) -> None:
     from rich.text import Text
 
     from assay.analysis.compare import COLUMNS, Comparison, run_letter
-    from assay.workloads.integrity.evidence import plain
+    from assay.paths import plain
 
     assert isinstance(comparison, Comparison)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)

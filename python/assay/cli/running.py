@@ -248,10 +248,9 @@ def show_plan(
     if all(target.is_virtual for target in targets):
         print(f"time: {time} of the model's time, which passes some hundred times faster")
         return
-    layout_bytes = target.layout_bytes
-    if layout_bytes is not None:
-        print(f"layout: writes {format_bytes(layout_bytes)}")
     apart = [what for workload in workloads_of(parts) for what in workload.apart]
+    if target.layout_bytes is not None and "layout" in apart:
+        print(f"layout: writes {format_bytes(target.layout_bytes)}")
     print(f"time: {time}, {', '.join(apart)} and report apart")
 
 

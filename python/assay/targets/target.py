@@ -37,7 +37,7 @@ class Target(Protocol):
 
     @property
     def layout_bytes(self) -> int | None:
-        """How much is written to make it ready; None where that is part of the work on it."""
+        """How much laying it out writes; None where nothing is laid out."""
         ...
 
     def facts(self) -> dict[str, Any]:

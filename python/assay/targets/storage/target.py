@@ -116,10 +116,8 @@ class StorageTarget:
         return [] if self.database else self.unwritten
 
     @property
-    def layout_bytes(self) -> int | None:
-        """How much laying out writes; None where an imitated database writes all of it."""
-        if self.database:
-            return None
+    def layout_bytes(self) -> int:
+        """How much laying out writes."""
         return sum(self.sizes[volume.spec.name] for volume in self.to_lay_out)
 
     @property

@@ -99,4 +99,4 @@ def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Co
     roles = roles_by_device(target.devices)
     devices = sorted(device for device in roles if device not in recorded)
     block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
-    return [*block, *database_collectors(target.databases)]
+    return [*block, *(database_collectors(target.databases) if target.databases else ())]
