@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from assay.run.request import Request
 from assay.targets.storage.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
-from assay.workloads.integrity.files import Placed, make_files, place_files
+from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.workload import Part
 from own_files import leave_file
@@ -372,3 +373,14 @@ class TestJournals:
 
         with pytest.raises(UsageError, match="does not exist; name the target of the run that crashed"):
             choose(tmp_path / "f", size="16M", after_crash=str(tmp_path / "j"))
+
+
+def test_a_file_of_which_a_part_uses_the_beginning_keeps_its_size(tmp_path: Path) -> None:
+    plan = load_integrity_plan({"most_bytes": "16M"}, source="plan")
+    target, files = choose(tmp_path / "f", size="64M", plan={"most_bytes": "16M"})
+    make_files(target, files, plan)
+    os.truncate(tmp_path / "f", 64 * MIB)
+
+    tidy_files(target, files, plan, keep=False)
+
+    assert (tmp_path / "f").stat().st_size == 64 * MIB

@@ -37,3 +37,25 @@ def describe_load(load: Mapping[str, Any]) -> str:
         what = "transactions" if "users" in load else "I/Os"
         return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
     return count_of(load["users"], "user") if "users" in load else "mixed"
+
+
+def blank_point() -> dict[str, Any]:
+    """What a point says of itself where its workload says nothing: keys of docs/results.md, nothing measured."""
+    return {
+        "clock": "wall",
+        "warmup_s": 0.0,
+        "ended_by": "time",
+        **dict.fromkeys(("read", "write", "total", "flush", "bursts", "service_latency_ns", "offered", "engine")),
+        "roles": {},
+        "volumes": [],
+        "activities": [],
+        "errors": {"count": 0, "kinds": {}},
+        "outside_window": {"count": 0, "longest_ns": 0},
+        "steady": {"reached": False, "window_s": None, "slope_share": None, "half_width_share": None},
+        "generator": {
+            **dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "clock_ns", "gaps", "reason")),
+            "saturated": False,
+        },
+        "batches": {"seconds": None},
+        "telemetry": {},
+    }

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.errors import Interrupted
 from assay.results.limits import Limit, judge, met
-from assay.results.points import CUT_SHORT
+from assay.results.points import CUT_SHORT, blank_point
 from assay.run.search import search
 from assay.workloads.workload import Answer, Ask, Keep, Measured, OpenWorkload, Point, RunContext, Search, Workload
 
@@ -107,8 +108,10 @@ class PointLoop:
             raise Interrupted("interrupted")
         if self.opened.rest_s and self.finished and self.context.interrupt.wait(self.opened.rest_s):
             raise Interrupted("interrupted")
-        point_id = self._next_id()
+        point_id, started_ns = self._next_id(), time.time_ns()
         measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+        times = {"started_utc_ns": started_ns, "measured_from_utc_ns": started_ns, "measured_to_utc_ns": time.time_ns()}
+        measured = replace(measured, figures=times | measured.figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
     def _keep_step(self, step: Keep) -> Point:
@@ -128,6 +131,7 @@ class PointLoop:
             "purpose": named["purpose"],
             "workload": dict(ask.workload),
             "load": dict(ask.load),
+            **blank_point(),
             **measured.figures,
         }
         point["limits"] = judge(self.limits if judged else (), point)

@@ -291,6 +291,9 @@ def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPl
         hold, size_bytes = target.holds.get(volume.spec.name), ends[volume.spec.name]
         if hold is None:
             continue
+        if not plan.delete_at_startup:
+            # Another part of the run uses more of the file than this one does.
+            size_bytes = max(size_bytes, target.sizes[volume.spec.name])
 
         def tidy(hold: Hold = hold, size_bytes: int = size_bytes, name: str = volume.spec.name) -> None:
             if plan.delete_at_shutdown and not keep:
