@@ -24,23 +24,26 @@ from assay.run.part import AnyTarget, Part, part_report
 from assay.run.part_targets import PartTargets, devices_of
 from assay.run.resumed import folder_identity, permissions_again
 from assay.run.seen import seen_plan
-from assay.run.verdict import consistency_line, integrity_line, load_line, verdict_lines
+from assay.run.verdict import verdict_lines
 from assay.targets.host import host_facts
 from assay.targets.storage.target import Target
 from assay.telemetry.recorder import Recorder
 from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import findings_total
 from assay.workloads.integrity.runner import IntegrityRunner
+from assay.workloads.integrity.verdict import integrity_line
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span import cache_span
 from assay.workloads.io.modelled import ModelRun
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.runner import Runner
 from assay.workloads.io.session import sharing_roles
+from assay.workloads.registry import workload_of
 from assay.workloads.tpcc.check import violations_total
 from assay.workloads.tpcc.plan import TpccPlan
 from assay.workloads.tpcc.runner import OltpRunner, actions_done
 from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.tpcc.verdict import consistency_line, load_line
 
 
 class Raising(Protocol):
@@ -207,7 +210,7 @@ class Execution:
     ) -> Runner | IntegrityRunner | OltpRunner:
         """What measures or verifies a part."""
         target, plan = self._targets.of(part), part.plan
-        limits = parse_limits(plan.limits)
+        limits = parse_limits(plan.limits, workload_of(plan).figures)
         if isinstance(target, DatabaseTarget):
             assert isinstance(plan, TpccPlan), "databases are the target of transactions alone"
             return OltpRunner(

@@ -7,6 +7,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
+from assay.results.figures import Figure
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.tpcc.workload import TpccWorkload
@@ -44,6 +45,12 @@ def workload_of(plan: object) -> Workload[Any]:
         if isinstance(plan, workload.plan_type):
             return workload
     raise LookupError(type(plan).__name__)
+
+
+def figures_of(record: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """Figures of a point or an answer; none where its kind is not known, as in a folder of a newer Assay."""
+    workload = _KINDS.get((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
+    return () if workload is None else workload.figures
 
 
 def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:

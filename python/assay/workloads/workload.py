@@ -305,7 +305,7 @@ class Workload(ABC, Generic[P]):
         """
         plan = validated(self.plan_type, data, source)
         try:
-            parse_limits(plan.limits)
+            parse_limits(plan.limits, self.figures)
         except UsageError as error:
             raise UsageError(f"{source}: {error}") from None
         return plan

@@ -27,6 +27,7 @@ from assay.telemetry.ticks import entity_rows
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
+from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
 from assay.workloads.integrity.phase import phase_figures
 from assay.workloads.integrity.plan import IntegrityPlan
@@ -369,7 +370,7 @@ class _Run:
                 devices=runner.devices,
             ),
         }
-        point["limits"] = judge(limits, point)
+        point["limits"] = judge(limits, point, FIGURES)
         point["met"] = met(point["limits"])
         facts = {key: phase[key] for key in ("pages_verified", "pages_written")}
         seconds = (phase["to_ns"] - phase["from_ns"]) / 1e9

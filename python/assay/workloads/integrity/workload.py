@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.workload import OpenWorkload, Part, Record, RunContext, Workload
 
@@ -11,6 +12,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     kind = "integrity"
     plan_type = IntegrityPlan
+    figures = FIGURES
 
     def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
         """A plan from its TOML or JSON form."""

@@ -26,6 +26,7 @@ from assay.telemetry.recorder import Recorder, summarise
 from assay.telemetry.ticks import batches, tick_sums
 from assay.units import count_of, format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
+from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, volumes_for
@@ -243,7 +244,7 @@ class Runner:
             "load": self._load_facts(workload),
             **measured,
         }
-        point["limits"] = judge(self.limits, point)
+        point["limits"] = judge(self.limits, point, FIGURES)
         point["met"] = met(point["limits"])
         if purpose == "grid" and measurement.trouble is None:
             point |= self._band_of_point(point, workload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.workload import OpenWorkload, Part, Record, RunContext, Workload
 
@@ -11,6 +12,7 @@ class IoWorkload(Workload[Plan]):
 
     kind = "io"
     plan_type = Plan
+    figures = FIGURES
 
     def load_plan(self, data: Record, *, source: str) -> Plan:
         """A plan from its TOML or JSON form."""

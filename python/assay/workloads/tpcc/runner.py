@@ -23,6 +23,7 @@ from assay.targets.databases import LAID_OUT, Database
 from assay.telemetry.recorder import Recorder
 from assay.units import count_of, format_duration
 from assay.workloads.tpcc.check import check_conditions
+from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_places, trace_plan
 from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
 from assay.workloads.tpcc.plan import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
@@ -263,7 +264,7 @@ class OltpRunner:
             "load": plan.load_facts(),
             **measured,
         }
-        point["limits"] = judge(self.limits, point)
+        point["limits"] = judge(self.limits, point, FIGURES)
         point["met"] = met(point["limits"])
         self.folder.append_point(point)
         self._note_gaps(point)

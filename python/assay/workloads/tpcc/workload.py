@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.workload import OpenWorkload, Part, Record, RunContext, Workload
 
@@ -11,6 +12,7 @@ class TpccWorkload(Workload[TpccPlan]):
 
     kind = "tpcc"
     plan_type = TpccPlan
+    figures = FIGURES
 
     def load_plan(self, data: Record, *, source: str) -> TpccPlan:
         """A plan from its TOML or JSON form."""
