@@ -324,7 +324,7 @@ def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_sha
         relative = values[1] / values[0] - 1
         estimate, reason = _estimate(figure, a, b, math.log(values[1] / values[0]))
     interval, status = _judge(estimate, smallest_share)
-    if saturated:
+    if saturated and a != b:
         status, reason = "cannot tell", f"the generator was the bottleneck in {' and '.join(saturated)}"
     return Difference(
         workload=_workload_text(a[0]["workload"]),
@@ -335,7 +335,7 @@ def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_sha
         b=values[1],
         relative=relative,
         interval_95=interval,
-        p=estimate.p if estimate and not saturated else None,
+        p=estimate.p if estimate and not reason else None,
         method=estimate.method if estimate else "none",
         status=status,
         better=_is_better(figure, relative) if status == "changed" else None,
