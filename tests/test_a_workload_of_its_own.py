@@ -69,9 +69,9 @@ class Desk(seam.Workload[DeskPlan]):
     figures = (
         Figure(name="served_per_s", unit="count", title="Served per s", better="higher",
                value=lambda point: point["desk"]["served_per_s"], words=lambda value: f"{value:,.0f} served per s",
-               batches=lambda point: [point["desk"]["served_per_s"]] * 8),
+               batches=lambda point: [point["desk"]["served_per_s"]] * 8, in_answers=True),
         Figure(name="wait_ns", unit="ns", title="Wait", better="lower",
-               value=lambda point: point["desk"]["wait_ns"], words=lambda value: f"{value / 1e6:.0f} ms"),
+               value=lambda point: point["desk"]["wait_ns"], words=lambda value: f"{value / 1e6:.0f} ms", limit="wait"),
     )  # fmt: skip
 
     def estimate_s(self, plan: DeskPlan) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from assay.workloads.io.workload import IoWorkload
 from assay.workloads.workload import Axis
 
 LIMIT = "read.mean<=20ms"
-FIGURES = IoWorkload.answer_figures
+FIGURES = IoWorkload.figures
 
 
 class Device:

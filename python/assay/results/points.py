@@ -1,4 +1,4 @@
-"""Points of a run folder that count: those that a run which goes on did not measure again."""
+"""Points of a run folder: those that count, and their loads in words."""
 
 from __future__ import annotations
 
@@ -59,3 +59,23 @@ def blank_point() -> dict[str, Any]:
         "batches": {"seconds": None},
         "telemetry": {},
     }
+
+
+def load_text(load: Mapping[str, Any]) -> str:
+    """Load of a point in words.
+
+    Examples
+    --------
+    >>> load_text({"outstanding": 96, "queue_depth": 8, "workers": 12}), load_text({"rate": 5000.0})
+    ('96 outstanding', '5,000/s')
+    >>> load_text({"users": 1}), load_text({"streams": 4}), load_text({"kind": "mixed"})
+    ('1 user', '4 streams', 'mixed')
+    """
+    if load.get("rate") is not None:
+        return f"{load['rate']:,.0f}/s"
+    if load.get("outstanding") is not None:
+        return f"{load['outstanding']} outstanding"
+    counts = {name: count for name, count in load.items() if isinstance(count, int)}
+    return ", ".join(count_of(count, name.removesuffix("s")) for name, count in counts.items()) or str(
+        load.get("kind") or "-"
+    )

@@ -176,7 +176,7 @@ class Execution:
                 workload=workload,
                 opened=opened,
                 part=part.name,
-                limits=parse_limits(part.plan.limits),
+                limits=parse_limits(part.plan.limits, workload.figures),
                 finished=finished,
                 numbers=numbers,
             )

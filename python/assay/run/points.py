@@ -69,7 +69,7 @@ class PointLoop:
             lambda load, purpose, repeat: self._measure(step.ask(load), purpose, repeat),
             self.failure,
             repeats=step.repeats,
-            figures=self.workload.answer_figures or self.workload.figures[:1],
+            figures=self.workload.figures,
         )
         step.finish(found)
         answer = {
@@ -86,9 +86,9 @@ class PointLoop:
         """Why a point is no answer: errors, the generator, the first limit missed, or the rate."""
         if point["errors"]["count"]:
             return "errors"
-        own = self.opened.failure(point)
-        if own is not None:
-            return own
+        first = next(iter(self.workload.figures), None)
+        if first is not None and not first.value(point):
+            return first.nothing
         if point["generator"]["saturated"]:
             return "generator"
         missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
@@ -134,7 +134,7 @@ class PointLoop:
             **blank_point(),
             **measured.figures,
         }
-        point["limits"] = judge(self.limits if judged else (), point)
+        point["limits"] = judge(self.limits if judged else (), point, self.workload.figures)
         point["met"] = met(point["limits"])
         if measured.error is None:
             self.opened.complete_point(point, ask)

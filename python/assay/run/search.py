@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.results.figures import Figure
+from assay.results.figures import Figure, end_figures
 from assay.results.steady import half_width_95
 from assay.workloads.workload import Axis
 
@@ -84,7 +84,7 @@ def search(
     repeats
         How often each end of the bracket is measured again.
     figures
-        Those that the ends of the answer give; the first is maximised.
+        Those of the kind; the first is maximised.
     """
     curve = Curve(axis=axis, reason=reason, figures=figures)
     stopped_by = _climb(curve, measure)
@@ -178,15 +178,9 @@ def _end(curve: Curve, load: float) -> dict[str, Any]:
     points = curve.points[load]
     return {
         curve.axis.name: int(load) if curve.axis.whole else load,
-        **{figure.name: _mean(figure, points) for figure in curve.figures},
+        **end_figures(curve.figures, points),
         "point_id": points[0]["id"],
     }
-
-
-def _mean(figure: Figure, points: Sequence[Point]) -> float:
-    """Mean over the points that have the figure."""
-    values = [value for point in points if (value := figure.value(point)) is not None]
-    return sum(values) / max(len(values), 1)
 
 
 def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float] | None:

@@ -75,7 +75,7 @@ def simulate(
         workload=workload_of(plan),
         opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration),
         part=plan.name,
-        limits=parse_limits(plan.limits),
+        limits=parse_limits(plan.limits, workload_of(plan).figures),
         finished={},
         numbers=itertools.count(1),
     )

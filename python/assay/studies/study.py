@@ -12,29 +12,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.errors import UsageError
 from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
+from assay.studies.result import study_figures
 from assay.targets.databases import is_database
 from assay.workloads.io.plan import COMBINATIONS_MOST
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file", "database"]
-FigureName = Literal[
-    "iops",
-    "bytes_per_s",
-    "read_latency",
-    "write_latency",
-    "nopm",
-    "nopm_lowest",
-    "tpm",
-    "response_p90",
-    "data_write_latency",
-    "log_write_latency",
-]
+
+
+def _known_figure(name: str) -> str:
+    known = study_figures()
+    if name not in known:
+        raise ValueError(f"studies compare no figure {name!r}; known: {', '.join(known)}")
+    return name
+
+
+FigureName = Annotated[str, AfterValidator(_known_figure)]
 
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
+from assay.results.figures import Figure
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.tpcc.workload import TpccWorkload
@@ -50,6 +51,12 @@ def workloads_of(parts: Iterable[Part[Any]]) -> list[Workload[Any]]:
     """The kinds of a run's parts, each once, in the order of the registry."""
     kinds = {workload_of(part.plan).kind for part in parts}
     return [workload for workload in _KINDS.values() if workload.kind in kinds]
+
+
+def figures_of(record: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """Figures of a point or an answer; none where its kind is not known, as in a folder of a newer Assay."""
+    workload = _KINDS.get((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
+    return () if workload is None else workload.figures
 
 
 def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:

@@ -276,10 +276,6 @@ class OpenWorkload(ABC):
         """
         raise NotImplementedError
 
-    def failure(self, point: Point) -> str | None:
-        """Why a point is no answer, besides errors, the generator, limits and a rate that was not sustained."""
-        return None
-
     def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
         """Complete a point that was measured whole, before it is kept."""
 
@@ -383,8 +379,6 @@ class Workload(ABC, Generic[P]):
     """The kind of target."""
     figures: tuple[Figure, ...] = ()
     """Its figures; the first is what a search maximises."""
-    answer_figures: tuple[Figure, ...] = ()
-    """Those that an answer gives of its ends; the first is what a search maximises."""
     document_key: ClassVar[str | None] = None
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
     goes_on: ClassVar[bool] = True
@@ -404,7 +398,7 @@ class Workload(ABC, Generic[P]):
         """
         plan = validated(self.plan_type, data, source)
         try:
-            parse_limits(plan.limits)
+            parse_limits(plan.limits, self.figures)
         except UsageError as error:
             raise UsageError(f"{source}: {error}") from None
         return plan

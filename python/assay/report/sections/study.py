@@ -12,7 +12,7 @@ from assay.document.text import DASH, id_range, joined, percent, shorten, throug
 from assay.report.figures_study import level_figure, published_figure
 from assay.report.sections.summary import limited_text
 from assay.results.source import Record, RunFacts
-from assay.studies.words import are_of_databases, change_text, figure_text, published_texts
+from assay.studies.words import are_of_databases, change_text, figure_text, noun_of, published_texts
 from assay.units import format_bytes, format_iops
 
 FIGURE_NAMES = {
@@ -183,7 +183,7 @@ def _groups(rows: Sequence[Record]) -> list[list[str]]:
 
 
 def _figure(study: Record, name: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
-    title = FIGURE_NAMES[name]
+    title = FIGURE_NAMES.get(name) or noun_of(name)
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
     by = next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"])

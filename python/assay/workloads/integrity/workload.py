@@ -15,6 +15,7 @@ from assay.targets.storage.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_
 from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, format_duration
 from assay.workloads.integrity.core_plan import check_memory, memory_of, run_plan
+from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.opened import OpenIntegrity
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
@@ -27,6 +28,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     """Users like a database engine's, and every page compared with what it should be."""
 
     kind = "integrity"
+    figures = FIGURES
     plan_type = IntegrityPlan
     document_key = "integrity"
     goes_on = False

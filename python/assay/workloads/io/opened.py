@@ -32,7 +32,6 @@ from assay.workloads.workload import (
     Measured,
     OpenWorkload,
     Part,
-    Point,
     RunContext,
     Search,
     Steps,
@@ -183,10 +182,6 @@ class OpenIo(OpenWorkload):
             writer.write(measurement.series_rows)
             writer.close_segment(point_id)
         return Measured(figures=figures, error=measurement.error)
-
-    def failure(self, point: Point) -> str | None:
-        """Why a point is no answer."""
-        return None if point["total"] else "no I/O ended"
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""

@@ -9,13 +9,12 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.progress import Display
-from assay.results.figures import Figure
 from assay.targets.storage.target import StorageTarget
-from assay.units import format_iops, format_throughput
 from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span import cache_span
 from assay.workloads.io.cache_span_plan import cache_span_of_part
+from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
@@ -24,37 +23,13 @@ from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, Run
 ON_MODEL = "a model runs in virtual time and has nothing to flush"
 
 
-def _total(key: str) -> Any:
-    return lambda point: float(point["total"][key]) if point["total"] else None
-
-
-IOPS = Figure(
-    name="iops",
-    unit="iops",
-    title="IOPS",
-    better="higher",
-    value=_total("iops"),
-    batches=lambda point: point["batches"]["total"]["iops"],
-    words=lambda value: f"{format_iops(value)} IOPS",
-)
-BYTES_PER_S = Figure(
-    name="bytes_per_s",
-    unit="bytes_per_s",
-    title="Throughput",
-    better="higher",
-    value=_total("bytes_per_s"),
-    words=format_throughput,
-)
-
-
 class IoWorkload(Workload[Plan]):
     """Activities on volumes."""
 
     kind = "io"
+    figures = FIGURES
     plan_type = Plan
     apart = ("layout",)
-    figures = (IOPS, BYTES_PER_S)
-    answer_figures = (IOPS, BYTES_PER_S)
 
     def load_plan(self, data: Record, *, source: str) -> Plan:
         """A plan from its TOML or JSON form."""

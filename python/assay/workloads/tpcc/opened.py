@@ -204,10 +204,6 @@ class OpenTpcc(OpenWorkload):
         figures["oltp"] |= {"point_id": point_id, "layout": layout}
         return Measured(figures=figures, error=measurement.error)
 
-    def failure(self, point: Point) -> str | None:
-        """Why a point is no answer."""
-        return None if point["oltp"]["nopm"] else "no new order was committed"
-
     def kept(self, point: Point) -> None:
         """Tell of servers that were away, and wait until they answer again."""
         self._note_gaps(point)

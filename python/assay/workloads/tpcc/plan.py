@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.fields import Seconds, Strict
 from assay.reading import names_of_presets, preset_table, read_table, validated
 from assay.results.limits import parse_limits
+from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.workload import AnyPlan
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
@@ -291,7 +292,7 @@ def load_tpcc_plan(data: Mapping[str, Any], *, source: str) -> TpccPlan:
     """
     plan = validated(TpccPlan, data, source)
     try:
-        parse_limits(plan.limits)
+        parse_limits(plan.limits, FIGURES)
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
     return plan

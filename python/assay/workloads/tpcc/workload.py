@@ -8,10 +8,10 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.progress import Display
-from assay.results.figures import Figure
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration
 from assay.workloads.tpcc.check import violations_total
+from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
 from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
@@ -19,35 +19,16 @@ from assay.workloads.tpcc.seen import seen_io
 from assay.workloads.tpcc.verdict import consistency_line, load_line
 from assay.workloads.workload import Conclusion, Part, Point, Record, RunContext, SeenIo, Workload
 
-NOPM = Figure(
-    name="nopm",
-    unit="nopm",
-    title="NOPM",
-    better="higher",
-    value=lambda point: float(point["oltp"]["nopm"]),
-    batches=lambda point: point["batches"]["total"]["nopm"],
-    words=lambda value: f"{value:,.0f} NOPM",
-)
-TPM = Figure(
-    name="tpm",
-    unit="tpm",
-    title="TPM",
-    better="higher",
-    value=lambda point: float(point["oltp"]["tpm_client"]),
-    words=lambda value: f"{value:,.0f} TPM",
-)
-
 
 class TpccWorkload(Workload[TpccPlan]):
     """Transactions of users on databases."""
 
     kind = "tpcc"
+    figures = FIGURES
     plan_type = TpccPlan
     runs_on = "databases"
     document_key = "oltp"
     apart = ("loading, restoring, checking",)
-    figures = (NOPM, TPM)
-    answer_figures = (NOPM, TPM)
 
     def load_plan(self, data: Record, *, source: str) -> TpccPlan:
         """A plan from its TOML or JSON form."""
