@@ -10,8 +10,8 @@ from assay.errors import ExitCode
 from assay.results.points import describe_load
 from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop
-from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import load_plan
+from assay.workloads.io.workload import IoWorkload
 from assay.workloads.workload import Part
 
 
@@ -73,7 +73,7 @@ GOOD: dict[str, Any] = {
 )
 def test_why_a_point_is_no_answer(change: dict[str, Any], reason: str | None) -> None:
     loop = PointLoop.__new__(PointLoop)
-    loop.opened = OpenIo.__new__(OpenIo)
+    loop.workload = IoWorkload()
 
     assert loop.failure(GOOD | change) == reason
 
