@@ -32,6 +32,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     plan_type = IntegrityPlan
     document_key = "integrity"
     goes_on = False
+    has_loads = False
     apart = ("preparing, final checkpoint, audit",)
 
     def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
