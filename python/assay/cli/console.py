@@ -284,7 +284,7 @@ class Console:
 def point_line(point: Mapping[str, Any]) -> str:
     """One finished point in one line."""
     workload = workload_named(point["workload"]["kind"])
-    load = f", {describe_load(point['load'])}" if workload.has_loads else ""
+    load = f", {describe_load(point['load'])}" if not workload.verifies else ""
     parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:", *workload.point_words(point)]
     if len(parts) == 1:
         return f"{parts[0]} {workload.figures[0].nothing}"
@@ -292,7 +292,7 @@ def point_line(point: Mapping[str, Any]) -> str:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
     if words := generator_words(point):
         parts.append(f"{words};")
-    if workload.has_loads or point["ended_by"] != "time":
+    if not workload.verifies or point["ended_by"] != "time":
         parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
 

@@ -21,6 +21,7 @@ from assay.units import format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
+    from assay.document.remarks import Remarks
     from assay.progress import Display
     from assay.results.run_folder import RunFolder
     from assay.results.source import RunFacts
@@ -395,8 +396,10 @@ class Workload(ABC, Generic[P]):
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
     goes_on: ClassVar[bool] = True
     """Whether a run that was interrupted keeps anything of it that need not be done again."""
-    has_loads: ClassVar[bool] = True
-    """Whether its points are loads held until steady, rather than phases of work."""
+    title: ClassVar[str] = ""
+    """What its reports are called, before the word report; the kind where it is empty."""
+    verifies: ClassVar[bool] = False
+    """Whether its points belong to a check of the data instead of measuring a load."""
     apart: ClassVar[tuple[str, ...]] = ()
     """What takes time besides points, for `--dry-run`."""
 
@@ -542,6 +545,23 @@ class Workload(ABC, Generic[P]):
 
     # Report
 
+    @property
+    def report_title(self) -> str:
+        """What its reports are called."""
+        return self.title or self.kind.replace("_", " ").replace("-", " ").capitalize()
+
+    def label(self, workload: Record) -> str:
+        """How one of its workloads reads in tables, captions and legends."""
+        return str(workload.get("name") or self.kind)
+
     def sections(self, facts: RunFacts) -> Sequence[Section]:
-        """Its own sections of the report, most important first."""
-        return ()
+        """Its own sections of the report, in their order: by default its figures, and curves of its searches."""
+        from assay.document.figure_sections import figure_sections
+
+        return figure_sections(facts, self.kind, self.report_title, self.figures)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """What it says in the sections that all kinds share: by default what its searches found."""
+        from assay.document.figure_sections import figure_remarks
+
+        return figure_remarks(facts, self.kind, self.figures)

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.errors import UsageError
@@ -23,6 +23,11 @@ from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.verdict import integrity_line
 from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, Workload
 
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
 
 class IntegrityWorkload(Workload[IntegrityPlan]):
     """Users like a database engine's, and every page compared with what it should be."""
@@ -30,9 +35,10 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     kind = "integrity"
     figures = FIGURES
     plan_type = IntegrityPlan
+    title = "Integrity"
+    verifies = True
     document_key = "integrity"
     goes_on = False
-    has_loads = False
     apart = ("preparing, final checkpoint, audit",)
 
     def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
@@ -127,3 +133,22 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
         """Findings by name."""
         found = findings_line(told)
         return f"integrity failed: {found}" if found else None
+
+    # Report
+
+    def label(self, workload: Record) -> str:
+        """The name of a phase."""
+        return f"{self.kind}: {workload.get('name') or '-'}"
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """What was found."""
+        from assay.workloads.integrity.report.section import integrity_section
+
+        section = integrity_section(facts)
+        return [section] if section else []
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """Whether the data came back right."""
+        from assay.workloads.integrity.report.remarks import integrity_remarks
+
+        return integrity_remarks(facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.progress import Display
@@ -19,6 +19,11 @@ from assay.workloads.tpcc.seen import seen_io
 from assay.workloads.tpcc.verdict import consistency_line, load_line
 from assay.workloads.workload import Conclusion, Part, Point, Record, RunContext, SeenIo, Workload
 
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
 
 class TpccWorkload(Workload[TpccPlan]):
     """Transactions of users on databases."""
@@ -26,6 +31,7 @@ class TpccWorkload(Workload[TpccPlan]):
     kind = "tpcc"
     figures = FIGURES
     plan_type = TpccPlan
+    title = "Transaction"
     runs_on = "databases"
     document_key = "oltp"
     apart = ("loading, restoring, checking",)
@@ -122,3 +128,17 @@ class TpccWorkload(Workload[TpccPlan]):
     def seen(self, point: Point) -> SeenIo | None:
         """I/O under the data, where anything counted it."""
         return seen_io(point)
+
+    # Report
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """Transactions, searches, both with their storage over time, and what each cost it."""
+        from assay.workloads.tpcc.report import tpcc_sections
+
+        return tpcc_sections(facts)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """How many transactions a minute, and whether the data are consistent."""
+        from assay.workloads.tpcc.report.remarks import tpcc_remarks
+
+        return tpcc_remarks(facts)
