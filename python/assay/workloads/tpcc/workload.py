@@ -11,6 +11,7 @@ class TpccWorkload(Workload[TpccPlan]):
 
     kind = "tpcc"
     plan_type = TpccPlan
+    targets = "databases"
 
     def load_plan(self, data: Record, *, source: str) -> TpccPlan:
         """A plan from its TOML or JSON form."""
