@@ -50,6 +50,7 @@ class FlightPlan(AnyPlan):
         Option("--soar", "The same as --height high.", values=("high",)),
     ] = "middle"
     returns: Annotated[bool, Option("--return/--no-return", "Back again.", values=(True, False))] = True
+    size: str | None = None
     routes: Annotated[tuple[str, ...], Option("--route", "A way to fly.")] = ()
     old_loft: Loft = Loft()
     new_loft: Loft = Loft()
@@ -154,9 +155,10 @@ def test_every_option_sets_its_field(started: Started) -> None:
 
 
 def test_what_is_asked_of_target_and_output_reaches_the_run(started: Started) -> None:
-    planned(started, "other", "--size", "1G", "--overwrite", "other", "--json", "--quiet", "-o", "there")
+    plan = planned(started, "other", "--size", "1G", "--overwrite", "other", "--json", "--quiet", "-o", "there")
     name, request, (part,), shown = started.calls[-1]
     assert (name, part.name, part.title) == ("pigeons", "pigeons", "Pigeons")
+    assert plan.size == "1G"
     assert (request.paths, request.size, request.overwrite) == (["target", "other"], "1G", ["other"])
     assert (shown.output, shown.json, shown.quiet, shown.report) == (Path("there"), True, True, True)
 

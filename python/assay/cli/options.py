@@ -10,7 +10,7 @@ import typer
 
 from assay.errors import UsageError
 from assay.targets.secrets import password_from_stdin
-from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET
+from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET
 
 
 def _read_password(asked: bool) -> bool:
@@ -19,10 +19,7 @@ def _read_password(asked: bool) -> bool:
     return asked
 
 
-Size = Annotated[
-    str | None,
-    typer.Option("--size", help="Size of each file, or 2x-cache; by role: data=10G,log=2G.", rich_help_panel=TARGET),
-]
+Size = Annotated[str | None, typer.Option(SIZE.flag, help=SIZE.help, rich_help_panel=SIZE.group)]
 CacheSize = Annotated[
     str | None,
     typer.Option("--cache-size", help="The cache between host and disk, for --size 2x-cache.", rich_help_panel=TARGET),
@@ -67,7 +64,7 @@ PasswordStdin = Annotated[
     ),
 ]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with this run folder.", rich_help_panel=OUTPUT)]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of everything random (1).", rich_help_panel=LOAD)]
+Seed = Annotated[int | None, typer.Option(SEED.flag, help=SEED.help, rich_help_panel=SEED.group)]
 Plan = Annotated[Path | None, typer.Option("--plan", help="A plan in TOML, or the JSON of --dry-run --json.")]
 
 OUTPUT_DEFAULT = Path("assay-results")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -208,8 +208,9 @@ def measuring(
             if "resume_run" in shared and values["resume_run"] is not None:
                 resume(verb, values["resume_run"], given.shown, context)
                 return
-            for option, value, flag in _given_options(of_plan, values):
-                given.values[option.path], given.flags[option.path] = value, flag
+            for setting in _settings(of_plan, values):
+                given.values[setting.option.path] = setting.value
+                given.flags[setting.option.path] = setting.flag
             function(given, **{name: values[name] for name in own_names})
 
         parameters = [
@@ -268,50 +269,54 @@ def _declared(alike: Sequence[PlanOption]) -> tuple[Any, Any]:
     return Annotated[list[str] | None if plan_option.is_repeatable else str | None, info], None
 
 
-def _given_options(
-    of_plan: Mapping[str, Sequence[PlanOption]], values: Mapping[str, Any]
-) -> Iterator[tuple[PlanOption, Any, str]]:
-    """The plan's options that were given, each with its value and as it was given.
+class _Setting(NamedTuple):
+    """A field that an option sets: to which value, and the option for errors, without and with what was given."""
+
+    option: PlanOption
+    value: Any
+    flag: str
+    given: str
+
+
+def _settings(of_plan: Mapping[str, Sequence[PlanOption]], values: Mapping[str, Any]) -> Iterable[_Setting]:
+    """The fields that the plan's options set.
 
     Raises
     ------
     UsageError
-        A value is not accepted, or two options set one field.
+        A value is not accepted, or two options set one field to different values.
     """
-    found: dict[Keys, tuple[PlanOption, Any, str, str]] = {}
+    found: dict[Keys, _Setting] = {}
     for name, alike in of_plan.items():
         given = values[name]
         if given is None or (given is False and len(alike[0].option.values) == 1):
             continue
-        for option, value, flag, shown in _read_option(alike, given):
-            before = found.get(option.path)
-            if before is not None and not before[0].option.gives_way and before[1] != value:
-                raise UsageError(f"{shown} and {before[3]} exclude each other")
-            found[option.path] = (option, value, flag, shown)
-    yield from (one[:3] for one in found.values())
+        for setting in _settings_of(alike, given):
+            before = found.get(setting.option.path)
+            if before is not None and not before.option.option.gives_way and before.value != setting.value:
+                raise UsageError(f"{setting.given} and {before.given} exclude each other")
+            found[setting.option.path] = setting
+    return found.values()
 
 
-def _read_option(alike: Sequence[PlanOption], given: Any) -> Iterator[tuple[PlanOption, Any, str, str]]:
-    """The fields that an option sets: each with its value, the option, and the option with its text."""
+def _settings_of(alike: Sequence[PlanOption], given: Any) -> Iterator[_Setting]:
+    """The fields that options of one name set."""
     first = alike[0]
     flag = first.option.flag
     if first.option.is_keyed:
-        for item, option, text in _items(flag, given, {one.table: one for one in alike}):
-            shown = f"{flag} {option.table}=N"
-            yield option, option.read(text, shown), shown, f"{flag} {item}"
+        yield from _keyed_settings(flag, given, {one.table: one for one in alike})
     elif first.option.values:
-        on, *off = first.option.values
-        value = on if given else off[0]
-        yield first, value, first.option.shown(given), first.option.shown(given)
+        shown = first.option.shown(given)
+        yield _Setting(first, first.option.values[0 if given else 1], shown, shown)
     else:
-        yield first, first.read(given, flag), flag, f"{flag} {given}"
+        yield _Setting(first, first.read(given, flag), flag, f"{flag} {given}")
 
 
-def _items(flag: str, given: Sequence[str], options: Mapping[str, PlanOption]) -> Iterator[tuple[str, PlanOption, str]]:
-    """Each `TABLE=VALUE` of an option, with its parts."""
+def _keyed_settings(flag: str, given: Sequence[str], options: Mapping[str, PlanOption]) -> Iterator[_Setting]:
+    """Each `TABLE=VALUE` of an option."""
     seen: set[str] = set()
     for item in (item.strip() for text in given for item in text.split(",")):
-        table, separator, value = item.partition("=")
+        table, separator, text = item.partition("=")
         if table not in options:
             meant = nearest(table, options)
             hint = f"did you mean {meant!r}? " if meant else ""
@@ -321,7 +326,8 @@ def _items(flag: str, given: Sequence[str], options: Mapping[str, PlanOption]) -
         if table in seen:
             raise UsageError(f"{flag}: {table} is given twice; give it once")
         seen.add(table)
-        yield item, options[table], value
+        shown = f"{flag} {table}=N"
+        yield _Setting(options[table], options[table].read(text, shown), shown, f"{flag} {item}")
 
 
 # Workloads without a verb of their own
@@ -343,7 +349,8 @@ def verb_of(workload: Workload[Any]) -> Callable[..., None]:
     ) -> None:
         plan = given.plan(given.changed(given.base()))
         part = Part(name=workload.kind, title=plan.title or workload.kind, plan=plan)
-        start(workload.kind, given.request(target), [part], given.shown)
+        size = {"size": plan.size} if "size" in workload.plan_type.model_fields else {}
+        start(workload.kind, given.request(target, **size), [part], given.shown)
 
     run.__doc__ = inspect.getdoc(workload)
     on = opt.ON_STORAGE if workload.targets == "storage" else opt.ON_DATABASES

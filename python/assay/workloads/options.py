@@ -87,10 +87,13 @@ class Fixed:
     """Marks a field that makes a plan what it is: studies set it, `--set` does not."""
 
 
+SEED = Option("--seed", "Seed of everything random (1).")
+SIZE = Option("--size", "Size of each file, or 2x-cache; by role: data=10G,log=2G.", TARGET)
 BACKEND = Option("--backend", "auto, io-uring or threads.")
 
 COMMON = {
-    ("seed",): Option("--seed", "Seed of everything random (1)."),
+    ("seed",): SEED,
+    ("size",): SIZE,
     ("limits",): Option("--limit", "read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ("search", "axis"): Option("--search", "Find the most within the limits by varying this.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),

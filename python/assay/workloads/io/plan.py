@@ -19,7 +19,7 @@ from assay.reading import names_of_presets, preset_table, read_table, refuse_unk
 from assay.results.limits import parse_limits
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io.activities import Activity, Workload
-from assay.workloads.options import BACKEND, TARGET, TIME, Option, TablesOf
+from assay.workloads.options import BACKEND, TIME, Option, TablesOf
 from assay.workloads.workload import AnyPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
@@ -95,9 +95,7 @@ class Plan(AnyPlan):
     user_limits: bool = False
     """Whether the limits were given by the user: missing them then changes the exit code."""
     backend: Annotated[Literal["auto", "io-uring", "threads"], BACKEND] = "auto"
-    size: Annotated[
-        str | None, Option("--size", "Size of each file, or 2x-cache; by role: data=10G,log=2G.", TARGET)
-    ] = None
+    size: str | None = None
     fits_sector: bool = False
     """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
     timing: Timing = Timing()
