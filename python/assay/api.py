@@ -7,22 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.progress import Shown
+from assay.progress import SILENT
 from assay.results.load import Run, load
-from assay.run.execute import Execution, new_folder
-from assay.run.part import Part
+from assay.run.execute import new_folder
 from assay.run.request import Request
+from assay.service import execution
 from assay.workloads.io.plan import Plan, load_plan, read_preset
-
-
-class _Silent:
-    """A display that shows nothing."""
-
-    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None: ...
-    def point(self, progress: Shown) -> None: ...
-    def tell(self, text: str) -> None: ...
-    def phase(self, text: str) -> None: ...
-    def point_done(self, point: dict[str, Any]) -> None: ...
+from assay.workloads.workload import Part
 
 
 def profile(
@@ -85,18 +76,10 @@ def profile(
     )
     target = request.choose(parts)
     with new_folder(Path(output), "profile", ["profile", *request.paths], request.to_dict(), parts) as folder:
-        execution = Execution(
-            verb="profile",
-            folder=folder,
-            target=target,
-            parts=parts,
-            display=_Silent(),
-            interrupt=threading.Event(),
-            with_report=report,
-        )
-        execution.run()
-        if execution.error is not None:
-            raise execution.error
+        run = execution(folder, target, parts, display=SILENT, interrupt=threading.Event(), with_report=report)
+        run.run()
+        if run.error is not None:
+            raise run.error
         return load(folder.path)
 
 

@@ -90,3 +90,14 @@ def printable(path: str | bytes | os.PathLike[str]) -> str:
     """
     text = os.fsencode(path).decode("utf-8", errors="backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def plain(text: str) -> str:
+    r"""Text on one line, without control characters and marks that reorder it.
+
+    Examples
+    --------
+    >>> plain("a\nb")
+    'a\\nb'
+    """
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

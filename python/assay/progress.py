@@ -39,3 +39,25 @@ class Display(Protocol):
 
     def point_done(self, point: dict[str, Any]) -> None:
         """Show a finished point."""
+
+
+class Silent:
+    """A display that shows nothing."""
+
+    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
+        """Show nothing."""
+
+    def point(self, progress: Shown) -> None:
+        """Show nothing."""
+
+    def tell(self, text: str) -> None:
+        """Show nothing."""
+
+    def phase(self, text: str) -> None:
+        """Show nothing."""
+
+    def point_done(self, point: dict[str, Any]) -> None:
+        """Show nothing."""
+
+
+SILENT = Silent()

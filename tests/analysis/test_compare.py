@@ -366,3 +366,76 @@ def test_equal_answer_intervals_widen_the_ratio_by_root_two() -> None:
     estimate = by_answer_intervals(5000.0, 5000.0, edges, edges)
     assert estimate.high == pytest.approx(math.sqrt(2) * math.log(1.1))
     assert estimate.low == pytest.approx(-estimate.high)
+
+
+# Transactions
+
+
+def make_transactions(seed: int, *, factor: float = 1.0, n: int = 20, **load: Any) -> dict[str, Any]:
+    """A point of users on a database, at 10,000 NOPM times `factor`, with one device under the data."""
+    generator = numpy.random.default_rng(seed)
+    nopm = correlated(generator, 10_000 * factor, spread=0.02, r=0.2, n=n)
+    mean = sum(nopm) / n
+    write = {"count": 1000, "iops": 100.0, "bytes_per_s": 8e5, "latency_ns": {"mean": 4e5 / factor}, "histogram": None}
+    latency = {"latency_ns": {"mean": 2e6 / factor, "p90": 5e6 / factor}, "histogram": None, "count": 1000}
+    return {
+        "id": f"p{seed}", "ended_by": "time", "workload": {"kind": "tpcc", "name": "hammerdb", "warehouses": 10},
+        "load": load or {"users": 8}, "read": None, "write": None, "total": None, "roles": {"data": {"write": write}},
+        "oltp": {"nopm": mean, "tpm_client": 2.3 * mean, "by_transaction": {"new_order": latency, "payment": latency}},
+        "generator": {"saturated": False}, "batches": {"seconds": 3.0, "total": {"nopm": nopm}},
+    }  # fmt: skip
+
+
+def test_two_identical_runs_of_transactions_show_no_difference() -> None:
+    comparison = compare_runs([make_run(make_transactions(1)), make_run(make_transactions(1))])
+    assert {row.metric for row in comparison.differences} == {
+        "nopm", "tpm", "response_p90_ns", "payment_response_p90_ns", "data_write_latency_mean_ns",
+    }  # fmt: skip
+    assert {row.status for row in comparison.differences} == {"not changed"}
+    assert not comparison.sentence.startswith("Nothing can be compared")
+
+
+def test_transactions_have_intervals_from_batches_and_a_direction() -> None:
+    comparison = compare_runs([make_run(make_transactions(1)), make_run(make_transactions(2, factor=1.5))])
+    nopm, response = row_of(comparison, "nopm"), row_of(comparison, "response_p90_ns")
+    assert (nopm.method, nopm.status, nopm.better, nopm.load) == ("batches", "changed", True, "8 users")
+    assert row_of(comparison, "tpm").interval_95 == pytest.approx(nopm.interval_95, abs=1e-9)
+    assert (response.interval_95, response.status) == (None, "cannot tell")
+    assert response.relative == pytest.approx(1 / 1.5 - 1)
+    assert any("NOPM" in cell for row in comparison.rows() for cell in row)
+
+
+def test_repeats_of_transactions_tell_of_response_times_too() -> None:
+    sides = [
+        make_run(*(make_transactions(10 * side + at, factor=side + 0.01 * at) for at in range(3))) for side in (1, 2)
+    ]
+    row = row_of(compare_runs(sides), "data_write_latency_mean_ns")
+    assert (row.method, row.status, row.better) == ("repeats", "changed", True)
+
+
+def test_answers_of_transactions_are_compared_by_what_their_search_maximises() -> None:
+    def found(nopm: float) -> dict[str, Any]:
+        end = {"users": 32, "nopm": nopm, "tpm": 2.3 * nopm, "point_id": "p0001"}
+        return {
+            "workload": {"kind": "tpcc", "name": "hammerdb"}, "axis": "users", "max": end, "limited_by": "cpu<80%",
+            "interval_95": [0.99 * nopm, 1.01 * nopm],
+        }  # fmt: skip
+
+    comparison = compare_runs([make_run(answers=[found(10_000)]), make_run(answers=[found(12_000)])])
+    (row,) = comparison.answers
+    assert (row.status, row.better, row.relative) == ("changed", True, pytest.approx(0.2))
+    assert comparison.answer_rows()[0][2:5] == ("NOPM within limits", "10,000 NOPM", "12,000 NOPM")
+    (told,) = comparison.to_dict()["answers"]
+    assert (told["a_nopm"], told["b_nopm"], told["axis"]) == (10_000, 12_000, "users")
+
+
+def test_answers_of_io_keep_their_keys() -> None:
+    (told,) = compare_runs([make_run(answers=[answer(5000.0)]), make_run(answers=[answer(6000.0)])]).to_dict()[
+        "answers"
+    ]
+    assert (told["a_iops"], told["b_iops"]) == (5000, 6000)
+
+
+def test_a_kind_of_tomorrow_is_left_alone() -> None:
+    point = make_point(1, kind="of tomorrow")
+    assert compare_runs([make_run(point), make_run(point)]).differences == ()

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
-from assay.results.limits import DIRECTIONS, LATENCIES, RATES, ROLES, SYSTEM, judge, met, parse_limits, show_value
+from assay.results.common_figures import DIRECTIONS, HOST, RATES, ROLES
+from assay.results.figures import STATISTICS
+from assay.results.limits import judge, met, parse_limits, show_value
 
-KEYS = {name: name.replace(".", "_") for name in LATENCIES}
+KEYS = {name: name.replace(".", "_") for name in STATISTICS}
 
 
 def direction(latency_ns: float, iops: float = 1000.0) -> dict[str, Any]:
@@ -56,7 +58,7 @@ class TestReading:
     @given(
         role=st.none() | st.sampled_from(ROLES),
         side=st.sampled_from(DIRECTIONS),
-        metric=st.sampled_from(LATENCIES),
+        metric=st.sampled_from(STATISTICS),
         operator=st.sampled_from(["<=", "<", ">=", ">"]),
         value_us=st.integers(0, 10**9),
     )
@@ -81,7 +83,7 @@ class TestReading:
             ("read.p99==2ms", "read.p99==2ms"),
             ("", "expected METRIC<=VALUE"),
             ("cpu<130%", "130% is outside 0 to 100 %"),
-            ("read.iops>=many", "not a number of I/Os per second"),
+            ("read.iops>=many", "not a number of read IOPS"),
             ("read.iops>=nan", "nan"),
         ],
     )
@@ -126,7 +128,7 @@ class TestContradiction:
     @settings(deadline=None)
     @given(
         bounds=st.lists(st.integers(1, 100), min_size=2, max_size=2).map(sorted),
-        metrics=st.tuples(*[st.sampled_from([name for name in LATENCIES if name != "mean"])] * 2),
+        metrics=st.tuples(*[st.sampled_from([name for name in STATISTICS if name != "mean"])] * 2),
     )
     def test_limits_that_one_constant_latency_meets_never_contradict(
         self, bounds: list[int], metrics: tuple[str, str]
@@ -183,13 +185,13 @@ class TestJudging:
 
         assert (verdict["scope"], verdict["value"], verdict["met"]) == ("host", 0.5, False)
 
-    @pytest.mark.parametrize("metric", LATENCIES)
+    @pytest.mark.parametrize("metric", STATISTICS)
     def test_each_percentile_is_its_own(self, metric: str) -> None:
         measured = point(f=1)
         measured["roles"]["data"]["read"]["latency_ns"][KEYS[metric]] = 9e6
 
         assert judge(parse_limits([f"read.{metric}<=5ms"]), measured)[0]["met"] is False
-        others = [f"read.{name}<=5ms" for name in LATENCIES if name != metric]
+        others = [f"read.{name}<=5ms" for name in STATISTICS if name != metric]
         assert met(judge(parse_limits(others), measured))
 
     @pytest.mark.parametrize("metric", RATES)
@@ -199,10 +201,10 @@ class TestJudging:
         assert [verdict["met"] for verdict in judge(limits, point(f=1))] == [metric == "iops"]
 
     def test_every_system_metric_is_in_the_telemetry(self) -> None:
-        telemetry = dict.fromkeys(SYSTEM.values(), 0.1)
+        telemetry = dict.fromkeys(HOST.values(), 0.1)
 
-        verdicts = judge(parse_limits([f"{name}<50%" for name in SYSTEM]), {"telemetry": telemetry})
-        assert [verdict["met"] for verdict in verdicts] == [True] * len(SYSTEM)
+        verdicts = judge(parse_limits([f"{name}<50%" for name in HOST]), {"telemetry": telemetry})
+        assert [verdict["met"] for verdict in verdicts] == [True] * len(HOST)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.studies.findings import ratio_95, study_findings
+from assay.studies.findings import study_findings
+from assay.studies.result import ratio_95
 from assay.studies.words import change_text
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
@@ -179,7 +180,7 @@ class TestPoints:
         ("fault", "words"),
         [
             ({"generator": {"saturated": True}}, "the load generator was the bottleneck"),
-            ({"errors": {"count": 3}}, "I/O errors"),
+            ({"errors": {"count": 3}}, "3 I/O errors"),
             ({"ended_by": "interrupted"}, "cut short"),
             ({"total": None}, "no I/O ended"),
         ],

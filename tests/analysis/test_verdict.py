@@ -33,6 +33,7 @@ def answer(**change: Any) -> dict[str, Any]:
     end = {"outstanding": 96, "iops": 21_300.0, "bytes_per_s": 21_300 * 8192.0, "point_id": "p0007"}
     return {
         "workload": {"name": "8 KiB random 70/30"},
+        "axis": "outstanding",
         "limits": ["read.mean<=20ms"],
         "max": end,
         "limited_by": "read.mean<=20ms",
@@ -63,7 +64,7 @@ class TestSearches:
 
     def test_a_rate_is_told_as_arrivals(self) -> None:
         end = {"rate": 4800.0, "iops": 4799.0, "bytes_per_s": 1e7, "point_id": "p0001"}
-        (line,) = verdict_lines([], [answer(max=end)])
+        (line,) = verdict_lines([], [answer(max=end, axis="rate")])
 
         assert "at 4,800 arrivals per s" in line["meaning"]
 

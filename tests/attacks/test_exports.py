@@ -16,10 +16,10 @@ from assay.errors import AssayError, UsageError
 from assay.results import durable, exports
 from assay.results.exports import EXPORTS, rehearse
 from assay.results.exports.rehearsal import expected_point
-from assay.run.part import Part
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.io.plan import load_plan, preset_names, read_preset
 from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.workload import Part
 from assay_command import Bench
 
 BURSTS = {

@@ -22,7 +22,7 @@ from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WO
 from assay.targets.arrays.model_file import load_model
 from assay.targets.arrays.options import OPTIONS, REPLACED_BY
 from assay.targets.arrays.parameters import ORIGINS, PARAMETERS
-from assay.workloads.io import runner
+from assay.workloads.io import opened
 from assay.workloads.io.modelled import summarise_model
 
 UNITS = {
@@ -152,7 +152,7 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
         assert sentence in calibration
     assert calibrate.GAIN_LEAST == 0.1
     assert "a further one must take away a tenth of what is left" in calibration
-    assert runner.SETTLING_MOST_S == 300
+    assert opened.SETTLING_MAX_S == 300
     assert "the warm-up is prolonged, by five minutes at most" in " ".join(text.split())
 
 

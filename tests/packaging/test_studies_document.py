@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from assay.calibration.published import PublishedPoint
 from assay.cli.app import app
 from assay.run.request import Request
+from assay.run.targets import choose_targets
 from assay.studies.files import study_names
-from assay.studies.parts import choose_targets, study_parts
+from assay.studies.parts import study_parts
 from assay.studies.study import Case, Comparison, Factor, Study, choose_target, load_study
 
 

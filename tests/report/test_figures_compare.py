@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from assay.analysis.compare import METRICS, Comparison, Difference
+from assay.analysis.compare import Comparison, Difference
 from assay.document.palette import COLOURS
 from assay.report.figures_compare import POINTS_MAX, compare_figure
+from assay.workloads.registry import figures_of
+
+METRICS = {figure.name: figure for figure in figures_of({}) if figure.compared}
 
 
 def difference(
@@ -18,7 +21,7 @@ def difference(
 ) -> Difference:
     interval = None if relative is None else (relative - 0.1, relative + 0.1)
     return Difference(
-        workload="8 KiB random 70/30", load=load, metric=metric, run=run, a=1.0, b=1.2, relative=relative,
+        workload="8 KiB random 70/30", load=load, figure=METRICS[metric], run=run, a=1.0, b=1.2, relative=relative,
         interval_95=interval, p=0.01, method="batches", status="changed", better=True,
     )  # fmt: skip
 
@@ -38,14 +41,14 @@ def marks(panel: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def test_every_metric_is_a_series_of_its_own_in_the_colour_blind_safe_palette() -> None:
-    (panel,) = specification(*(difference(metric=metric.name) for metric in METRICS))["vconcat"]
+    (panel,) = specification(*(difference(metric=name) for name in METRICS))["vconcat"]
     (points,) = marks(panel, "point")
     assert points["encoding"]["color"]["scale"] == {
-        "domain": [metric.title for metric in METRICS],
+        "domain": [metric.title for metric in METRICS.values()],
         "range": list(COLOURS),
     }
     assert len(METRICS) <= 6
-    assert points["encoding"]["shape"]["scale"]["domain"] == [metric.title for metric in METRICS]
+    assert points["encoding"]["shape"]["scale"]["domain"] == [metric.title for metric in METRICS.values()]
 
 
 def test_values_are_percent_and_the_axis_says_of_what() -> None:

@@ -14,12 +14,13 @@ from assay import _core
 from assay.errors import ExitCode
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part
+from assay.targets.databases.target import DatabaseTarget
+from assay.telemetry import collectors
 from assay.telemetry.collectors import Activity
 from assay.workloads.tpcc import point as oltp_point
-from assay.workloads.tpcc import target as oltp_target
+from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.workload import Part
 
 SHORT = {"warmup_s": 0.1, "duration_s": 1.0}
 
@@ -60,8 +61,7 @@ class Stage:
         self.target = DatabaseTarget(databases=databases)  # type: ignore[arg-type]
 
     def run(self) -> ExitCode:
-        self.target.open(self.plan, self.seen.phase)
-        self.part = Part(name="tpcc", title="T", plan=self.target.examine(self.plan))
+        self.part = Part(name="tpcc", title="T", plan=prepare(self.target, self.plan, self.seen.phase))
         self.folder = new_folder(self.path, "oltp", ["oltp"], {"targets": []}, [self.part])
         return self._run()
 
@@ -74,7 +74,7 @@ class Stage:
 
     def _run(self) -> ExitCode:
         self.execution = Execution(verb="oltp", folder=self.folder, target=self.target, parts=[self.part],
-                                   display=self.seen, interrupt=self.interrupt, with_report=False)  # fmt: skip
+                                   display=self.seen, interrupt=self.interrupt)  # fmt: skip
         return self.execution.run()
 
     @property
@@ -98,7 +98,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
         monkeypatch.setattr(_core, "tpcc_sql", tpcc_sql, raising=False)
         monkeypatch.setattr(_core, "OltpLoad", made.load, raising=False)
         monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
-        monkeypatch.setattr(oltp_target, "database_collectors", lambda _: [])
+        monkeypatch.setattr(collectors, "database_collectors", lambda _: [])
         monkeypatch.setattr(oltp_point, "activity", lambda _: Activity())
         monkeypatch.setattr(oltp_point, "LOOK_S", 0.0)
         return made

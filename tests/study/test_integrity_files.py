@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from assay import _core
 from assay.errors import OutOfMemory, RefusedTarget, UsageError
-from assay.run.part import Part
 from assay.run.request import Request
-from assay.targets.storage.target import Target
+from assay.targets.storage.target import StorageTarget
 from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
-from assay.workloads.integrity.files import Placed, make_files, place_files
+from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
 from assay.workloads.integrity.plan import load_integrity_plan
+from assay.workloads.workload import Part
 from own_files import leave_file
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -29,7 +29,7 @@ def little_memory_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "verify_memory", lambda _: MIB, raising=False)
 
 
-def choose(*paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any) -> tuple[Target, list[Placed]]:
+def choose(*paths: str | Path, plan: dict[str, Any] | None = None, **asked: Any) -> tuple[StorageTarget, list[Placed]]:
     part = Part(name="integrity", title="T", plan=load_integrity_plan(plan or {}, source="plan"))
     target = Request(paths=[str(path) for path in paths], database=True, **asked).choose([part])
     return target, place_files(target, load_integrity_plan(plan or {}, source="plan"))
@@ -372,3 +372,13 @@ class TestJournals:
 
         with pytest.raises(UsageError, match="does not exist; name the target of the run that crashed"):
             choose(tmp_path / "f", size="16M", after_crash=str(tmp_path / "j"))
+
+
+def test_a_file_of_which_a_part_uses_the_beginning_keeps_its_size(tmp_path: Path) -> None:
+    for plan in ({}, {"most_bytes": 16 * MIB}):
+        target, files = choose(tmp_path / "f", size=None if plan else "64M", plan=plan)
+        make_files(target, files, load_integrity_plan(plan, source="plan"))
+        tidy_files(target, files, load_integrity_plan(plan, source="plan"), keep=False)
+        target.settle()
+
+    assert (tmp_path / "f").stat().st_size == 64 * MIB

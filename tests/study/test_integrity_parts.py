@@ -10,10 +10,12 @@ from assay.errors import ExitCode
 from assay.progress import Shown
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part, load_part_plan, part_report
+from assay.run.part import part_report
 from assay.run.request import Request
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.io.plan import load_plan
+from assay.workloads.registry import load_plan_of_any_kind
+from assay.workloads.workload import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 
@@ -39,7 +41,7 @@ def parts() -> list[Part]:
 
 def execution(folder: RunFolder, request: Request, chosen: list[Part]) -> Execution:
     return Execution(verb="assess", folder=folder, target=request.choose(chosen), parts=chosen, display=Silent(),
-                     interrupt=threading.Event(), with_report=False)  # fmt: skip
+                     interrupt=threading.Event())  # fmt: skip
 
 
 def test_an_integrity_part_runs_between_others_on_the_file_they_use(tmp_path: Path) -> None:
@@ -72,12 +74,12 @@ def test_when_it_goes_on_what_is_finished_is_not_run_again(tmp_path: Path) -> No
 
         assert again.run() is ExitCode.DONE
         assert folder.points() == before
-        assert again.integrity == folder.manifest["integrity"]
+        assert again.told["integrity"] == folder.manifest["integrity"]
 
 
 def test_plans_of_both_kinds_come_back_from_a_run() -> None:
     for part in parts():
-        plan = load_part_plan(part_report(part)["plan"], source="run")
+        plan = load_plan_of_any_kind(part_report(part)["plan"], source="run")
 
         assert plan == part.plan
         assert isinstance(plan, IntegrityPlan) == (part.name == "integrity")

@@ -19,11 +19,11 @@ from assay.progress import Shown
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.targets.storage.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
+from assay.workloads.workload import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 
@@ -65,7 +65,7 @@ class Stage:
 
     def execution_on(self, target: Any) -> Execution:
         return Execution(verb="verify", folder=self.folder, target=target, parts=[self.part], display=self.seen,
-                         interrupt=self.interrupt, with_report=False)  # fmt: skip
+                         interrupt=self.interrupt)  # fmt: skip
 
     def run(self) -> ExitCode:
         return self.execution.run()

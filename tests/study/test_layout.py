@@ -13,18 +13,18 @@ from assay.errors import AssayError, Interrupted, OutOfSpace, RefusedTarget, Usa
 from assay.targets.storage import target as layout
 from assay.targets.storage.ownership import create, is_ours
 from assay.targets.storage.spec import parse_targets
-from assay.targets.storage.target import NULL_BYTES, Target, choose_target, lay_out
+from assay.targets.storage.target import NULL_BYTES, StorageTarget, choose_target, lay_out
 
 MIB = 1 << 20
 TIMEOUT_S = 30.0
 
 
-def choose(*paths: Path | str, size: str | None = None, writes: bool = True, **more: Any) -> Target:
+def choose(*paths: Path | str, size: str | None = None, writes: bool = True, **more: Any) -> StorageTarget:
     specs = parse_targets([str(path) for path in paths], sizes=size)
     return choose_target(specs, **({"overwrite": [], "yes_destroy": [], "writes": writes} | more))
 
 
-def lay_out_all(target: Target, interrupt: threading.Event | None = None) -> list[tuple[str, float, float]]:
+def lay_out_all(target: StorageTarget, interrupt: threading.Event | None = None) -> list[tuple[str, float, float]]:
     shown: list[tuple[str, float, float]] = []
     lay_out(
         target,
@@ -180,7 +180,7 @@ class TestReadingAlone:
 class TestFailure:
     """Nothing half-made stays, and nothing that was there goes."""
 
-    def files(self, tmp_path: Path) -> Target:
+    def files(self, tmp_path: Path) -> StorageTarget:
         (tmp_path / "empty").touch()
         create(tmp_path / "own")
         return choose(*(tmp_path / name for name in ("empty", "own", "new")), size="1M")

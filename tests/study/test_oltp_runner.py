@@ -14,7 +14,7 @@ from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
-from assay.workloads.tpcc.runner import DISCLAIMER
+from assay.workloads.tpcc.opened import DISCLAIMER
 
 # Everything
 
@@ -33,7 +33,14 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
         "name": "shop", "connection": None, "warehouses": 3, "done": [],
     }  # fmt: skip
     assert run.oltp["load"] == pytest.approx(
-        {"rows": 5000, "bytes": 500_000, "rows_per_s": 2500.0, "resumed": False, "seconds": run.oltp["load"]["seconds"]}
+        {
+            "rows": 5000,
+            "bytes": 500_000,
+            "rows_per_s": 2500.0,
+            "resumed": False,
+            "warehouses": 3,
+            "seconds": run.oltp["load"]["seconds"],
+        }
     )
     assert run.oltp["nopm"] == pytest.approx(2400)
     assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "check"]}
@@ -46,7 +53,7 @@ def test_what_is_dropped_in_the_end_is_worked_on_before(stage: Callable[..., Sta
 
     assert run.run() is ExitCode.DONE
 
-    assert run.target.warehouses == {"shop": 3}
+    assert run.target.scale == {"shop": 3}
     assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "drop"]}
 
 
@@ -111,7 +118,7 @@ def test_several_databases_are_one_system(stage: Callable[..., Stage]) -> None:
     run = stage(MemoryDatabase("one"), MemoryDatabase("two"), warehouses=5)
     run.run()
 
-    assert run.target.warehouses == {"one": 3, "two": 2}
+    assert run.target.scale == {"one": 3, "two": 2}
     assert [one["warehouses"] for one in run.load.asked[0]["databases"]] == [3, 2]
     assert [one["nopm"] for one in run.oltp["databases"]] == pytest.approx([1200, 1200])
     assert (run.oltp["warehouses"], run.oltp["nopm"]) == (5, pytest.approx(2400))

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from assay.errors import ExitCode
+from assay.results.points import describe_load
 from assay.run.execute import estimate_s, exit_code_of
-from assay.run.part import Part
+from assay.run.points import PointLoop
 from assay.workloads.io.plan import load_plan
-from assay.workloads.io.runner import Runner, describe_load
+from assay.workloads.io.workload import IoWorkload
+from assay.workloads.workload import Part
 
 
 def part(**plan: Any) -> Part:
@@ -70,9 +72,10 @@ GOOD: dict[str, Any] = {
     ],
 )
 def test_why_a_point_is_no_answer(change: dict[str, Any], reason: str | None) -> None:
-    runner = Runner.__new__(Runner)
+    loop = PointLoop.__new__(PointLoop)
+    loop.workload = IoWorkload()
 
-    assert runner.failure(GOOD | change) == reason
+    assert loop.failure(GOOD | change) == reason
 
 
 def test_time_is_estimated_from_the_points() -> None:

@@ -15,13 +15,13 @@ from scripted_oltp import MemoryDatabase, loaded
 from assay.errors import ExitCode, OpenFailed
 from assay.results.run_folder import RunFolder
 from assay.run.execute import Execution, new_folder, run_document
-from assay.run.part import Part, part_from_report, part_report
+from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
-from assay.studies.parts import choose_targets
+from assay.run.targets import choose_targets
+from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.io.plan import load_plan
-from assay.workloads.tpcc import target as oltp_target
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.workload import Part
 
 READS = load_plan({"timing": {"warmup_s": 0, "duration_s": 0.2}, "activity": [{"queue_depth": 1}]}, source="plan")
 TRANSACTIONS = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}}
@@ -38,7 +38,7 @@ class Mixed:
     def run(self) -> ExitCode:
         shared = self.request.choose([part for part in self.parts if part.target is None])
         self.execution = Execution(verb="assess", folder=self.folder, target=shared, parts=self.parts,
-                                   display=self.seen, interrupt=threading.Event(), with_report=False)  # fmt: skip
+                                   display=self.seen, interrupt=threading.Event())  # fmt: skip
         return self.execution.run()
 
     def again(self) -> ExitCode:
@@ -142,7 +142,7 @@ def test_collectors_of_databases_record_during_their_part(
         made.append(database.closed)
         return [Counting()]
 
-    monkeypatch.setattr(oltp_target, "database_collectors", collectors)
+    monkeypatch.setattr("assay.telemetry.collectors.database_collectors", collectors)
     run = Mixed(tmp_path, [reads("before"), transactions("transactions", on(database))])
     run.run()
 
@@ -186,7 +186,7 @@ def test_io_follows_what_transactions_did_and_says_where_nothing_was_counted(
     run = Mixed(tmp_path, [transactions("transactions", on(database)), following])
 
     assert run.run() is ExitCode.TARGET_FAILED
-    assert run.document["error"].startswith("point p0001: no I/O of the database was counted")
+    assert run.document["error"].startswith("point p0001: no I/O was counted under it")
 
 
 def test_what_follows_and_what_may_be_left_out_come_back_from_the_manifest() -> None:

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.run.search import Axis, Curve, search
+from assay.run.search import Curve, search
+from assay.workloads.io.workload import IoWorkload
+from assay.workloads.workload import Axis
 
 LIMIT = "read.mean<=20ms"
+FIGURES = IoWorkload.figures
 
 
 class Device:
@@ -47,7 +50,7 @@ class Device:
         return [load for load, purpose, _ in self.asked if purpose == "search"]
 
     def search(self, axis: Axis, repeats: int = 1) -> dict[str, Any]:
-        return search(axis, self.measure, self.reason, repeats=repeats)
+        return search(axis, self.measure, self.reason, figures=FIGURES, repeats=repeats)
 
 
 def depths(start: float = 1, end: float = 1024, resolution_share: float = 0.06) -> Axis:
@@ -151,7 +154,7 @@ def test_what_is_no_limit_stops_it_too_and_is_named(reason: str) -> None:
 )
 def test_a_curve_that_fails_below_a_load_that_passes_is_flagged(passing: dict[float, bool], flagged: bool) -> None:
     device = Device(lambda load: passing[load])
-    curve = Curve(axis=depths(), reason=device.reason)
+    curve = Curve(axis=depths(), reason=device.reason, figures=FIGURES)
     for load in passing:
         curve.add(load, device.measure(load, "search", 0))
 
@@ -161,7 +164,7 @@ def test_a_curve_that_fails_below_a_load_that_passes_is_flagged(passing: dict[fl
 def test_a_load_fails_when_half_of_its_points_do() -> None:
     outcomes = iter([True, False, True])
     device = Device(lambda _: next(outcomes))
-    curve = Curve(axis=depths(), reason=device.reason)
+    curve = Curve(axis=depths(), reason=device.reason, figures=FIGURES)
 
     failures = []
     for _ in range(3):

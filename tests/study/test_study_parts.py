@@ -11,12 +11,14 @@ from assay.calibration.published import read_published
 from assay.errors import UsageError
 from assay.results.points import current_points
 from assay.run.chains import chains_of, forget_unfinished, in_order
-from assay.run.part import Part, part_from_report, part_report
+from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
+from assay.run.targets import choose_targets
 from assay.studies.files import read_study
-from assay.studies.parts import choose_targets, study_parts
+from assay.studies.parts import study_parts
 from assay.studies.study import load_study
 from assay.workloads.io.plan import Plan
+from assay.workloads.workload import Part
 
 
 def parts_of(name: str, **changes: Any) -> tuple[list[Part], dict[str, Any]]:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from assay.errors import UsageError
-from assay.run.part import Part
 from assay.run.request import Request, refuse_model
 from assay.targets.storage.safety import examine
 from assay.targets.storage.spec import parse_targets
 from assay.workloads.integrity.plan import read_integrity_preset
 from assay.workloads.io.plan import load_plan, read_preset
+from assay.workloads.workload import Part
 
 TARGET = "model:ps6100xv?raid=50&volumes=3"
 

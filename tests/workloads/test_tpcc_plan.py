@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.results.limits import parse_limits
-from assay.run.part import load_part_plan
+from assay.workloads.registry import load_plan_of_any_kind
 from assay.workloads.tpcc.plan import (
     ACTIONS,
     TRANSACTIONS,
@@ -59,7 +59,9 @@ def test_what_dry_run_prints_is_accepted_again(tmp_path: Path) -> None:
         path = tmp_path / "plan.json"
         path.write_text(json.dumps({"plan": read_tpcc_preset(name).model_dump(mode="json")}))
         assert read_tpcc_plan(path) == read_tpcc_preset(name)
-        assert load_part_plan(read_tpcc_preset(name).model_dump(mode="json"), source="p") == read_tpcc_preset(name)
+        assert load_plan_of_any_kind(read_tpcc_preset(name).model_dump(mode="json"), source="p") == read_tpcc_preset(
+            name
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ interval comes from the best evidence there is:
   samples because neighbouring batches resemble each other: n (1 - r) / (1 + r) for a first-order process (F. W. Zwiers
   and H. von Storch, J. Climate 8, 1995), r corrected for its bias in short series (M. G. Kendall, Biometrika 41, 1954),
   or what the initial monotone sequence leaves (C. J. Geyer, Statistical Science 7, 1992), whichever is fewer.
-- *bootstrap*: p99 of one point each. The p99 of n resampled I/Os is the quantile at a beta distributed rank (order
-  statistics: H. A. David, 1970); n is the number of I/Os over the design effect (L. Kish, 1965) that the batches show.
+- *bootstrap*: percentiles of one point each. The p99 of n resampled I/Os is the quantile at a beta distributed rank
+  (order statistics: H. A. David, 1970); n is the number of I/Os over the design effect (L. Kish, 1965) that the
+  batches show.
 - else no interval.
 
 Batches see only what varies within a run, and no drift that is slower than the run or drowned in its noise. What varies
@@ -27,10 +28,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
 from assay.errors import UsageError
+from assay.results.figures import PERCENTILES, Figure, pooled
 from assay.results.histograms import histogram_of
 from assay.results.intervals import (
     BATCHES_MIN,
@@ -43,7 +45,9 @@ from assay.results.intervals import (
     by_repeats,
     relative_error,
 )
-from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
+from assay.results.points import load_text
+from assay.units import format_bytes
+from assay.workloads.registry import figures_of
 
 Status = Literal["changed", "not changed", "cannot tell"]
 
@@ -77,42 +81,8 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """One measured quantity: where it is in a point, and which way is better."""
-
-    name: str
-    title: str
-    direction: str
-    kind: Literal["iops", "bytes_per_s", "mean", "p99"]
-
-    @property
-    def more_is_better(self) -> bool:
-        """True of rates, false of latencies."""
-        return self.kind in ("iops", "bytes_per_s")
-
-    def format(self, value: float | None) -> str:
-        """Value with its unit, for people."""
-        if value is None:
-            return "-"
-        if self.kind == "iops":
-            return format_iops(value)
-        return format_throughput(value) if self.kind == "bytes_per_s" else format_latency(value)
-
-
-METRICS = (
-    Metric("iops", "IOPS", "total", "iops"),
-    Metric("bytes_per_s", "throughput", "total", "bytes_per_s"),
-    Metric("read_latency_mean_ns", "read mean", "read", "mean"),
-    Metric("read_latency_p99_ns", "read p99", "read", "p99"),
-    Metric("write_latency_mean_ns", "write mean", "write", "mean"),
-    Metric("write_latency_p99_ns", "write p99", "write", "p99"),
-)
-_METRIC = {metric.name: metric for metric in METRICS}
-
-
-@dataclass(frozen=True)
 class Difference:
-    """One metric of one matched point, in two runs.
+    """One figure of one matched point, in two runs.
 
     `relative` and `interval_95` are B / A - 1. `p` is the chance of such a difference without any change, `stands`
     whether it is still counted when all comparisons are taken together. `better` is None unless changed.
@@ -120,7 +90,7 @@ class Difference:
 
     workload: str
     load: str
-    metric: str
+    figure: Figure
     run: int
     a: float | None
     b: float | None
@@ -134,22 +104,41 @@ class Difference:
     stands: bool = False
     repeats: tuple[int, int] = (1, 1)
 
+    @property
+    def metric(self) -> str:
+        """Name of the figure."""
+        return self.figure.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the document has it."""
+        return _without_figure(self) | {"metric": self.metric}
+
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """The largest IOPS within limits, in two runs; None where no load met the limits."""
+    """The most within limits, in two runs; None where no load met the limits."""
 
     workload: str
     axis: str
+    figure: Figure
     run: int
-    a_iops: float | None
-    b_iops: float | None
+    a: float | None
+    b: float | None
     relative: float | None
     interval_95: tuple[float, float] | None
     method: Method
     status: Status
     better: bool | None
     reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the document has it: values carry the name of their figure."""
+        name, row = self.figure.name, _without_figure(self)
+        return row | {"metric": name, f"a_{name}": row.pop("a"), f"b_{name}": row.pop("b")}
+
+
+def _without_figure(row: Difference | AnswerDifference) -> dict[str, Any]:
+    return {of.name: getattr(row, of.name) for of in fields(row) if of.name != "figure"}
 
 
 _AnyDifference = Difference | AnswerDifference
@@ -179,31 +168,31 @@ class Comparison:
         if not standing:
             return f"{told}; taken together no change stands out from chance (Holm, 5 %)."
         largest = max(standing, key=lambda row: abs(math.log1p(row.relative or 0.0)))
-        where = f"{_METRIC[largest.metric].title} of {largest.workload} at {largest.load} in {run_letter(largest.run)}"
+        where = f"{largest.figure.title} of {largest.workload} at {largest.load} in {run_letter(largest.run)}"
         stand = f"{len(standing)} stand{'s' if len(standing) == 1 else ''} out from chance (Holm, 5 %)"
         return f"{told}; taken together {stand}, most of all {where}: {signed_percent(largest.relative)}."
 
     def rows(self) -> list[tuple[str, ...]]:
         """Rows for a table, in the columns of `COLUMNS`."""
-        return [self._row(row.workload, row.load, _METRIC[row.metric], row.a, row.b, row) for row in self.differences]
+        return [self._row(row.load, row.figure.title, row) for row in self.differences]
 
     def answer_rows(self) -> list[tuple[str, ...]]:
         """Rows of the answers for a table, in the columns of `COLUMNS`."""
-        within = replace(_METRIC["iops"], title="IOPS within limits")
-        return [self._row(row.workload, row.axis, within, row.a_iops, row.b_iops, row) for row in self.answers]
+        return [self._row(row.axis, f"{row.figure.title} within limits", row) for row in self.answers]
 
-    def _row(
-        self, workload: str, load: str, metric: Metric, a: float | None, b: float | None, row: _AnyDifference
-    ) -> tuple[str, ...]:
+    def _row(self, load: str, title: str, row: _AnyDifference) -> tuple[str, ...]:
         # With more than two runs the column B holds several, so each value says whose it is.
         of = f" ({run_letter(row.run)})" if len(self.runs) > 2 else ""
+        a, b = ("-" if value is None else row.figure.words(value) for value in (row.a, row.b))
         texts = (signed_percent(row.relative), _interval_text(row.interval_95), _status_text(row))
-        return (workload, load, metric.title, metric.format(a), metric.format(b) + of, *texts)
+        return (row.workload, load, title, a, b + of, *texts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one JSON document."""
-        document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return document | {"sentence": self.sentence}
+        document = {of.name: getattr(self, of.name) for of in fields(self)} | {"sentence": self.sentence}
+        document |= {name: [row.to_dict() for row in document[name]] for name in ("differences", "answers")}
+        plain: dict[str, Any] = json.loads(json.dumps(document))
+        return plain
 
 
 COLUMNS = ("workload", "load", "metric", "A", "B", "difference", "95 % interval", "verdict")
@@ -313,34 +302,16 @@ def _workload_text(workload: Mapping[str, Any]) -> str:
     return f"{size}, {reads} read, {random} random"
 
 
-def load_text(load: Mapping[str, Any]) -> str:
-    """Load of a point in words.
-
-    Examples
-    --------
-    >>> load_text({"outstanding": 96, "queue_depth": 8, "workers": 12}), load_text({"rate": 5000.0})
-    ('96 outstanding', '5,000/s')
-    """
-    if load.get("rate") is not None:
-        return f"{load['rate']:,.0f}/s"
-    if load.get("users") is not None:
-        return count_of(load["users"], "user")
-    return str(load.get("kind") or "-") if load.get("outstanding") is None else f"{load['outstanding']} outstanding"
-
-
 def _compare_point(a: Points, b: Points, run: int, smallest_share: float) -> list[Difference]:
-    rows = []
-    for metric in METRICS:
-        present = [[point for point in side if point.get(metric.direction)] for side in (a, b)]
-        if present[0] or present[1]:
-            rows.append(_compare_metric(metric, present[0], present[1], a[0], run, smallest_share))
-    return rows
+    return [
+        _compare_figure(figure, a, b, run, smallest_share)
+        for figure in figures_of(a[0])
+        if figure.compared and any(figure.value(point) is not None for point in (*a, *b))
+    ]
 
 
-def _compare_metric(
-    metric: Metric, a: Points, b: Points, described: Mapping[str, Any], run: int, smallest_share: float
-) -> Difference:
-    values = [_pooled_value(metric, side) for side in (a, b)]
+def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_share: float) -> Difference:
+    values = [_pooled_value(figure, side) for side in (a, b)]
     saturated = [
         run_letter(at)
         for at, side in ((0, a), (run, b))
@@ -351,27 +322,31 @@ def _compare_metric(
         reason = f"nothing measured in {run_letter(run) if values[0] else run_letter(0)}"
     else:
         relative = values[1] / values[0] - 1
-        estimate, reason = _estimate(metric, a, b, math.log(values[1] / values[0]))
+        estimate, reason = _estimate(figure, a, b, math.log(values[1] / values[0]))
     interval, status = _judge(estimate, smallest_share)
-    if saturated:
+    if saturated and a != b:
         status, reason = "cannot tell", f"the generator was the bottleneck in {' and '.join(saturated)}"
-    changed = status == "changed" and relative is not None
     return Difference(
-        workload=_workload_text(described["workload"]),
-        load=load_text(described["load"]),
-        metric=metric.name,
+        workload=_workload_text(a[0]["workload"]),
+        load=load_text(a[0]["load"]),
+        figure=figure,
         run=run,
         a=values[0],
         b=values[1],
         relative=relative,
         interval_95=interval,
-        p=estimate.p if estimate and not saturated else None,
+        p=estimate.p if estimate and not reason else None,
         method=estimate.method if estimate else "none",
         status=status,
-        better=((relative or 0) > 0) == metric.more_is_better if changed else None,
+        better=_is_better(figure, relative) if status == "changed" else None,
         reason=reason,
         repeats=(len(a), len(b)),
     )
+
+
+def _is_better(figure: Figure, change: float | None) -> bool | None:
+    """Whether a change is one for the better; None where neither way is."""
+    return None if figure.better is None else ((change or 0) > 0) == (figure.better == "higher")
 
 
 def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[float, float] | None, Status]:
@@ -383,62 +358,31 @@ def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[floa
     return (low, high), "not changed" if -smallest_share <= low and high <= smallest_share else "cannot tell"
 
 
-def _pooled_value(metric: Metric, points: Points) -> float | None:
-    """Value over all repeats: rates averaged, means weighted by their I/Os, p99 of the merged histograms."""
-    value = _pooled([point[metric.direction] for point in points], metric)
+def _pooled_value(figure: Figure, points: Points) -> float | None:
+    value = pooled(figure, points)
     return value if value is not None and value >= VALUE_LEAST else None
 
 
-def _pooled(directions: Sequence[Mapping[str, Any]], metric: Metric) -> float | None:
-    if not directions:
-        return None
-    if metric.more_is_better:
-        return float(sum(direction[metric.kind] for direction in directions) / len(directions))
-    if metric.kind == "mean":
-        timed = [direction for direction in directions if direction["latency_ns"].get("mean") is not None]
-        count = sum(direction["count"] for direction in timed)
-        total = sum(direction["latency_ns"]["mean"] * direction["count"] for direction in timed)
-        return float(total / count) if count else None
-    if len(directions) == 1:
-        p99_ns = directions[0]["latency_ns"].get("p99")
-        return None if p99_ns is None else float(p99_ns)
-    histograms = [histogram for direction in directions if (histogram := histogram_of(direction)) is not None]
-    if not histograms:
-        return None
-    merged, *others = histograms
-    for other in others:
-        merged.merge(other)
-    return float(merged.percentile(99.0))
-
-
-def _estimate(metric: Metric, a: Points, b: Points, center: float) -> tuple[Estimate | None, str]:
+def _estimate(figure: Figure, a: Points, b: Points, center: float) -> tuple[Estimate | None, str]:
+    measured = [[point for point in side if figure.value(point) is not None] for side in (a, b)]
     if a == b:
         # One measurement given twice differs from itself by nothing, whatever its noise.
         return Estimate(0.0, 0.0, 1.0, "same measurements"), ""
-    if len(a) > 1 or len(b) > 1:
-        repeats = [[_pooled_value(metric, [point]) for point in side] for side in (a, b)]
+    if any(len(side) > 1 for side in measured):
+        repeats = [[_pooled_value(figure, [point]) for point in side] for side in measured]
         return by_repeats(repeats[0], repeats[1], center)
-    spreads = [_batch_spread(metric, side[0]) for side in (a, b)]
+    one, other = (side[0] for side in measured)
+    spreads = [relative_error(figure.batches(point)) for point in (one, other)]
     if spreads[0] is None or spreads[1] is None:
         return None, f"fewer than {BATCHES_MIN} batches and no repeats"
-    if metric.kind == "p99":
-        histograms = [histogram_of(side[0][metric.direction]) for side in (a, b)]
-        if histograms[0] is None or histograms[1] is None:
-            return None, "no histogram"
-        bins = [histogram.bins() for histogram in histograms if histogram is not None]
-        return by_bootstrap(bins[0], bins[1], (spreads[0][0], spreads[1][0]), center)
-    return by_batches(spreads[0], spreads[1], center), ""
-
-
-def _batch_spread(metric: Metric, point: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Relative standard error of the mean over batches, and its degrees of freedom.
-
-    Bytes have no batches of their own; at a given mix of block sizes they follow the I/Os. p99 uses the batches of mean
-    latency for the design effect.
-    """
-    batches = ((point.get("batches") or {}).get(metric.direction)) or {}
-    series = batches.get("iops" if metric.more_is_better else "latency_mean_ns") or []
-    return relative_error([float(value) for value in series if value is not None])
+    if figure.statistic not in PERCENTILES:
+        return by_batches(spreads[0], spreads[1], center), ""
+    histograms = [histogram_of(figure.record(point)) for point in (one, other)]
+    if histograms[0] is None or histograms[1] is None:
+        return None, "no histogram"
+    # The batches are those of the mean: they tell the design effect.
+    errors = spreads[0][0], spreads[1][0]
+    return by_bootstrap(histograms[0].bins(), histograms[1].bins(), errors, center, PERCENTILES[figure.statistic])
 
 
 def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
@@ -455,33 +399,29 @@ def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def _compare_answers(a: RunLike, b: RunLike, run: int, smallest_share: float) -> list[AnswerDifference]:
-    others = {_answer_key(answer): answer for answer in _io_answers(b)}
+    others = {_answer_key(answer): answer for answer in b.manifest.get("answers") or []}
     return [
-        _compare_answer(answer, others[_answer_key(answer)], run, smallest_share)
-        for answer in _io_answers(a)
-        if _answer_key(answer) in others
+        _compare_answer(figures[0], answer, others[key], run, smallest_share)
+        for answer in a.manifest.get("answers") or []
+        if (key := _answer_key(answer)) in others and (figures := figures_of(answer))
     ]
-
-
-def _io_answers(run: RunLike) -> list[Mapping[str, Any]]:
-    """Answers in I/Os per second, and searches that found none."""
-    answers = run.manifest.get("answers") or []
-    return [answer for answer in answers if not answer.get("max") or answer["max"].get("iops") is not None]
 
 
 def _answer_key(answer: Mapping[str, Any]) -> str:
     return f"{_facts(answer['workload'])} {answer['axis']}"
 
 
-def _compare_answer(a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float) -> AnswerDifference:
-    iops = [float(answer["max"]["iops"]) if answer.get("max") else None for answer in (a, b)]
-    measured = all(value is not None and value >= VALUE_LEAST for value in iops)
-    relative = iops[1] / iops[0] - 1 if measured and iops[0] and iops[1] else None
-    estimate = _answer_estimate(a, b) if relative is not None else None
+def _compare_answer(
+    figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float
+) -> AnswerDifference:
+    values = [_held(figure, answer) for answer in (a, b)]
+    measured = all(value is not None and value >= VALUE_LEAST for value in values)
+    relative = values[1] / values[0] - 1 if measured and values[0] and values[1] else None
+    estimate = _answer_estimate(figure, a, b) if relative is not None else None
     interval, status = _judge(estimate, smallest_share)
     reason = _answer_caveat(a, b, run)
     if relative is None:
-        held = [bool(value) for value in iops]
+        held = [bool(value) for value in values]
         status = "not changed" if held[0] == held[1] else "changed"
         reason = "no load met the limits" + (f" in {run_letter(run if held[0] else 0)}" if any(held) else "")
     elif estimate is None:
@@ -489,27 +429,32 @@ def _compare_answer(a: Mapping[str, Any], b: Mapping[str, Any], run: int, smalle
     return AnswerDifference(
         workload=_workload_text(a["workload"]),
         axis=str(a["axis"]),
+        figure=figure,
         run=run,
-        a_iops=iops[0],
-        b_iops=iops[1],
+        a=values[0],
+        b=values[1],
         relative=relative,
         interval_95=interval,
         method=estimate.method if estimate else "none",
         status=status,
-        better=(iops[1] or 0) > (iops[0] or 0) if status == "changed" else None,
+        better=_is_better(figure, (values[1] or 0) - (values[0] or 0)) if status == "changed" else None,
         reason=reason,
     )
 
 
-def _answer_estimate(a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate | None:
-    if not a.get("max") or not b.get("max"):
-        return None
+def _held(figure: Figure, answer: Mapping[str, Any]) -> float | None:
+    """What an answer holds; None where it holds nothing."""
+    found = (answer.get("max") or {}).get(figure.name)
+    return None if found is None else float(found)
+
+
+def _answer_estimate(figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate | None:
     if a == b:
         return Estimate(0.0, 0.0, 1.0, "same measurements")
     a_interval, b_interval = a.get("interval_95"), b.get("interval_95")
     if not a_interval or not b_interval or min(*a_interval, *b_interval) < VALUE_LEAST:
         return None
-    return by_answer_intervals(a["max"]["iops"], b["max"]["iops"], a_interval, b_interval)
+    return by_answer_intervals(a["max"][figure.name], b["max"][figure.name], a_interval, b_interval)
 
 
 def _answer_caveat(a: Mapping[str, Any], b: Mapping[str, Any], run: int) -> str:

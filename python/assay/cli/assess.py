@@ -12,7 +12,6 @@ from assay.cli import options as opt
 from assay.cli.running import start
 from assay.cli.verb import Given, measuring
 from assay.errors import RefusedTarget, UsageError
-from assay.run.part import Part
 from assay.run.request import ONLY_VERIFY, refuse_model
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
@@ -20,8 +19,9 @@ from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity.plan import IntegrityTiming, load_integrity_plan, read_integrity_preset
 from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_preset
 from assay.workloads.options import TIME
+from assay.workloads.tpcc.opening import BYTES_PER_WAREHOUSE
 from assay.workloads.tpcc.plan import WARMUP_SHARE, load_tpcc_plan, read_tpcc_preset
-from assay.workloads.tpcc.target import BYTES_PER_WAREHOUSE
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:
@@ -165,7 +165,7 @@ def plan_parts(
     direct: bool,
     directory: str,
     other: dict[str, Any],
-) -> list[Part]:
+) -> list[Part[Any]]:
     """The parts with their plans, each fitted to its share of the budget."""
     shares = sum(PART_SHARES[name] for name in names)
     parts = []
@@ -188,7 +188,7 @@ def _plan_part(
     timeout_s: float | None,
     direct: bool,
     other: dict[str, Any],
-) -> Part:
+) -> Part[Any]:
     from assay.workloads.io.cache_span import PART
     from assay.workloads.io.cache_span_plan import cache_span_plan
 
@@ -218,7 +218,9 @@ def _plan_part(
     return Part(name=name, title=plan.title, plan=plan, planned_s=seconds)
 
 
-def _plan_integrity(seconds: float, full: bool, timeout_s: float | None, direct: bool, other: dict[str, Any]) -> Part:
+def _plan_integrity(
+    seconds: float, full: bool, timeout_s: float | None, direct: bool, other: dict[str, Any]
+) -> Part[Any]:
     """A short run of all users but the one that changes sizes: the files are the other parts' too."""
     preset = read_integrity_preset("default").model_dump(mode="json", exclude_unset=True)
     timing: dict[str, Any] = {"stress_s": max(seconds * INTEGRITY_STRESS_SHARE, 1.0)}
@@ -233,7 +235,7 @@ def _plan_integrity(seconds: float, full: bool, timeout_s: float | None, direct:
 
 def _plan_transactions(
     directory: str, warehouses: int, seconds: float, limits: list[str] | None, other: dict[str, Any], *, optional: bool
-) -> Part:
+) -> Part[Any]:
     """A database of its own in the folder, loaded unless an earlier examination left one that is large enough."""
     duration_s = max(seconds / (1 + WARMUP_SHARE), 1.0)
     preset = read_tpcc_preset("hammerdb")

@@ -35,7 +35,7 @@ def compare(
     if len(runs) < 2:
         raise UsageError("compare: give at least two run folders")
     if html is not None:
-        from assay.report.write import refuse_foreign
+        from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
     from assay.analysis.compare import ComparedRun, compare_runs
@@ -66,7 +66,7 @@ def _print_tables(comparison: object, runs: list[Path]) -> None:
     from rich.text import Text
 
     from assay.analysis.compare import COLUMNS, Comparison, run_letter
-    from assay.workloads.integrity.evidence import plain
+    from assay.paths import plain
 
     assert isinstance(comparison, Comparison)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)

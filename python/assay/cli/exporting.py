@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,11 @@ from assay.cli.console import say
 from assay.errors import AssayError, ExitCode
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
-from assay.run.part import Part
-from assay.workloads.io.activities import load_facts
-from assay.workloads.io.plan import Plan
-from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part
 
 
-def rehearse_exports(names: Sequence[str], parts: Sequence[Part]) -> None:
+def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
     """Try the exports on points of the shapes that the plans of the parts will give.
 
     Raises
@@ -29,20 +27,8 @@ def rehearse_exports(names: Sequence[str], parts: Sequence[Part]) -> None:
     from assay.results.exports import rehearse
     from assay.results.exports.rehearsal import expected_point
 
-    rehearse(names, [expected_point(number, *shape) for number, shape in enumerate(_shapes(parts), start=1)])
-
-
-def _shapes(parts: Sequence[Part]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Workload and load of the points that the parts will measure."""
-    for part in parts:
-        if isinstance(part.plan, Plan):
-            for workload in part.plan.workloads():
-                mixed = len(workload.activities) > 1
-                yield workload.facts(), {"kind": "mixed"} if mixed else load_facts(workload.activities[0], 1)
-        elif isinstance(part.plan, TpccPlan):
-            yield part.plan.facts(part.plan.warehouses or 1), part.plan.load_facts()
-        else:
-            yield {"kind": "integrity", "name": "stress", "phase": "stress", "cycle": 1}, {"kind": "integrity"}
+    shapes = [shape for part in parts for shape in workload_of(part.plan).expected_points(part.plan)]
+    rehearse(names, [expected_point(number, *shape) for number, shape in enumerate(shapes, start=1)])
 
 
 def _tell(path: Path) -> None:

@@ -10,10 +10,10 @@ from assay.cli import options as opt
 from assay.cli.running import start
 from assay.cli.verb import Given, measuring
 from assay.errors import UsageError
-from assay.run.part import Part
 from assay.workloads.io.cache_span import PART
 from assay.workloads.io.plan import Plan, fit_bursts, load_plan
 from assay.workloads.options import TIME, Keys
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

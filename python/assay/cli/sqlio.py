@@ -11,13 +11,14 @@ import typer
 
 from assay.cli.console import Console, Signals, leave_at_once, say
 from assay.errors import NotAnswering, UsageError
-from assay.run.execute import Execution, new_folder, print_json, run_document
-from assay.run.part import Part
+from assay.run.execute import new_folder, print_json, run_document
 from assay.run.request import Request, refuse_model
-from assay.targets.storage.target import Target
+from assay.service import execution
+from assay.targets.storage.target import StorageTarget
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.sqlio import PlanFacts, SqlioCommand, read_sqlio
 from assay.workloads.io.sqlio_text import FileSize, format_sqlio, measurements_from_point
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:
@@ -70,30 +71,29 @@ def sqlio(
     folder = new_folder(output, "sqlio", sys.argv[1:], request.to_dict(), [part])
     signals = Signals()
     with Console() as console:
-        execution = Execution(
-            verb="sqlio",
-            folder=folder,
-            target=target,
-            parts=[part],
+        run = execution(
+            folder,
+            target,
+            [part],
             display=console,
             interrupt=signals.interrupt,
             keeps_interrupted=True,
             with_report=report,
             uninterruptible=signals,
         )
-        code = execution.run()
+        code = run.run()
     if json:
         print(print_json(run_document(folder)), flush=True)
-    elif execution.points:
-        print(format_sqlio(command, measurements_from_point(execution.points[-1], file_sizes=target_sizes)), flush=True)
-    if execution.error is not None:
-        say(f"assay: {execution.error}")
-    if isinstance(execution.error, NotAnswering):
+    elif run.points:
+        print(format_sqlio(command, measurements_from_point(run.points[-1], file_sizes=target_sizes)), flush=True)
+    if run.error is not None:
+        say(f"assay: {run.error}")
+    if isinstance(run.error, NotAnswering):
         leave_at_once(code)
     sys.exit(int(code))
 
 
-def _choose(request: Request, facts: PlanFacts) -> Target:
+def _choose(request: Request, facts: PlanFacts) -> StorageTarget:
     plan = load_plan(
         {"activity": [{"read_share": 1.0 if file.operation == "read" else 0.0} for file in facts.files]}, source="sqlio"
     )
@@ -104,7 +104,7 @@ def _choose(request: Request, facts: PlanFacts) -> Target:
     return request.choose([Part(name="sqlio", title="SQLIO", plan=plan)], by_path=wanted)
 
 
-def _plan(facts: PlanFacts, target: Target) -> Plan:
+def _plan(facts: PlanFacts, target: StorageTarget) -> Plan:
     names = {str(volume.spec.path): volume for volume in target.volumes}
     activities = []
     for position, file in enumerate(facts.files):
@@ -132,7 +132,7 @@ def _plan(facts: PlanFacts, target: Target) -> Plan:
     return load_plan({"name": "sqlio", "title": "SQLIO", "timing": timing, "activity": activities}, source="sqlio")
 
 
-def _file_sizes(command: SqlioCommand, target: Target) -> list[FileSize]:
+def _file_sizes(command: SqlioCommand, target: StorageTarget) -> list[FileSize]:
     sizes = {str(volume.spec.path): volume.size_bytes for volume in target.volumes}
     before = {str(volume.spec.path): volume.size_bytes or 0 for volume in target.examined}
     shown = []

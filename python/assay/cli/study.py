@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,13 +12,13 @@ from assay.cli.running import start
 from assay.cli.verb import Given, measuring
 from assay.errors import UsageError
 from assay.run.execute import estimate_s, print_json
-from assay.run.part import Part
 from assay.studies.files import read_study, study_names, study_variants
 from assay.studies.parts import shown_target, study_parts
 from assay.studies.plan_settings import RAW, with_settings
 from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
 from assay.workloads.options import TARGET, TIME
+from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:
@@ -100,7 +100,7 @@ def show(
         print(line)
 
 
-def _lines(study: Study, parts: Sequence[Part]) -> list[str]:
+def _lines(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
     lines = [f"{study.name}: {study.title}", study.question]
     for factor in study.factor:
         labels = [one.key if one.key == one.name else f"{one.key} ({one.name})" for one in factor.levels]
@@ -184,7 +184,7 @@ def run(
     start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
 
 
-def _writes(part: Part) -> bool:
+def _writes(part: Part[Any]) -> bool:
     from assay.workloads.io.plan import Plan
 
     return isinstance(part.plan, Plan) and any(workload.writes for workload in part.plan.workloads())

@@ -16,11 +16,10 @@ from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
 from assay.fields import FieldError
 from assay.reading import names_of_presets, nearest, preset_table, read_table
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
 from assay.workloads.registry import workloads
-from assay.workloads.workload import AnyPlan, Workload
+from assay.workloads.workload import AnyPlan, Part, Workload
 
 _GROUPS = {None: 0, TARGET: 1, LOAD: 3, TIME: 4, SAFETY: 5, OUTPUT: 6}
 """Order of the groups in `--help`; those of the plan alone come third."""
@@ -255,7 +254,7 @@ def _declared(alike: Sequence[PlanOption]) -> tuple[Any, Any]:
     plan_option = alike[0]
     option = plan_option.option
     assert len(alike) == 1 or option.is_keyed, f"{option.flag} is declared twice"
-    help_text = option.help
+    help_text = plan_option.help
     if option.is_keyed:
         help_text += f": {','.join(f'{one.table}=N' for one in alike)}."
     info = typer.Option(
@@ -352,6 +351,6 @@ def verb_of(workload: Workload[Any]) -> Callable[..., None]:
         size = {"size": plan.size} if "size" in workload.plan_type.model_fields else {}
         start(workload.kind, given.request(target, **size), [part], given.shown)
 
-    run.__doc__ = inspect.getdoc(workload)
-    on = opt.ON_STORAGE if workload.targets == "storage" else opt.ON_DATABASES
+    run.__doc__ = type(workload).__doc__ or f"Run the workload {workload.kind!r}."
+    on = opt.ON_STORAGE if workload.runs_on == "storage" else opt.ON_DATABASES
     return measuring(workload.kind, workload.plan_type, on=on)(run)

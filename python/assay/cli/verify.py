@@ -14,10 +14,10 @@ from assay.cli.running import start
 from assay.cli.verb import Given, measuring
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
-from assay.run.part import Part
 from assay.workloads.integrity.plan import DATABASE, IntegrityPlan
 from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
 from assay.workloads.options import TARGET
+from assay.workloads.workload import Part
 
 PART = IntegrityPlan.model_fields["kind"].default
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.analysis.compare import METRICS, Comparison, Difference, run_letter
+from assay.analysis.compare import Comparison, Difference, run_letter
 from assay.document.palette import BAND, INK, MOST_SERIES, QUIET, colour, shape
 
 WIDTH_PX = 460
@@ -30,13 +30,12 @@ def compare_figure(comparison: Comparison) -> alt.TopLevelMixin:
     Returns
     -------
     altair chart
-        At most six series, the metrics; the axis is in percent of A.
+        At most six series, the first figures of the workloads; the axis is in percent of A.
     """
-    shown = [row for row in comparison.differences if row.relative is not None]
+    found = [row for row in comparison.differences if row.relative is not None]
+    titles = list(dict.fromkeys(row.figure.title for row in found))[:MOST_SERIES]
+    shown = [row for row in found if row.figure.title in titles]
     places, left_out = _places(shown)
-    titles = [metric.title for metric in METRICS if any(row.metric == metric.name for row in shown)]
-    if len(titles) > MOST_SERIES:
-        raise AssertionError(f"{len(titles)} metrics cannot be told apart in one figure; at most {MOST_SERIES}")
     panels = [
         _panel(comparison, [row for row in shown if row.run == run and _place(row) in places], places, titles, run)
         for run in range(1, len(comparison.runs))
@@ -65,11 +64,10 @@ def _places(rows: list[Difference]) -> tuple[list[str], int]:
 def _panel(
     comparison: Comparison, rows: list[Difference], places: list[str], titles: list[str], run: int
 ) -> alt.LayerChart | alt.FacetChart:
-    title = {metric.name: metric.title for metric in METRICS}
     values: list[dict[str, Any]] = [
         {
             "place": _place(row),
-            "metric": title[row.metric],
+            "metric": row.figure.title,
             "percent": 100 * (row.relative or 0.0),
             "low": None if row.interval_95 is None else 100 * row.interval_95[0],
             "high": None if row.interval_95 is None else 100 * row.interval_95[1],

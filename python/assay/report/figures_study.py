@@ -9,6 +9,7 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, ordered
 from assay.document.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
+from assay.studies.words import noun_of
 
 Row = Mapping[str, Any]
 
@@ -40,7 +41,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
         `level`, `series` (one text for all where there is one), `unit`, `value`, `low`, `high`, `band_low`,
         `band_high` (None where there is none), in base units and in the order to show.
     figure : str
-        `iops`, `nopm`, `response_p90`, ...: one of `assay.studies.findings.UNITS`.
+        `iops`, `nopm`, `response_p90`, ...: one of `assay.studies.result.study_figures`.
     factor_title : str
         What the levels are of.
     joined : bool
@@ -81,7 +82,7 @@ def _legend(series: Sequence[str]) -> dict[str, Any]:
 
 def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
     if rows[0]["unit"] != "ns":
-        return (1e6 if figure == "bytes_per_s" else 1.0), TITLES[figure]
+        return (1e6 if figure == "bytes_per_s" else 1.0), TITLES.get(figure) or noun_of(figure)
     factor, unit = latency_unit(row["value"] for row in rows)
     return factor, f"{TITLES.get(figure) or figure.replace('_', ' ') + ', mean'} ({unit})"
 

@@ -1,12 +1,22 @@
-"""Figures: what a point says in one number, defined once for all who ask for it."""
+"""Figures: what a point says in one number, defined once for all who ask for it.
+
+Limits, verdicts, comparisons, studies, searches, reports and exports find a workload's figures in its registration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from assay.results.histograms import histogram_of
+
 Point = Mapping[str, Any]
+Record = Mapping[str, Any]
+
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+STATISTICS = ("mean", *PERCENTILES, "max")
+"""Statistics of a latency, as limits name them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +26,7 @@ class Figure:
     Attributes
     ----------
     name
-        As options, limits and documents name it, with its unit last where it has one.
+        As documents name it, with its unit last where it has one.
     unit
         Base unit of its values: `iops`, `bytes_per_s`, `ns`, `share`, `count`, `nopm`, ...
     title
@@ -25,10 +35,30 @@ class Figure:
         Which way is better; None where neither is.
     value
         Its value in a point; None where nothing was measured.
-    batches
-        The same over equal parts of the window, from which intervals are computed; empty where there are none.
     words
         A value with its unit, for people.
+    batches
+        The same over equal parts of the window, from which intervals are computed; empty where there are none.
+    noun
+        As sentences name it; the title where empty.
+    in_answers
+        Whether the ends of answers show it. The first figure of a kind that searches is one; the others follow it, as
+        bytes follow I/Os: their interval is that of the first, scaled.
+    compared
+        Whether comparisons and tables of levels show it.
+    study
+        As studies name it; empty where they do not compare it.
+    limit
+        As limits name it; empty where none bounds it.
+    scopes
+        What a limit judges in a point, each on its own: scope and value. It gets the role that the limit names, if any.
+        Without it a limit judges `value`, with the scope `all`.
+    record, statistic
+        Of a latency: the record that it is a statistic of, with `count`, `latency_ns` and `histogram`, and which one.
+    told
+        What the verdict says of a point by this figure, if anything.
+    failed, nothing
+        Of the first figure of a kind: what errors of its points are, and what is wrong where it has no value.
     """
 
     name: str
@@ -38,3 +68,58 @@ class Figure:
     value: Callable[[Point], float | None]
     words: Callable[[float], str]
     batches: Callable[[Point], Sequence[float]] = lambda _point: ()
+    noun: str = ""
+    in_answers: bool = False
+    compared: bool = True
+    study: str = ""
+    limit: str = ""
+    scopes: Callable[[Point, str | None], Iterable[tuple[str, float | None]]] | None = None
+    record: Callable[[Point], Record | None] = lambda _point: None
+    statistic: str = ""
+    told: Callable[[Point], str | None] = lambda _point: None
+    failed: str = "errors"
+    nothing: str = "nothing was measured"
+
+
+def end_figures(figures: Iterable[Figure], points: Sequence[Point]) -> dict[str, float]:
+    """What the end of an answer says: figures of all points at its load, by name, each the mean over the points.
+
+    Parameters
+    ----------
+    figures
+        Those of the kind; the ones that are in answers count.
+    points
+        All points at the load. One in which nothing was measured counts for nothing.
+    """
+    return {figure.name: _mean(figure, points) or 0.0 for figure in figures if figure.in_answers}
+
+
+def pooled(figure: Figure, points: Sequence[Point]) -> float | None:
+    """A figure over repeats of a point; None where nothing was measured.
+
+    Means of latencies are weighted by their I/Os, percentiles are those of the merged histograms, all else is averaged.
+
+    Raises
+    ------
+    RunFolderError
+        A histogram is damaged.
+    """
+    if len(points) > 1 and figure.statistic == "mean":
+        timed = [(record, value) for point in points if (record := figure.record(point))
+                 and (value := figure.value(point)) is not None]  # fmt: skip
+        count = sum(record["count"] for record, _ in timed)
+        return sum(value * record["count"] for record, value in timed) / count if count else None
+    if len(points) > 1 and figure.statistic in PERCENTILES:
+        histograms = [found for point in points if (found := histogram_of(figure.record(point))) is not None]
+        if not histograms:
+            return None
+        merged, *others = histograms
+        for other in others:
+            merged.merge(other)
+        return float(merged.percentile(100 * PERCENTILES[figure.statistic]))
+    return _mean(figure, points)
+
+
+def _mean(figure: Figure, points: Sequence[Point]) -> float | None:
+    values = [value for point in points if (value := figure.value(point)) is not None]
+    return sum(values) / len(values) if values else None

@@ -22,7 +22,7 @@ BATCHES_MIN = 8
 CORRELATION_MAX = 0.95
 """Ceiling of the corrected correlation; beyond it a run holds hardly one independent sample."""
 TAIL_IOS_MIN = 10
-"""Effective I/Os that must lie above p99 before it gets an interval."""
+"""Effective I/Os that must lie above a percentile before it gets an interval."""
 BOOTSTRAP_DRAWS = 10_000
 _BOOTSTRAP_SEED = 20_121_106
 
@@ -132,9 +132,13 @@ def by_batches(a: tuple[float, float], b: tuple[float, float], center: float) ->
 
 
 def by_bootstrap(
-    a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]], errors: tuple[float, float], center: float
+    a: Sequence[tuple[int, int]],
+    b: Sequence[tuple[int, int]],
+    errors: tuple[float, float],
+    center: float,
+    share: float = 0.99,
 ) -> tuple[Estimate | None, str]:
-    """Percentile interval of the ratio of two p99 over resamples of the I/Os, with the same seed every time.
+    """Interval of the ratio of two percentiles over resamples of the I/Os, with the same seed every time.
 
     Parameters
     ----------
@@ -145,6 +149,8 @@ def by_bootstrap(
         have, squared, it is the design effect: the number of I/Os that are worth one independent I/O.
     center
         Logarithm of B / A.
+    share
+        Which percentile: the share of I/Os below it.
 
     Returns
     -------
@@ -159,9 +165,9 @@ def by_bootstrap(
         values = numpy.array([value for value, _ in bins], dtype=float)
         counts = numpy.array([count for _, count in bins], dtype=float)
         effective = _effective_ios(values, counts, error)
-        rank = math.ceil(0.99 * effective)
+        rank = math.ceil(share * effective)
         if effective - rank < TAIL_IOS_MIN:
-            return None, f"fewer than {TAIL_IOS_MIN} independent I/Os above p99"
+            return None, f"fewer than {TAIL_IOS_MIN} independent I/Os above p{100 * share:g}"
         ranks = generator.beta(rank, effective - rank + 1, BOOTSTRAP_DRAWS)
         at = numpy.searchsorted(counts.cumsum() / counts.sum(), ranks)
         draws.append(numpy.log(numpy.maximum(values[numpy.minimum(at, len(values) - 1)], 1.0)))
@@ -182,19 +188,19 @@ def _effective_ios(values: Any, counts: Any, error: float) -> int:
     return int(counts.sum() / design_effect)
 
 
-def by_answer_intervals(a_iops: float, b_iops: float, a: Sequence[float], b: Sequence[float]) -> Estimate:
+def by_answer_intervals(a_value: float, b_value: float, a: Sequence[float], b: Sequence[float]) -> Estimate:
     """Interval of a ratio from those of its parts (G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008).
 
     Parameters
     ----------
-    a_iops, b_iops
+    a_value, b_value
         The answers, above 0.
     a, b
         Their 95 % intervals, low and high, above 0; an answer outside its own interval widens it.
     """
-    center = math.log(b_iops / a_iops)
-    below = math.hypot(math.log(b_iops / min(b[0], b_iops)), math.log(max(a[1], a_iops) / a_iops))
-    above = math.hypot(math.log(max(b[1], b_iops) / b_iops), math.log(a_iops / min(a[0], a_iops)))
+    center = math.log(b_value / a_value)
+    below = math.hypot(math.log(b_value / min(b[0], b_value)), math.log(max(a[1], a_value) / a_value))
+    above = math.hypot(math.log(max(b[1], b_value) / b_value), math.log(a_value / min(a[0], a_value)))
     # On a logarithmic scale a normal interval is 2 x 1.96 standard errors wide.
     p = math.erfc(abs(center) * 2 * 1.96 / (below + above) / math.sqrt(2)) if below + above else float(center == 0)
     return Estimate(center - below, center + above, p, "answer intervals")

@@ -14,27 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import UsageError
+from assay.results.common_figures import COMMON_FIGURES, DIRECTIONS, RATES, RESPONSE, ROLES, share_words
+from assay.results.figures import STATISTICS, Figure, Point
 from assay.units import format_latency, parse_bytes, parse_duration, parse_percent
-
-ROLES = ("data", "log", "tempdb")
-DIRECTIONS = ("read", "write", "total", "flush")
-LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
-RATES = ("iops", "throughput")
-SYSTEM = {
-    "cpu": "cpu_share",
-    "iowait": "iowait_share",
-    "steal": "steal_share",
-    "tcp.retransmit": "tcp_retransmit_share",
-}
-RESPONSE = "response"
-"""The latency of transactions, for each type of them; I/O workloads do not measure it."""
 
 _LIMIT = re.compile(r"\s*([a-z0-9_.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One acceptance limit. `value` is in ns, shares, I/Os per s or bytes per s, as `unit` says."""
+    """One acceptance limit. `value` is in the base unit that `unit` names."""
 
     text: str
     role: str | None
@@ -43,6 +32,11 @@ class Limit:
     operator: str
     value: float
     unit: str
+
+    @property
+    def name(self) -> str:
+        """What it bounds, without the role."""
+        return self.metric if self.direction is None else f"{self.direction}.{self.metric}"
 
     def met_by(self, measured: float) -> bool:
         """Whether a measured value in the limit's unit meets it."""
@@ -59,8 +53,15 @@ class Limit:
         return self.operator.startswith("<")
 
 
-def parse_limits(texts: Iterable[str]) -> list[Limit]:
+def parse_limits(texts: Iterable[str], figures: Iterable[Figure] = ()) -> list[Limit]:
     """Limits from their texts, checked against each other.
+
+    Parameters
+    ----------
+    texts
+        The limits.
+    figures
+        A kind's own figures, which may be bounded besides those that are common to all.
 
     Raises
     ------
@@ -72,68 +73,70 @@ def parse_limits(texts: Iterable[str]) -> list[Limit]:
     >>> [limit.value for limit in parse_limits(["read.mean<=20ms", "cpu<80%"])]
     [20000000.0, 0.8]
     """
-    limits = [_parse_limit(text) for text in texts]
+    known = _bounded(figures)
+    limits = [_parse_limit(text, known) for text in texts]
     for index, limit in enumerate(limits):
         for other in limits[:index]:
             _refuse_contradiction(other, limit)
     return limits
 
 
-def _parse_limit(text: str) -> Limit:
+def _bounded(figures: Iterable[Figure]) -> dict[str, Figure]:
+    """Figures by the name that limits have for them; a kind's own replace the common ones."""
+    return {figure.limit: figure for figure in (*COMMON_FIGURES.values(), *figures) if figure.limit}
+
+
+def _parse_limit(text: str, known: Mapping[str, Figure]) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:
         raise UsageError(f"limit {text!r}: expected METRIC<=VALUE, as in read.p99<=2ms")
-    name, operator, value = match.groups()
-    if name in SYSTEM:
-        share = parse_percent(value, what=f"limit {text!r}")
-        return Limit(text=text, role=None, direction=None, metric=name, operator=operator, value=share, unit="share")
-    parts = name.split(".", 1)
-    role = None
-    if parts[0] in ROLES and len(parts) == 2:
-        role, name = parts
-        parts = name.split(".", 1)
-    direction, metric = parts[0], parts[1] if len(parts) == 2 else ""
-    known = metric in LATENCIES or metric in RATES
-    known = metric in LATENCIES and role is None if direction == RESPONSE else known and direction in DIRECTIONS
-    if not known:
-        raise UsageError(f"limit {text!r}: unknown metric {match[1]!r}{_meant(match[1])}")
-    if metric == "iops":
-        number = _plain_number(value, text)
-        return Limit(
-            text=text, role=role, direction=direction, metric=metric, operator=operator, value=number, unit="iops"
-        )
-    if metric == "throughput":
-        rate = float(parse_bytes(value.removesuffix("/s"), what=f"limit {text!r}"))
-        return Limit(
-            text=text, role=role, direction=direction, metric=metric, operator=operator, value=rate, unit="bytes_per_s"
-        )
-    if re.fullmatch(r"[0-9.]+", value):
-        raise UsageError(f"limit {text!r}: {value!r} has no unit; accepted: ns, us, ms, s")
-    latency_ns = float(parse_duration(value, what=f"limit {text!r}"))
+    written, operator, value = match.groups()
+    before, _, name = written.partition(".")
+    role = before if before in ROLES and name.split(".")[0] in DIRECTIONS else None
+    name = written if role is None else name
+    figure = known.get(name)
+    if figure is None:
+        raise UsageError(f"limit {text!r}: unknown metric {written!r}{_meant(written, known)}")
+    direction, _, metric = name.partition(".")
+    is_direct = metric not in (*STATISTICS, *RATES)
     return Limit(
-        text=text, role=role, direction=direction, metric=metric, operator=operator, value=latency_ns, unit="ns"
+        text=text,
+        role=role,
+        direction=None if is_direct else direction,
+        metric=name if is_direct else metric,
+        operator=operator,
+        value=_value(value, figure, f"limit {text!r}"),
+        unit=figure.unit,
     )
 
 
-def _plain_number(value: str, text: str) -> float:
+def _value(text: str, figure: Figure, what: str) -> float:
+    """The bound in the figure's base unit."""
+    if figure.unit == "share":
+        return parse_percent(text, what=what)
+    if figure.unit == "bytes_per_s":
+        return float(parse_bytes(text.removesuffix("/s"), what=what))
+    if figure.unit == "ns":
+        if re.fullmatch(r"[0-9.]+", text):
+            raise UsageError(f"{what}: {text!r} has no unit; accepted: ns, us, ms, s")
+        return float(parse_duration(text, what=what))
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise UsageError(f"limit {text!r}: {value!r} is not a number of I/Os per second")
+        raise UsageError(f"{what}: {text!r} is not a number of {figure.noun or figure.title}")
     return number
 
 
-def _meant(name: str) -> str:
-    names = [f"{direction}.{metric}" for direction in DIRECTIONS for metric in (*LATENCIES, *RATES)]
-    names += [f"{role}.{known}" for role in ROLES for known in names]
-    names += [*SYSTEM, *(f"{RESPONSE}.{metric}" for metric in LATENCIES)]
-    close = difflib.get_close_matches(name, names, n=1)
+def _meant(name: str, known: Mapping[str, Figure]) -> str:
+    of_roles = [limit for limit in known if limit.split(".")[0] in DIRECTIONS]
+    close = difflib.get_close_matches(name, [*known, *(f"{role}.{limit}" for role in ROLES for limit in of_roles)], n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     volumes = "[data.|log.|tempdb.]read|write|total|flush.mean|p50|...|p99.99|max|iops|throughput"
-    return f"; known: {volumes}, {RESPONSE}.mean|p50|...|max, {', '.join(SYSTEM)}"
+    own = [limit for limit in known if limit.split(".")[0] not in (*DIRECTIONS, RESPONSE)]
+    return f"; known: {volumes}, {RESPONSE}.mean|p50|...|max, {', '.join(own)}"
 
 
 def _refuse_contradiction(one: Limit, other: Limit) -> None:
@@ -144,22 +147,32 @@ def _refuse_contradiction(one: Limit, other: Limit) -> None:
     if upper.role is not None and lower.role is not None and upper.role != lower.role:
         return
     comparable = upper.metric == lower.metric
-    if upper.metric in LATENCIES and lower.metric in LATENCIES and "mean" not in (upper.metric, lower.metric):
-        comparable = LATENCIES.index(lower.metric) <= LATENCIES.index(upper.metric)
+    if upper.metric in STATISTICS and lower.metric in STATISTICS and "mean" not in (upper.metric, lower.metric):
+        comparable = STATISTICS.index(lower.metric) <= STATISTICS.index(upper.metric)
     strict = "=" not in upper.operator or "=" not in lower.operator
     if comparable and (lower.value > upper.value or (strict and lower.value == upper.value)):
         raise UsageError(f"limits {upper.text!r} and {lower.text!r} contradict each other: no result can meet both")
 
 
-def judge(limits: Sequence[Limit], point: Mapping[str, Any]) -> list[dict[str, Any]]:
+def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ()) -> list[dict[str, Any]]:
     """Every limit against a point, per role and per volume.
+
+    Parameters
+    ----------
+    limits
+        What is asked.
+    point
+        The point, whole but for its limits.
+    figures
+        Those of the point's kind.
 
     Returns
     -------
     list of dict
         The `limits` of docs/results.md; `met` is None where nothing was measured.
     """
-    return [verdict for limit in limits for verdict in _judge_one(limit, point)]
+    known = _bounded(figures)
+    return [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
 
 
 def met(verdicts: Iterable[Mapping[str, Any]]) -> bool:
@@ -167,59 +180,12 @@ def met(verdicts: Iterable[Mapping[str, Any]]) -> bool:
     return all(verdict["met"] is not False for verdict in verdicts)
 
 
-def _judge_one(limit: Limit, point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if limit.metric in SYSTEM:
-        yield _of_system(limit, point)
-        return
-    scopes = list(_scopes(limit, point))
-    measured = [(scope, value) for scope, value in scopes if value is not None]
-    if not measured:
-        yield _verdict(limit, limit.role or "all", None)
-    for scope, value in measured:
+def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[dict[str, Any]]:
+    found = [("all", figure.value(point))] if figure.scopes is None else list(figure.scopes(point, limit.role))
+    # What was measured nowhere is said once: of its only scope, such as the host, or of all.
+    alone = found[0][0] if len(found) == 1 and limit.direction is None else limit.role or "all"
+    for scope, value in [one for one in found if one[1] is not None] or [(alone, None)]:
         yield _verdict(limit, scope, value)
-
-
-def _of_system(limit: Limit, point: Mapping[str, Any]) -> dict[str, Any]:
-    """The host against a limit; of a database's CPU only the server's share counts, not that of the load."""
-    if limit.metric == "cpu" and point.get("oltp"):
-        storage = point["oltp"]["storage"] or {}
-        return _verdict(limit, "server", storage.get("server_cpu_share"))
-    return _verdict(limit, "host", (point.get("telemetry") or {}).get(SYSTEM[limit.metric]))
-
-
-def _scopes(limit: Limit, point: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    """Roles, then each role's volumes where it has several, or where volumes carry several roles.
-
-    Of transactions the scopes are their types.
-    """
-    if limit.direction == RESPONSE:
-        for name, figures in (point.get("oltp") or {}).get("by_transaction", {}).items():
-            yield name, _latency(limit, figures)
-        return
-    volumes = point.get("volumes") or []
-    for role, directions in (point.get("roles") or {}).items():
-        if limit.role is not None and role != limit.role:
-            continue
-        yield role, _value(limit, directions)
-        of_role = [volume for volume in volumes if volume.get("role") == role]
-        if len(of_role) > 1:
-            for volume in of_role:
-                yield f"{role}/{volume['name']}", _value(limit, volume)
-
-
-def _value(limit: Limit, directions: Mapping[str, Any]) -> float | None:
-    figures = directions.get(limit.direction or "")
-    if not figures:
-        return None
-    if limit.metric in RATES:
-        return float(figures["iops" if limit.metric == "iops" else "bytes_per_s"])
-    return _latency(limit, figures)
-
-
-def _latency(limit: Limit, figures: Mapping[str, Any]) -> float | None:
-    """The latency that is limited; None where it is not known, such as percentiles of a device's counters."""
-    latency: float | None = (figures["latency_ns"] or {}).get(limit.metric.replace(".", "_"))
-    return latency
 
 
 def _verdict(limit: Limit, scope: str, value: float | None) -> dict[str, Any]:
@@ -228,13 +194,24 @@ def _verdict(limit: Limit, scope: str, value: float | None) -> dict[str, Any]:
 
 
 def show_value(value: float | None, unit: str) -> str:
-    """A judged value for people."""
+    """A judged value for people.
+
+    Examples
+    --------
+    >>> show_value(20e6, "ns"), show_value(0.8, "share"), show_value(5037.2, "iops"), show_value(30898.0, "nopm")
+    ('20.0 ms', '80 %', '5,037', '30,898 NOPM')
+    """
     if value is None:
         return "not measured"
     if unit == "ns":
         return format_latency(value)
     if unit == "share":
-        return f"{value * 100:.3g} %"
-    if unit == "nopm":
-        return f"{value:,.0f} NOPM"
-    return f"{value:,.0f}" if unit in ("iops", "count") else f"{value / 2**20:,.0f} MiB/s"
+        return share_words(value)
+    if unit == "bytes_per_s":
+        return f"{value / 2**20:,.0f} MiB/s"
+    number = f"{value:,.0f}"
+    return (
+        number
+        if unit in ("iops", "count")
+        else f"{number} {unit.replace('_per_', '/') if '_' in unit else unit.upper()}"
+    )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from assay.workloads.io.plan import Plan
-
-if TYPE_CHECKING:
-    from assay.run.part import Part
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part
 
 
-def in_order(parts: Sequence[Part], study: Mapping[str, Any] | None) -> list[Part]:
+def in_order(parts: Sequence[Part[Any]], study: Mapping[str, Any] | None) -> list[Part[Any]]:
     """Parts as they run: in the order that a study has drawn, else as they are listed."""
     if study is None:
         return list(parts)
@@ -20,9 +18,9 @@ def in_order(parts: Sequence[Part], study: Mapping[str, Any] | None) -> list[Par
     return [by_name[name] for name in study["order"]]
 
 
-def chains_of(ordered: Sequence[Part]) -> list[list[Part]]:
+def chains_of(ordered: Sequence[Part[Any]]) -> list[list[Part[Any]]]:
     """Parts in the order they run; those that continue are with the one they continue."""
-    chains: list[list[Part]] = []
+    chains: list[list[Part[Any]]] = []
     for part in ordered:
         if part.continues:
             chains[-1].append(part)
@@ -31,7 +29,7 @@ def chains_of(ordered: Sequence[Part]) -> list[list[Part]]:
     return chains
 
 
-def forget_unfinished(ordered: Sequence[Part], finished: dict[str, dict[str, Any]]) -> None:
+def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, dict[str, Any]]) -> None:
     """Take the points of a chain out of `finished` unless all of it is: the state between its parts is not kept.
 
     Parameters
@@ -43,8 +41,14 @@ def forget_unfinished(ordered: Sequence[Part], finished: dict[str, dict[str, Any
     """
     counts = Counter(point["part"] for point in finished.values())
     for chain in chains_of(ordered):
-        whole = all(isinstance(part.plan, Plan) and counts[part.name] >= len(part.plan.workloads()) for part in chain)
+        whole = all(_is_done(part, counts[part.name]) for part in chain)
         if len(chain) > 1 and not whole:
             names = {part.name for part in chain}
             for key in [key for key, point in finished.items() if point["part"] in names]:
                 del finished[key]
+
+
+def _is_done(part: Part[Any], points: int) -> bool:
+    """Whether a part has so many points as it has when it is done."""
+    least = workload_of(part.plan).points_least(part.plan)
+    return least is not None and points >= least

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,27 +19,16 @@ from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.notices import notices_of
-from assay.run.part import AnyTarget, Part, part_report
-from assay.run.part_targets import PartTargets, devices_of
-from assay.run.resumed import folder_identity, permissions_again
-from assay.run.seen import seen_plan
-from assay.run.verdict import consistency_line, integrity_line, load_line, verdict_lines
+from assay.run.part import part_report
+from assay.run.points import PointLoop
+from assay.run.resumed import folder_identity
+from assay.run.targets import PartTargets
+from assay.run.verdict import verdict_lines
 from assay.targets.host import host_facts
-from assay.targets.storage.target import Target
+from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
-from assay.workloads.integrity.plan import IntegrityPlan
-from assay.workloads.integrity.result import findings_total
-from assay.workloads.integrity.runner import IntegrityRunner
-from assay.workloads.io.cache_span import PART as CACHE_SPAN
-from assay.workloads.io.cache_span import cache_span
-from assay.workloads.io.modelled import ModelRun
-from assay.workloads.io.plan import Plan
-from assay.workloads.io.runner import Runner
-from assay.workloads.io.session import sharing_roles
-from assay.workloads.tpcc.check import violations_total
-from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.tpcc.runner import OltpRunner, actions_done
-from assay.workloads.tpcc.target import DatabaseTarget
+from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
+from assay.workloads.workload import Answer, Bands, Conclusion, OpenWorkload, Part, Point, RunContext, Workload
 
 
 class Raising(Protocol):
@@ -49,18 +37,46 @@ class Raising(Protocol):
     raising: bool
 
 
+StudyFindings = Callable[
+    [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Point], Sequence[Answer]], dict[str, Any]
+]
+"""From a study, its parts, points and answers to what it found (`assay.studies.findings.study_findings`)."""
+
+
+@dataclass(kw_only=True)
+class Above:
+    """What a run uses of packages above it; whoever starts it hands them in.
+
+    Attributes
+    ----------
+    bands
+        Error bands of models.
+    study_findings
+        The figures that compare the parts of a study.
+    write_report
+        Writes the report into a run folder.
+    """
+
+    bands: Bands | None = None
+    study_findings: StudyFindings | None = None
+    write_report: Callable[[Path], object] | None = None
+
+
 @dataclass(kw_only=True)
 class Execution:
-    """A run in progress or done."""
+    """A run in progress or done.
+
+    It tells `display` of its progress, ends when `interrupt` is set, and holds its outcome when `run` returns.
+    """
 
     verb: str
     folder: RunFolder
-    target: AnyTarget
+    target: Target
     """That of all parts that have none of their own."""
-    parts: Sequence[Part]
+    parts: Sequence[Part[Any]]
     display: Display
     interrupt: threading.Event
-    with_report: bool = True
+    above: Above = field(default_factory=Above)
     keeps_interrupted: bool = False
     """Whether an interrupted point is kept with what it has, as SQLIO does."""
     uninterruptible: Raising | None = None
@@ -69,16 +85,12 @@ class Execution:
     """Devices that carry a signature and may be overwritten all the same."""
     study: dict[str, Any] | None = None
     """What is varied and compared (docs/studies.md); parts run in its order."""
-    points: list[dict[str, Any]] = field(default_factory=list)
-    answers: list[dict[str, Any]] = field(default_factory=list)
+    points: list[Any] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    integrity: dict[str, Any] | None = None
-    """What the integrity part found (docs/integrity.md)."""
-    oltp: dict[str, Any] | None = None
-    """What transactions on databases came to (docs/oltp.md)."""
-    _warehouses: int = 0
+    told: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What workloads tell of the run as a whole, by their `document_key`."""
     error: AssayError | None = None
-    _model: ModelRun | None = None
     _targets: PartTargets = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,23 +117,18 @@ class Execution:
 
     def _measure(self) -> None:
         targets = self._targets
-        own = [part.target for part in self.parts if part.target is not None]
-        self.notices = list(dict.fromkeys(notice for each in (self.target, *own) for notice in each.notices))
-        for each in (self.target, *own):
-            if isinstance(each, Target):
-                each.run = self.folder.path.name
+        self.notices = list(dict.fromkeys(notice for target in targets.all for notice in target.notices))
+        for target in targets.all:
+            target.begin_run(self.folder.path.name)
         self.folder.update(host=host_facts(), build=_core.build_info(), status="running", error=None)
         self._keep_target_facts()
-        if isinstance(self.target, Target):
-            targets.lay_out(self.target)
-            self._keep_target_facts()
         with Recorder(targets.collectors()) as recorder:
             try:
                 self._run_parts(recorder)
             finally:
                 self.notices += recorder.notices
         self._note_strangers()
-        self._refuse_failed_points()
+        self._refuse_ruined_points()
 
     def _keep_target_facts(self) -> None:
         self.folder.update(target=self._targets.facts(self.folder.manifest["target"]))
@@ -129,8 +136,9 @@ class Execution:
     def _note_strangers(self) -> None:
         """Say of points that nobody asked for this time: the target or the plan is no longer what it was."""
         asked = {point["key"] for point in self.points}
-        others = [point["id"] for point in self.folder.points() if point["key"] not in asked]
-        if others and all(isinstance(part.plan, Plan) for part in self.parts):
+        finished = [point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT]
+        others = [point["id"] for point in finished if point["key"] not in asked]
+        if others:
             self.notices.append(f"the folder holds points of another model or plan, in no answer: {', '.join(others)}")
 
     def _run_parts(self, recorder: Recorder) -> None:
@@ -141,24 +149,48 @@ class Execution:
         ordered = in_order(self.parts, self.study)
         forget_unfinished(ordered, finished)
         reports: dict[str, dict[str, Any]] = {}
-        for part in ordered:
+        before: OpenWorkload | None = None
+        for place, listed in enumerate(ordered):
             began = time.monotonic()
-            ready = self._made_ready(part, recorder)
+            ready = self._made_ready(listed, recorder)
             if ready is None:
                 continue
             part = self._with_what_it_follows(ready)
-            runner = self._runner(part, recorder, finished, numbers)
+            workload = workload_of(part.plan)
+            context = RunContext(
+                folder=self.folder,
+                recorder=recorder,
+                display=self.display,
+                interrupt=self.interrupt,
+                finished=finished,
+                keeps_interrupted=self.keeps_interrupted,
+                for_study=self.study is not None,
+                before=before,
+                is_continued=any(following.continues for following in ordered[place + 1 : place + 2]),
+                epoch_ns=self.folder.manifest["started_utc_ns"],
+                bands=self.above.bands,
+            )
+            opened = workload.open(part, self._targets.of(part), context)
+            loop = PointLoop(
+                context=context,
+                workload=workload,
+                opened=opened,
+                part=part.name,
+                limits=parse_limits(part.plan.limits, workload.figures),
+                finished=finished,
+                numbers=numbers,
+            )
             try:
                 with recorder.also(self._targets.own_collectors(part)):
-                    self.answers += runner.run()
+                    loop.run()
             finally:
-                self.points += runner.points
-                self.notices += [notice for notice in runner.notices if notice not in self.notices]
-                if isinstance(runner, IntegrityRunner):
-                    self.integrity = runner.integrity
-                elif isinstance(runner, OltpRunner):
-                    self.oltp = runner.oltp
-                    self._warehouses = runner.target.warehouses_total
+                opened.close()
+                before = opened
+                self.points += loop.points
+                self.answers += loop.answers
+                self.notices += [notice for notice in context.notices if notice not in self.notices]
+                if workload.document_key is not None and opened.told is not None:
+                    self.told[workload.document_key] = opened.told
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports[part.name] = part_report(part) | {"spent_s": spent}
                 self.folder.update(
@@ -168,10 +200,10 @@ class Execution:
                 )
                 self._keep_target_facts()
 
-    def _made_ready(self, part: Part, recorder: Recorder) -> Part | None:
+    def _made_ready(self, part: Part[Any], recorder: Recorder) -> Part[Any] | None:
         """The part with its target ready; None if it is left out since that cannot be."""
         try:
-            ready = self._targets.make_ready(part, actions_done(self.folder.manifest, part.name))
+            ready = self._targets.make_ready(part, self.folder.manifest)
         except (Interrupted, NotAnswering):
             raise
         except AssayError as error:
@@ -185,155 +217,77 @@ class Execution:
         recorder.drain()
         return ready
 
-    def _with_what_it_follows(self, part: Part) -> Part:
-        """The part with the block size and mix that the storage of databases saw in the part it follows."""
+    def _with_what_it_follows(self, part: Part[Any]) -> Part[Any]:
+        """The part with the block size and mix that storage saw in the part it follows."""
         if part.follows is None:
             return part
-        assert isinstance(part.plan, Plan), "I/O follows what transactions did"
         point = next((point for point in reversed(self.points) if point["part"] == part.follows), None)
         if point is None:
             raise NotSupported(f"{part.title}: follows {part.follows}, which measured nothing")
-        seen = {device["device"] for device in (point["oltp"]["storage"] or {}).get("devices", ())}
-        own = devices_of(self._targets.of(part))
-        if seen and not seen & {*own}:
+        seen = workload_named(point["workload"]["kind"]).seen(point)
+        if seen is None:
+            raise NotSupported(
+                f"point {point['id']}: no I/O was counted under it, so there is nothing to compare storage with; let it"
+                " run longer, or on the host of its server"
+            )
+        own = self._targets.of(part).device_names
+        if seen.devices and not seen.devices & {*own}:
             self.notices.append(
-                f"{part.title}: is on {', '.join(own) or 'no device'}, and the database on {', '.join(sorted(seen))}:"
-                " they are not the same storage"
+                f"{part.title}: is on {', '.join(own) or 'no device'}, and the database on"
+                f" {', '.join(sorted(seen.devices))}: they are not the same storage"
             )
-        return replace(part, plan=seen_plan(part.plan, point))
-
-    def _runner(
-        self, part: Part, recorder: Recorder, finished: dict[str, dict[str, Any]], numbers: Iterator[int]
-    ) -> Runner | IntegrityRunner | OltpRunner:
-        """What measures or verifies a part."""
-        target, plan = self._targets.of(part), part.plan
-        limits = parse_limits(plan.limits)
-        if isinstance(target, DatabaseTarget):
-            assert isinstance(plan, TpccPlan), "databases are the target of transactions alone"
-            return OltpRunner(
-                folder=self.folder,
-                recorder=recorder,
-                target=target,
-                plan=plan,
-                part=part.name,
-                limits=limits,
-                interrupt=self.interrupt,
-                display=self.display,
-                finished=finished,
-                numbers=numbers,
-            )
-        assert not isinstance(plan, TpccPlan), "transactions run on databases alone"
-        if isinstance(plan, IntegrityPlan):
-            return IntegrityRunner(
-                folder=self.folder,
-                recorder=recorder,
-                target=target,
-                devices=devices_of(target),
-                plan=plan,
-                part=part.name,
-                understood=part.understood,
-                limits=limits,
-                interrupt=self.interrupt,
-                show=self.display.point,
-                done=self.display.point_done,
-                tell=self.display.tell,
-                finished=finished,
-                numbers=numbers,
-            )
-        self._note_sharing(plan, part.title or part.name, target)
-        self._choose_model(part, target)
-        return Runner(
-            folder=self.folder,
-            model=self._model,
-            with_bands=self.study is not None,
-            recorder=recorder,
-            volumes=target.volumes,
-            devices=devices_of(target),
-            plan=plan,
-            part=part.name,
-            limits=limits,
-            interrupt=self.interrupt,
-            show=self.display.point,
-            done=self.display.point_done,
-            finished=finished,
-            numbers=numbers,
-            keeps_interrupted=self.keeps_interrupted,
-        )
-
-    def _choose_model(self, part: Part, target: Target) -> None:
-        """Make the modelled array of a part, or go on with that of the part before."""
-        before = self._model
-        if target.array is None:
-            self._model = None
-        elif part.continues and before is not None:
-            before.goes_on_with(target.array)
-        else:
-            order = in_order(self.parts, self.study)
-            following = order[order.index(part) + 1 :][:1]
-            self._model = ModelRun(
-                configuration=target.array,
-                epoch_ns=self.folder.manifest["started_utc_ns"],
-                goes_on=any(other.continues for other in following),
-                elapsed_ns=before.elapsed_ns if before is not None else 0,
-            )
-
-    def _note_sharing(self, plan: Plan, title: str, target: Target) -> None:
-        for workload in plan.workloads()[:1]:
-            for name, roles in sharing_roles(workload, target.volumes).items():
-                notice = f"{title}: {', '.join(roles)} share the volume {name}, each in a part of its own"
-                if notice not in self.notices:
-                    self.notices.append(notice)
+        return replace(part, plan=workload_of(part.plan).like(part.plan, seen))
 
     def _engine(self) -> dict[str, Any] | None:
         engines = [point["engine"] for point in self.points]
         return engines[-1] if engines else None
 
     def _conclude(self, status: str) -> None:
-        volumes = self.folder.manifest["target"]["volumes"]
-        sizes = [volume["size_bytes"] for volume in volumes if volume["kind"] != "database"]
-        span = cache_span(self.points, min(sizes, default=0))
-        measured = [point for point in self.points if point["part"] != CACHE_SPAN]
-        verdict = verdict_lines(measured, self.answers) if self.study is None else self._verdict_by_part()
-        if self.integrity is not None:
-            verdict.insert(0, integrity_line(self.integrity))
-        verdict += self._verdict_of_databases()
+        conclusions = [self._conclusion(workload) for workload in self._workloads]
+        verdict = [line for conclusion in conclusions for line in conclusion.first]
+        verdict += self._verdict_of_points() if self.study is None else self._verdict_by_part()
+        verdict += [line for conclusion in conclusions for line in conclusion.last]
         notices = self.notices + [note.text for note in notices_of(self.points, self.folder.manifest["target"])]
-        if span is not None:
-            notices.append(span["note"])
+        notices += [notice for conclusion in conclusions for notice in conclusion.notices]
         engine = self._engine() or {}
         if engine.get("backend") == "threads":
             reasons = "; ".join(engine["degraded"])
             notices.append("I/O went through threads" + (f": {reasons}" if reasons else ", as asked"))
         if self.error is not None:
             notices.insert(0, str(self.error))
-        if self.study is not None:
-            from assay.studies.findings import study_findings
-
+        if self.study is not None and self.above.study_findings is not None:
             places = {part.name: place for place, part in enumerate(self.parts)}
             self.answers.sort(key=lambda answer: places[answer["part"]])
-            found = study_findings(self.study, self.folder.manifest["parts"], self.points, self.answers)
+            found = self.above.study_findings(self.study, self.folder.manifest["parts"], self.points, self.answers)
             self.folder.update(study=self.study | found)
+        for conclusion in conclusions:
+            self.folder.update(**conclusion.manifest)
         self.folder.update(
             status=status,
             error=str(self.error) if self.error is not None else None,
             ended_utc_ns=time.time_ns(),
             answers=self.answers,
-            cache_span=span,
             verdict=verdict,
             notices=notices,
         )
         if not isinstance(self.error, NotAnswering):
             self.folder.series_writer().compact()
-        if self.with_report and (self.points or self.integrity):
-            self._report()
+        if self.above.write_report is not None and (self.points or self.told):
+            self._report(self.above.write_report)
 
-    def _verdict_of_databases(self) -> list[dict[str, Any]]:
-        found, lines = self.oltp or {}, []
-        if found.get("load"):
-            lines.append(load_line(found["load"], self._warehouses))
-        if found.get("conditions"):
-            lines.append(consistency_line(found["conditions"]))
-        return lines
+    @property
+    def _workloads(self) -> list[Workload[Any]]:
+        """The kinds that take part, each once."""
+        return workloads_of(self.parts)
+
+    def _conclusion(self, workload: Workload[Any]) -> Conclusion:
+        own = [point for point in self.points if point["workload"]["kind"] == workload.kind]
+        return workload.conclude(own, self.folder.manifest)
+
+    def _verdict_of_points(self) -> list[dict[str, Any]]:
+        """Verdict lines of all that is no part for a closer look."""
+        aside = {part.name for part in self.parts if part.aside}
+        return verdict_lines([point for point in self.points if point["part"] not in aside], self.answers)
 
     def _verdict_by_part(self) -> list[dict[str, Any]]:
         """Verdict lines in the order of the levels, each with its levels before the question."""
@@ -346,14 +300,12 @@ class Execution:
             )
         ]
 
-    def _report(self) -> None:
-        from assay.report import write_report
-
+    def _report(self, write: Callable[[Path], object]) -> None:
         self.display.phase("writing the report")
         try:
             if self.uninterruptible is not None:
                 self.uninterruptible.raising = True
-            write_report(self.folder.path)
+            write(self.folder.path)
         except AssayError as error:
             # The measurements are safe; a report can be written again.
             self.error = self.error or error
@@ -361,20 +313,16 @@ class Execution:
             if self.uninterruptible is not None:
                 self.uninterruptible.raising = False
 
-    def _refuse_failed_points(self) -> None:
+    def _refuse_ruined_points(self) -> None:
         for point in self.points:
-            if point["workload"]["kind"] == "tpcc" and point["errors"]["count"] and not point["oltp"]["tpm_client"]:
-                example = point["oltp"]["errors"]["example"] or "see the log of the server"
-                raise IoFailed(f"point {point['id']}: every transaction failed: {example}")
-            is_io = point["workload"]["kind"] == "io"
-            if is_io and point["errors"]["count"] and not point["total"]:
-                kinds = ", ".join(kind for kind, count in point["errors"]["kinds"].items() if count)
-                raise IoFailed(f"point {point['id']}: every I/O failed ({kinds}); see the kernel log (dmesg)")
+            why = workload_named(point["workload"]["kind"]).ruined(point)
+            if why is not None:
+                raise IoFailed(f"point {point['id']}: {why}")
 
     @property
     def exit_code(self) -> ExitCode:
         """What the outcome means for the caller's shell; data that came back wrong weigh more than all else."""
-        if findings_total(self.integrity) or violations_total(self.oltp):
+        if failures_told(self.told):
             return ExitCode.INTEGRITY_FAILED
         if self.error is not None:
             return self.error.exit_code
@@ -383,23 +331,32 @@ class Execution:
     @property
     def permissions_again(self) -> list[str]:
         """Options that the command to go on needs once more."""
-        return permissions_again(self._targets.all, self.yes_destroy)
+        return self._targets.permissions_again(self.yes_destroy)
 
     @property
     def can_go_on(self) -> bool:
         """Whether an interrupted run holds anything that `--resume` would not have to do again."""
-        return any(not isinstance(part.plan, IntegrityPlan) for part in self.parts)
+        return any(workload.goes_on for workload in self._workloads)
+
+
+def failures_told(told: Mapping[str, Any]) -> list[str]:
+    """What is wrong with data, by what workloads told of a run: `told` has the keys of a manifest."""
+    found = [
+        workload.failures(told[workload.document_key])
+        for workload in workloads()
+        if workload.document_key is not None and told.get(workload.document_key)
+    ]
+    return [failure for failure in found if failure is not None]
 
 
 def exit_code_of(
-    parts: Sequence[Part],
-    points: Sequence[Mapping[str, Any]],
+    parts: Sequence[Part[Any]],
+    points: Sequence[Point],
     answers: Sequence[Mapping[str, Any]],
-    integrity: Mapping[str, Any] | None = None,
-    oltp: Mapping[str, Any] | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> ExitCode:
     """What the figures of a run that ended well mean for the caller's shell."""
-    if findings_total(integrity) or violations_total(oltp):
+    if failures_told(told or {}):
         return ExitCode.INTEGRITY_FAILED
     asked = {part.name for part in parts if part.plan.user_limits}
     missed = any(
@@ -416,7 +373,8 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     """The JSON document of a run, from its folder."""
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
-    special = {key: manifest[key] for key in ("integrity", "study", "oltp") if manifest.get(key)}
+    own = [workload.document_key for workload in workloads() if workload.document_key is not None]
+    special = {key: manifest[key] for key in ("study", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,
@@ -428,25 +386,10 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def estimate_s(parts: Sequence[Part]) -> tuple[float, float]:
-    """Shortest and longest time the parts take, infinite until interrupted; without writing and auditing all files."""
-    shortest = longest = 0.0
-    for part in parts:
-        if isinstance(part.plan, TpccPlan):
-            fewest, most = part.plan.points_count if "run" in part.plan.actions else (0, 0)
-            shortest += fewest * part.plan.timing.point_s
-            longest += most * part.plan.timing.point_s
-            continue
-        if isinstance(part.plan, IntegrityPlan):
-            stress_s = part.plan.timing.stress_s * (part.plan.cycles or math.inf)
-            shortest, longest = shortest + stress_s, longest + stress_s
-            continue
-        timing, search = part.plan.timing, part.plan.search
-        workloads = len(part.plan.workloads())
-        fewest, most = (1, 1) if search.axis == "none" else (4 + 2 * search.repeats, 16 + 2 * search.repeats)
-        shortest += workloads * fewest * timing.shortest_s
-        longest += workloads * most * timing.longest_s
-    return shortest, longest
+def estimate_s(parts: Sequence[Part[Any]]) -> tuple[float, float]:
+    """Shortest and longest time the parts take, infinite until interrupted; without making targets ready."""
+    each = [workload_of(part.plan).estimate_s(part.plan) for part in parts]
+    return sum(shortest for shortest, _ in each), sum(longest for _, longest in each)
 
 
 def print_json(document: dict[str, Any]) -> str:
@@ -469,7 +412,7 @@ def new_folder(
     verb: str,
     command: Sequence[str],
     request: dict[str, Any],
-    parts: Sequence[Part],
+    parts: Sequence[Part[Any]],
     study: dict[str, Any] | None = None,
 ) -> RunFolder:
     """A run folder for a new execution."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from assay.results.standstill import stood_still_s
 from assay.units import format_bytes, format_duration
+from assay.workloads.registry import figures_of
 
 Record = Mapping[str, Any]
 
@@ -53,8 +54,8 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
                 {str(kind): int(n) for kind, n in ((point.get("errors") or {}).get("kinds") or {}).items() if n}
             )
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()) or "kinds not recorded"
-        what = "transactions failed" if all(map(_runs_transactions, points)) else "I/O errors"
-        yield Note(f"{what} in {id_list(failing)}: {listed}", "bad")
+        what = {figures[0].failed for point in points if point.get("id") in failing and (figures := figures_of(point))}
+        yield Note(f"{what.pop() if len(what) == 1 else 'errors'} in {id_list(failing)}: {listed}", "bad")
     hung = ids(lambda point: point.get("ended_by") == "not-answering")
     if hung:
         yield Note(f"the target stopped answering in {id_list(hung)}", "bad")
@@ -66,8 +67,9 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
             " them",
             "warn",
         )
-    # An integrity run asks as fast as it can verify, and gives no answers.
-    saturated = ids(lambda point: _asks(point) and not stood_still_s(point) and within("generator", "saturated")(point))
+    saturated = ids(
+        lambda point: _gives_answers(point) and not stood_still_s(point) and within("generator", "saturated")(point)
+    )
     if saturated:
         yield Note(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")
     behind = ids(lambda point: (point.get("offered") or {}).get("sustained") is False)
@@ -79,13 +81,9 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
         yield Note(f"{share} reached no steady state before their time was up: {id_list(unsteady)}", "warn")
 
 
-def _asks(point: Record) -> bool:
-    """Whether a point asks as much as it can, or as it should; phases of an integrity run do neither."""
-    return (point.get("workload") or {}).get("kind", "io") in ("io", "tpcc")
-
-
-def _runs_transactions(point: Record) -> bool:
-    return bool((point.get("workload") or {}).get("kind") == "tpcc")
+def _gives_answers(point: Record) -> bool:
+    """Whether points of its kind ask as much as they can, or as they should, so that answers rest on them."""
+    return any(figure.in_answers for figure in figures_of(point))
 
 
 def _is_unsteady(point: Record) -> bool:

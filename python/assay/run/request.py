@@ -8,34 +8,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from assay import _core
 from assay.errors import RefusedTarget, UsageError
 from assay.paths import printable
-from assay.run.part import Part
 from assay.targets.databases import is_database
 from assay.targets.storage.spec import (
+    HOLDS_NO_BYTES,
     VolumeSpec,
     absolute_path,
     absolute_target,
-    named,
-    parse_file,
     parse_targets,
     split_volumes,
 )
-from assay.targets.storage.target import SIZE_MOST_DEFAULT_BYTES, Target, choose_target
-from assay.targets.storage.volume import Volume
+from assay.targets.storage.target import SIZE_MOST_DEFAULT_BYTES, StorageTarget, choose_target
 from assay.units import parse_bytes
-from assay.workloads.integrity.core_plan import check_memory, run_plan
-from assay.workloads.integrity.files import files_by_path, place_files
-from assay.workloads.integrity.plan import IntegrityPlan
-from assay.workloads.io.cache_span import PART as CACHE_SPAN
-from assay.workloads.io.plan import Plan
-from assay.workloads.io.session import check_workload
-from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Needs, Part
 
 ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
-
-ONLY_MEASURE = "target model:... holds no bytes to verify; `assay profile` and `assay study` work on it"
 
 ON_MODEL = {
     "--cache-size": "a model has its own cache: model:NAME?cache=4G",
@@ -54,22 +43,7 @@ def refuse_model(targets: Sequence[str]) -> None:
         A target is one.
     """
     if any(target.lower().startswith("model:") for target in targets):
-        raise UsageError(ONLY_MEASURE)
-
-
-def check_plan(plan: Plan, volumes: Sequence[Volume]) -> None:
-    """Refuse a plan that does not fit the volumes, before anything is written to them.
-
-    Raises
-    ------
-    UsageError
-        A block does not fit the sector, the region or the memory.
-    """
-    sector_bytes = max(volume.sector_bytes for volume in volumes)
-    for workload in plan.workloads():
-        fitted = workload.fitted(sector_bytes) if plan.fits_sector else workload
-        if fitted is not None:
-            check_workload(fitted, volumes)
+        raise UsageError(HOLDS_NO_BYTES)
 
 
 @dataclass(kw_only=True)
@@ -91,15 +65,14 @@ class Request:
     """The journal of a run that a crash ended; nothing is written then."""
 
     def choose(
-        self, parts: Sequence[Part], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
-    ) -> Target:
+        self, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
+    ) -> StorageTarget:
         """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
-        plans = [part.plan for part in parts if not isinstance(part.plan, TpccPlan)]
-        verifying = next((plan for plan in plans if isinstance(plan, IntegrityPlan)), None)
-        specs = self._specs(verifying)
+        needs = [workload_of(part.plan).needs(part.plan) for part in parts]
+        specs = self._specs(needs)
         if any(spec.kind == "model" for spec in specs):
-            self._refuse_on_model(plans)
-        if not all(isinstance(plan, IntegrityPlan) for plan in plans):
+            self._refuse_on_model(needs)
+        if not all(need.names_faults for need in needs):
             _refuse_faulty(specs)
         _refuse_mixed_faults(specs)
         paths = {os.path.abspath(path): size for path, size in (by_path or {}).items()}
@@ -108,36 +81,26 @@ class Request:
             specs,
             overwrite=self.overwrite,
             yes_destroy=self.yes_destroy,
-            writes=self.after_crash is None and any(_writes(plan) for plan in plans),
+            writes=self.after_crash is None and any(need.writes for need in needs),
             cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
             size_most_bytes=self.size_most_bytes,
             database=self.database,
-            sparse=_sparse(specs, verifying) if verifying is not None and self.database else (),
+            sparse=[name for need in needs for name in need.sparse(specs)] if self.database else (),
         )
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
         self._choose_journal(target)
         for part in parts:
-            if isinstance(part.plan, IntegrityPlan):
-                files = place_files(target, part.plan)
-                check_memory(part.plan, files)
-                if target.after_crash:
-                    _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
-            # The spans of the cache-span part are chosen by the size of the target, later.
-            elif isinstance(part.plan, Plan) and part.name != CACHE_SPAN:
-                check_plan(part.plan, target.volumes)
+            workload_of(part.plan).check(part, target)
         return target
 
-    def _specs(self, plan: IntegrityPlan | None) -> list[VolumeSpec]:
-        """The volumes asked for: on the command line, or else the files that the plan names."""
-        if plan is not None and plan.files and not self.paths and not self.volumes:
+    def _specs(self, needs: Sequence[Needs]) -> list[VolumeSpec]:
+        """The volumes asked for: on the command line, or else the files that a plan names."""
+        files = next((need.files for need in needs if need.files), ())
+        if files and not self.paths and not self.volumes:
             if self.size is not None:
                 raise UsageError("--size: the plan's files have sizes of their own; change them, or name a target")
-            files = [
-                replace(parse_file(file.path, "log" if file.log else "data"), size_bytes=file.size_bytes)
-                for file in plan.files
-            ]
             _refuse_same(files)
-            return named(files)
+            return list(files)
         specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size, with_log=self.database)
         if self.database and self.size is not None and "=" not in self.size:
             # One size is that of the data; a log of its own takes a share of it.
@@ -148,7 +111,7 @@ class Request:
             ]
         return specs
 
-    def _refuse_on_model(self, plans: Sequence[Plan | IntegrityPlan]) -> None:
+    def _refuse_on_model(self, needs: Sequence[Needs]) -> None:
         """Refuse what only storage has: bytes, files, caches of the host and waiting in real time."""
         for option, given in (
             ("--cache-size", self.cache_size),
@@ -159,14 +122,10 @@ class Request:
         ):
             if given:
                 raise UsageError(f"{option}: {ON_MODEL[option]}; leave it out")
-        for plan in plans:
-            if isinstance(plan, IntegrityPlan):
-                raise UsageError(ONLY_MEASURE)
-            if plan.backend != "auto":
-                raise UsageError(f"--backend {plan.backend}: a model does no I/O; leave it out")
-            _refuse_real_time(plan)
+        for need in needs:
+            need.on_model()
 
-    def _choose_journal(self, target: Target) -> None:
+    def _choose_journal(self, target: StorageTarget) -> None:
         if self.after_crash is not None:
             target.journal, target.after_crash = _existing_journal(self.after_crash), True
             missing = [volume.spec.path for volume in target.examined if not volume.exists]
@@ -189,43 +148,14 @@ class Request:
     def from_dict(cls, kept: Mapping[str, Any], *, overwrite: list[str], yes_destroy: list[str]) -> Request:
         """A request as the manifest keeps it, with what the command line permits now."""
         known = {key: value for key, value in kept.items() if key not in _PERMISSIONS}
+        if "targets" in known:
+            # Runs on databases once kept their targets so.
+            known["paths"] = known.pop("targets")
         return cls(**known, overwrite=overwrite, yes_destroy=yes_destroy)
 
 
 _PERMISSIONS = ("overwrite", "yes_destroy")
 """What a run that goes on is given anew: what is at a path may be something else by then."""
-
-
-def _writes(plan: Plan | IntegrityPlan) -> bool:
-    return isinstance(plan, IntegrityPlan) or any(workload.writes for workload in plan.workloads())
-
-
-def _refuse_real_time(plan: Plan) -> None:
-    """Refuse activities that wait for durability or use the page cache, which a model does not have."""
-    for workload in plan.workloads():
-        for activity in workload.activities:
-            where = f"activity {activity.name!r}"
-            if activity.sync != "none":
-                raise UsageError(
-                    f"--sync {activity.sync} ({where}, key sync): a model runs in virtual time and has nothing to"
-                    " flush; give --sync none, or set the key to none in a plan"
-                )
-            if activity.sync_every != 1:
-                raise UsageError(
-                    f"--sync-every {activity.sync_every} ({where}): a model has nothing to flush; leave it out"
-                )
-            if activity.io_mode != "direct":
-                raise UsageError(
-                    f"--buffered ({where}, key io_mode): a model has no page cache before it; leave it out"
-                )
-
-
-def _sparse(specs: Sequence[VolumeSpec], plan: IntegrityPlan) -> list[str]:
-    """Names of the volumes whose space is not to be reserved."""
-    files = files_by_path(plan)
-    if files:
-        return [spec.name for spec in specs if files[str(spec.path)].sparse]
-    return [spec.name for spec in specs if plan.sparse and spec.role != "log"]
 
 
 # Faults
@@ -256,7 +186,7 @@ def _refuse_same(specs: Sequence[VolumeSpec]) -> None:
 # Journals
 
 
-def _new_journal(text: str, target: Target) -> Path:
+def _new_journal(text: str, target: StorageTarget) -> Path:
     """Where a journal is to be written: nothing that is there already is lost for it."""
     path = _journal_path("--crash-journal", text)
     if not path.parent.is_dir():

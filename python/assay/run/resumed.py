@@ -14,9 +14,9 @@ from assay import _core
 from assay.errors import RefusedTarget, RunFolderError
 from assay.paths import printable
 from assay.results.run_folder import RunFolder
-from assay.run.part import AnyTarget
 from assay.targets.storage.safety import Examined
-from assay.targets.storage.target import Target
+from assay.targets.storage.target import StorageTarget
+from assay.targets.target import Target
 from assay.targets.trust import others_write
 
 
@@ -55,7 +55,7 @@ def refuse_strange_folder(folder: RunFolder) -> None:
         )
 
 
-def refuse_other_targets(folder: RunFolder, targets: Sequence[AnyTarget], overwrite: Collection[str]) -> None:
+def refuse_other_targets(folder: RunFolder, targets: Sequence[Target], overwrite: Collection[str]) -> None:
     """Refuse to go on where a target is not that of the run.
 
     Parameters
@@ -75,7 +75,7 @@ def refuse_other_targets(folder: RunFolder, targets: Sequence[AnyTarget], overwr
     recorded = {volume["path"]: volume for volume in folder.manifest["target"]["volumes"] if volume.get("path")}
     named = {os.path.realpath(path) for path in overwrite}
     for target in targets:
-        if not isinstance(target, Target):
+        if not isinstance(target, StorageTarget):
             continue
         for volume in target.examined:
             if volume.path is not None:
@@ -102,20 +102,3 @@ def _refuse_other(folder: RunFolder, volume: Examined, recorded: Mapping[str, An
     mark = volume.hold.mark
     if not permitted and (mark is None or mark.run != folder.path.name):
         raise RefusedTarget(f"{shown}: nothing but the run folder says that it belongs to the run; {permission}")
-
-
-def permissions_again(targets: Sequence[AnyTarget], yes_destroy: Collection[str]) -> list[str]:
-    """Options that the command to go on with a run needs, since no run folder keeps them."""
-    options = []
-    for target in targets:
-        if not isinstance(target, Target):
-            continue
-        for volume in target.examined:
-            hold, path = target.holds.get(volume.spec.name), volume.spec.path
-            if path is None or volume.spec.name in target.foreign:
-                continue
-            if hold is None or not hold.is_ours:
-                options += ["--overwrite", str(path)]
-            if str(volume.path) in map(os.path.realpath, yes_destroy):
-                options += ["--yes-destroy", str(path)]
-    return options

@@ -12,26 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.results.figures import Figure, end_figures
 from assay.results.steady import half_width_95
+from assay.workloads.workload import Axis
 
 Point = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Axis:
-    """What is varied: `name` in answers, first and last value, whole numbers or not.
-
-    `resolution_share` is how near the ends of the bracket must come; `plateau_share` the gain in throughput that two
-    successive doublings must bring for the search to go on without having met a limit.
-    """
-
-    name: str
-    start: float
-    end: float
-    whole: bool
-    resolution_share: float = 0.06
-    plateau_share: float = 0.03
-    stops_at_plateau: bool = True
 
 
 Measure = Callable[[float, str, int], Point]
@@ -41,39 +26,13 @@ Reason = Callable[[Point], str | None]
 """Why a point fails, or None when it passes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Objective:
-    """What is maximised, and what an answer says of the points at one of its ends."""
-
-    value: Callable[[Point], float]
-    """The throughput of a point; 0 where it has none."""
-    batches: Callable[[Point], Sequence[float]]
-    """The same over the parts of its window, from which intervals are computed."""
-    end: Callable[[Sequence[Point]], dict[str, Any]]
-    """Figures of an end from all points at its load."""
-
-
-def _io_value(point: Point) -> float:
-    return float(point["total"]["iops"]) if point["total"] else 0.0
-
-
-def _io_end(points: Sequence[Point]) -> dict[str, Any]:
-    total = [point["total"] for point in points if point["total"]]
-    count = max(len(total), 1)
-    return {key: sum(figures[key] for figures in total) / count for key in ("iops", "bytes_per_s")}
-
-
-IOPS = Objective(value=_io_value, batches=lambda point: point["batches"]["total"]["iops"], end=_io_end)
-"""I/Os per second, whichever their size."""
-
-
 @dataclass
 class Curve:
     """All points of one search, by load."""
 
     axis: Axis
     reason: Reason
-    objective: Objective = IOPS
+    figures: Sequence[Figure]
     points: dict[float, list[Point]] = field(default_factory=dict)
 
     def add(self, load: float, point: Point) -> None:
@@ -97,7 +56,11 @@ class Curve:
     def pooled(self, load: float) -> float:
         """Mean throughput of all points at a load."""
         points = self.points[load]
-        return sum(self.objective.value(point) for point in points) / len(points)
+        return sum(self.value(point) for point in points) / len(points)
+
+    def value(self, point: Point) -> float:
+        """Throughput of a point; 0 where it has none."""
+        return self.figures[0].value(point) or 0.0
 
     @property
     def is_non_monotone(self) -> bool:
@@ -106,7 +69,7 @@ class Curve:
 
 
 def search(
-    axis: Axis, measure: Measure, reason: Reason, *, repeats: int = 1, objective: Objective = IOPS
+    axis: Axis, measure: Measure, reason: Reason, *, figures: Sequence[Figure], repeats: int = 1
 ) -> dict[str, Any]:
     """Search one axis; returns an answer as in docs/results.md without its workload.
 
@@ -120,10 +83,10 @@ def search(
         Says why a point fails.
     repeats
         How often each end of the bracket is measured again.
-    objective
-        What is maximised.
+    figures
+        Those of the kind; the first is maximised.
     """
-    curve = Curve(axis=axis, reason=reason, objective=objective)
+    curve = Curve(axis=axis, reason=reason, figures=figures)
     stopped_by = _climb(curve, measure)
     if stopped_by is None:
         _narrow(curve, measure)
@@ -144,7 +107,7 @@ def _climb(curve: Curve, measure: Measure) -> str | None:
         curve.add(load, point)
         if curve.failure(load) is not None:
             return None
-        value = curve.objective.value(point)
+        value = curve.value(point)
         gains = value >= best * (1 + axis.plateau_share)
         without_gain = 0.0 if gains else without_gain + _witness(point)
         best = max(best, value)
@@ -215,7 +178,7 @@ def _end(curve: Curve, load: float) -> dict[str, Any]:
     points = curve.points[load]
     return {
         curve.axis.name: int(load) if curve.axis.whole else load,
-        **curve.objective.end(points),
+        **end_figures(curve.figures, points),
         "point_id": points[0]["id"],
     }
 
@@ -229,11 +192,11 @@ def _interval_95(curve: Curve, best: float, failing: float | None) -> list[float
     points = curve.points[best]
     mean = curve.pooled(best)
     # Each point has an interval of its own: strung together, a step between repeats would pass for correlation.
-    half_widths = [half_width_95(curve.objective.batches(point)) for point in points]
+    half_widths = [half_width_95(curve.figures[0].batches(point)) for point in points]
     half_width = math.hypot(*half_widths) / len(points)
     if half_width == math.inf:
         return None
-    repeats = [curve.objective.value(point) for point in points]
+    repeats = [curve.value(point) for point in points]
     low = min(mean - half_width, *repeats)
     high = max(mean + half_width, *repeats)
     if failing is not None:

@@ -7,15 +7,18 @@ import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
+from assay.progress import SILENT
 from assay.results.limits import parse_limits
 from assay.results.run_folder import RunFolder
+from assay.run.points import PointLoop
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.storage.spec import VolumeSpec
 from assay.targets.storage.volume import Volume
 from assay.telemetry.recorder import Recorder
-from assay.workloads.io.modelled import ModelRun
+from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan
-from assay.workloads.io.runner import Runner
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part, RunContext
 
 
 class _Nowhere:
@@ -60,20 +63,21 @@ def simulate(
     UsageError
         The plan does not fit the volumes.
     """
-    runner = Runner(
+    part = Part(name=plan.name, title=plan.title, plan=plan)
+    context = RunContext(
         folder=cast(RunFolder, _Nowhere()),
         recorder=Recorder([]),
-        volumes=model_volumes(configuration),
-        devices=[],
-        plan=plan,
-        part=plan.name,
-        limits=parse_limits(plan.limits),
+        display=SILENT,
         interrupt=interrupt or threading.Event(),
-        show=lambda _progress: None,
-        done=lambda _point: None,
+    )
+    loop = PointLoop(
+        context=context,
+        workload=workload_of(plan),
+        opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration),
+        part=plan.name,
+        limits=parse_limits(plan.limits, workload_of(plan).figures),
         finished={},
         numbers=itertools.count(1),
-        model=ModelRun(configuration=configuration, epoch_ns=0),
     )
-    answers = runner.run()
-    return runner.points, answers
+    loop.run()
+    return loop.points, loop.answers

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.results.limits import RESPONSE, parse_limits, show_value
-from assay.units import count_of, format_duration, format_iops, format_latency, format_throughput
+from assay.results.common_figures import DIRECTIONS
+from assay.results.figures import Figure
+from assay.results.limits import parse_limits, show_value
+from assay.units import count_of, format_latency
+from assay.workloads.registry import figures_of
 
 Line = dict[str, Any]
 
@@ -14,105 +17,67 @@ Line = dict[str, Any]
 def verdict_lines(points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> list[Line]:
     """All verdict lines of a run.
 
-    Searches give one line each; points that were measured at a given load give one line per limit and scope, or their
-    throughput where no limit applies.
+    Searches give one line each. Points that were measured at a given load give what their figures tell, and one line
+    per limit and scope.
     """
     searched = {point_id for answer in answers for point_id in answer["point_ids"]}
-    lines = [_answer_line(answer) for answer in answers]
+    lines = [line for answer in answers if (line := _answer_line(answer)) is not None]
     for point in points:
         if point["id"] not in searched and point["ended_by"] != "interrupted":
             lines += _point_lines(point)
     return lines
 
 
-def integrity_line(integrity: Mapping[str, Any]) -> Line:
-    """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited."""
-    found = {name: count for name, count in integrity["findings"].items() if count}
-    verified = f"{integrity['pages_verified']:,} pages verified, {integrity['pages_written']:,} written"
-    if found:
-        met, meaning = False, f"FAILED: {', '.join(f'{name} {count}' for name, count in found.items())}; {verified}"
-    elif integrity["passed"] and integrity.get("journal"):
-        acknowledged = f"{integrity['journal']['acknowledged']:,} acknowledged writes"
-        met, meaning = True, f"everything promised by {acknowledged} is there or newer, and nothing is torn; {verified}"
-    elif integrity["passed"]:
-        met, meaning = True, f"every page was read and right at the end; {verified}"
-    else:
-        met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
-    line: Line = {"question": "integrity", "limit": None, "value": sum(found.values()), "unit": "count", "met": met}
-    return line | {"meaning": meaning, "point_id": None}
-
-
-def load_line(load: Mapping[str, Any], warehouses: int) -> Line:
-    """The verdict line of warehouses that were loaded."""
-    meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
-    meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
-    line: Line = {"question": "load", "limit": None, "value": warehouses, "unit": "count", "met": None}
-    return line | {"meaning": f"{count_of(warehouses, 'warehouse')}: {meaning}", "point_id": None}
-
-
-def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
-    """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
-    violated = [condition for condition in conditions if not condition["met"]]
-    if violated:
-        listed = "; ".join(
-            f"condition {condition['id']} ({condition['title']}) {condition['violations']:,} times in"
-            f" {condition['database']}"
-            for condition in violated
-        )
-        meaning = f"FAILED: {listed}"
-    else:
-        count = len({condition["id"] for condition in conditions})
-        meaning = f"all {count} conditions hold" + ("" if count == 12 else "; the eleventh holds after loading only")
-    value = sum(condition["violations"] for condition in conditions)
-    line: Line = {"question": "consistency", "limit": None, "value": value, "unit": "count", "met": not violated}
-    return line | {"meaning": meaning, "point_id": None}
-
-
-def _answer_line(answer: Mapping[str, Any]) -> Line:
+def _answer_line(answer: Mapping[str, Any]) -> Line | None:
+    """What a search found; None where the kind is not known."""
     title = answer["workload"]["name"]
-    best = answer["max"]
+    best, figures = answer["max"], [figure for figure in figures_of(answer) if figure.in_answers]
+    if not figures:
+        return None
+    first, *others = figures
     limit = "; ".join(answer.get("limits", ())) or None
-    within = _within(answer.get("limits", ()))
-    unit = "nopm" if answer["workload"].get("kind") == "tpcc" else "iops"
+    line: Line = {"question": title, "limit": limit, "value": None, "unit": first.unit, "met": False}
     if best is None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
-        line: Line = {"question": title, "limit": limit, "value": None, "unit": unit, "met": False}
         return line | {"meaning": meaning, "point_id": None}
-    if unit == "nopm":
-        meaning = f"holds {best['nopm']:,.0f} NOPM ({best['tpm']:,.0f} TPM){within}"
-        meaning += (
-            f" with {count_of(best['users'], 'user')}"
-            if "users" in best
-            else f" at {best['rate']:,.1f} transactions per s"
-        )
-    else:
-        meaning = f"holds {format_iops(best['iops'])} IOPS of {title}{within}"
-        meaning += (
-            f" at {best['rate']:,.0f} arrivals per s" if "rate" in best else f" at {best['outstanding']} outstanding"
-        )
-        meaning += f" ({format_throughput(best['bytes_per_s']).replace(' (', ', ').removesuffix(')')})"
+    beside = ", ".join(_without_brackets(figure.words(best[figure.name])) for figure in others)
+    meaning = f"holds {first.words(best[first.name])} of {title}{_within(answer.get('limits', ()), figures)}"
+    meaning += f" {_load_words(best, answer['axis'])}" + (f" ({beside})" if beside else "")
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
         "generator": "; beyond that the load generator limits",
     }.get(answer["limited_by"], "")
     if answer.get("band_90"):
-        low, high = (format_iops(edge) for edge in answer["band_90"])
+        low, high = map(first.words, answer["band_90"])
         meaning += f"; the model's 90 % band: {low} to {high} ({answer['band_basis']})"
-    return {
-        "question": title,
-        "limit": limit,
-        "value": best[unit],
-        "unit": unit,
-        "met": True,
-        "meaning": meaning,
-        "point_id": best["point_id"],
-    }
+    return line | {"value": best[first.name], "met": True, "meaning": meaning, "point_id": best["point_id"]}
 
 
-def _within(limits: Sequence[str]) -> str:
+def _load_words(end: Mapping[str, Any], axis: str) -> str:
+    """The load of an answer's end."""
+    load = end[axis]
+    if axis == "rate":
+        return f"at {load:,.1f}".removesuffix(".0") + " arrivals per s"
+    if axis == "outstanding":
+        return f"at {load} outstanding"
+    return f"with {count_of(load, axis.removesuffix('s'))}"
+
+
+def _without_brackets(text: str) -> str:
+    """A text to stand in brackets.
+
+    Examples
+    --------
+    >>> _without_brackets("100 MiB/s (105 MB/s)")
+    '100 MiB/s, 105 MB/s'
+    """
+    return text.replace(" (", ", ").removesuffix(")")
+
+
+def _within(limits: Sequence[str], figures: Sequence[Figure]) -> str:
     """The limits in words: the bound alone where all bound latency by the same."""
-    bounds = {(limit.unit, limit.operator, limit.value) for limit in parse_limits(limits)}
+    bounds = {(limit.unit, limit.operator, limit.value) for limit in parse_limits(limits, figures)}
     if len(bounds) == 1 and limits:
         unit, operator, value = bounds.pop()
         if unit == "ns" and operator.startswith("<"):
@@ -121,36 +86,21 @@ def _within(limits: Sequence[str]) -> str:
 
 
 def _point_lines(point: Mapping[str, Any]) -> list[Line]:
-    title = _point_title(point)
-    judged = [verdict for verdict in point["limits"] if verdict["met"] is not None]
-    lines = [
-        {
-            "question": title,
-            "limit": verdict["limit"],
-            "value": verdict["value"],
-            "unit": verdict["unit"],
-            "met": verdict["met"],
-            "meaning": _limit_meaning(point["workload"].get("role", ""), verdict),
-            "point_id": point["id"],
-        }
-        for verdict in judged
+    title, figures = _point_title(point), figures_of(point)
+    common = {"question": title, "point_id": point["id"]}
+    told = [
+        common | {"limit": None, "value": figure.value(point), "unit": figure.unit, "met": None, "meaning": text}
+        for figure in figures
+        if (text := figure.told(point)) is not None
     ]
-    if point["workload"].get("kind") == "tpcc":
-        return [_transactions_line(title, point), *lines]
-    if not lines and point["total"] and point["workload"].get("kind", "io") == "io":
-        lines = [_throughput_line(title, point)]
-    return lines + _burst_lines(title, point)
-
-
-def _transactions_line(title: str, point: Mapping[str, Any]) -> Line:
-    """What a database did at a given load."""
-    oltp = point["oltp"]
-    meaning = f"{oltp['nopm']:,.0f} NOPM ({oltp['tpm_client']:,.0f} TPM) with {count_of(oltp['users'], 'user')}"
-    latency = oltp["by_transaction"]["new_order"]["latency_ns"]
-    if latency is not None:
-        meaning += f"; new orders p90 {format_latency(latency['p90'])}"
-    line: Line = {"question": title, "limit": None, "value": oltp["nopm"], "unit": "nopm", "met": None}
-    return line | {"meaning": meaning, "point_id": point["id"]}
+    judged = [
+        common
+        | {key: verdict[key] for key in ("limit", "value", "unit", "met")}
+        | {"meaning": _limit_meaning(point["workload"].get("role", ""), verdict, figures)}
+        for verdict in point["limits"]
+        if verdict["met"] is not None
+    ]
+    return [*told, *judged, *_burst_lines(title, point)]
 
 
 def _burst_lines(title: str, point: Mapping[str, Any]) -> list[Line]:
@@ -184,24 +134,14 @@ def _point_title(point: Mapping[str, Any]) -> str:
     return title
 
 
-def _limit_meaning(point_role: str, verdict: Mapping[str, Any]) -> str:
-    limit = parse_limits([verdict["limit"]])[0]
+def _limit_meaning(point_role: str, verdict: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+    limit, scope = parse_limits([verdict["limit"]], figures)[0], verdict["scope"]
+    where = "" if scope in (point_role, "host", "all") else f" on {scope}"
+    if where and limit.direction is None:
+        where = f" of the {scope}"
+    elif where and limit.direction not in DIRECTIONS:
+        where = f" of {scope.replace('_', '-')}"
     what = limit.metric if limit.direction is None else f"{limit.direction} {limit.metric}"
-    where = "" if verdict["scope"] in (point_role, "host") else f" on {verdict['scope']}"
-    if limit.direction == RESPONSE:
-        where = f" of {verdict['scope'].replace('_', '-')}"
-    elif verdict["scope"] == "server":
-        where = " of the server"
     share = verdict["value"] / limit.value if limit.value else 0.0
     against = f"{share:.0%} of the limit" if share < 10 else f"{share:.0f} times the limit"
     return f"{what}{where} is {show_value(verdict['value'], verdict['unit'])}, {against}"
-
-
-def _throughput_line(title: str, point: Mapping[str, Any]) -> Line:
-    total = point["total"]
-    large = total["bytes_per_s"] / max(total["iops"], 1) >= 65536
-    value, unit = (total["bytes_per_s"], "bytes_per_s") if large else (total["iops"], "iops")
-    shown = format_throughput(value) if large else f"{format_iops(value)} IOPS"
-    latency = format_latency(total["latency_ns"]["mean"])
-    line: Line = {"question": title, "limit": None, "value": value, "unit": unit, "met": None}
-    return line | {"meaning": f"{shown} at a mean latency of {latency}", "point_id": point["id"]}

@@ -1,6 +1,6 @@
 """What a study found: the figure at each level with its interval, and each level against the baseline.
 
-A ratio's interval comes from those of its two figures (`compare_interval.by_answer_intervals`). That of a search is its
+A ratio's interval comes from those of its two figures (`intervals.by_answer_intervals`). That of a search is its
 answer's; that of a point at a given load comes from batch means; repeats widen it to what they span.
 """
 
@@ -13,79 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from assay.analysis.compare import load_text
-from assay.results.intervals import by_answer_intervals
+from assay.results.points import load_text
 from assay.results.steady import half_width_95
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
+from assay.studies.result import Result, Value, ratio_95, unit_of
 from assay.studies.words import Compared, Trend, capital, comparison_sentence, study_sentences, trend_sentence
+from assay.workloads.registry import figures_of
 
 Record = Mapping[str, Any]
-
-UNITS = {
-    "iops": "iops",
-    "bytes_per_s": "bytes_per_s",
-    "read_latency": "ns",
-    "write_latency": "ns",
-    "nopm": "nopm",
-    "nopm_lowest": "nopm",
-    "tpm": "tpm",
-    "response_p90": "ns",
-    "data_write_latency": "ns",
-    "log_write_latency": "ns",
-}
-"""Unit of each figure that can be compared."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """The figure of one workload at one combination of levels, over its repeats.
-
-    Attributes
-    ----------
-    levels
-        Keys of the levels, by factor.
-    title
-        Labels of the levels.
-    workload, load
-        What was asked; no load where it was searched for.
-    series
-        What it has in common with the results it is compared with, where there are several such series.
-    place
-        Which of the part's workloads this is: it is compared with the same place at other levels.
-    values
-        By figure, each with its 95 % interval or None; empty where there is no answer.
-    limited_by
-        What ended a search.
-    reason
-        Why the values must not be believed, or are missing.
-    band_90, band_basis
-        How far the model may be off, in the unit of the compared figure, and what that rests on.
-    """
-
-    part: str
-    levels: dict[str, str]
-    title: str
-    workload: str
-    load: str | None
-    place: int
-    series: str = ""
-    values: dict[str, tuple[float, tuple[float, float] | None]]
-    limited_by: str | None = None
-    reason: str = ""
-    band_90: tuple[float, float] | None = None
-    band_basis: str | None = None
-    point_ids: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as the manifest has it."""
-        shown = asdict(self) | {"point_ids": list(self.point_ids)}
-        shown["values"] = {
-            name: {"value": value, "unit": UNITS[name], "interval_95": list(interval) if interval else None}
-            for name, (value, interval) in self.values.items()
-        }
-        shown["band_90"] = list(self.band_90) if self.band_90 else None
-        return shown
 
 
 def study_findings(
@@ -159,7 +95,6 @@ def level_label(study: Record, factor: str, key: str) -> str:
 
 def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: dict[str, Any]) -> Result:
     best = answer["max"]
-    of_database = _is_of_database(answer)
     result = Result(
         **told,
         workload=answer["workload"]["name"],
@@ -169,114 +104,64 @@ def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: di
         limited_by=answer["limited_by"],
         reason=f"no load met the limits ({answer['limited_by']})" if best is None else "",
     )
-    if best is None:
+    ended = [figure for figure in figures_of(answer) if figure.in_answers]
+    if best is None or not ended:
         return result
-    interval = answer["interval_95"]
-    first, second = ("nopm", "tpm") if of_database else ("iops", "bytes_per_s")
-    values: dict[str, Any] = {first: (best[first], tuple(interval) if interval else None)}
-    values[second] = _scaled(values[first], best[second] / best[first] if best[first] else 0.0)
+    held, interval = best[ended[0].name], answer["interval_95"]
+    first: Value = (held, tuple(interval) if interval else None)
+    values = {figure.study: _scaled(first, best[figure.name] / held if held else 0.0) for figure in ended}
     point = by_id.get(best["point_id"])
-    if point is not None:
-        values |= _of_storage(point) if of_database else _latencies(point)
-    # The search gives the band in I/Os per second.
+    # The search gives the band of its first figure.
     band = answer.get("band_90")
     return replace(
         result,
-        values=values,
+        values=(_values(point) if point is not None else {}) | values,
         point_ids=(best["point_id"],),
+        answered=tuple(values),
         band_90=tuple(band) if band else None,
         band_basis=answer.get("band_basis"),
     )
 
 
 def _of_point(point: Record, place: int, told: dict[str, Any]) -> Result:
-    result = Result(
+    band = point.get("band_90")
+    return Result(
         **told,
         workload=point["workload"]["name"],
         load=load_text(point["load"]),
         place=place,
-        values={},
+        values=_values(point),
         reason=_doubt(point),
         point_ids=(point["id"],),
-    )
-    if _is_of_database(point):
-        return replace(result, values=_of_transactions(point))
-    total = point["total"]
-    if not total:
-        return result
-    values: dict[str, Any] = {"iops": _with_interval(total["iops"], point["batches"]["total"]["iops"])}
-    values["bytes_per_s"] = _scaled(values["iops"], total["bytes_per_s"] / total["iops"] if total["iops"] else 0.0)
-    band = point.get("band_90")
-    return replace(
-        result,
-        values=values | _latencies(point),
+        answered=tuple(figure.study for figure in figures_of(point) if figure.in_answers),
         band_90=tuple(band) if band else None,
         band_basis=point.get("band_basis"),
     )
 
 
 def _doubt(point: Record) -> str:
-    of_database = _is_of_database(point)
-    if of_database and not point["oltp"]["nopm"]:
-        return "no new order was committed"
-    if not of_database and not point["total"]:
-        return "no I/O ended"
+    first = next(iter(figures_of(point)), None)
+    if first is None or not first.value(point):
+        return first.nothing if first is not None else "this Assay does not know the kind of the workload"
     if point["errors"]["count"]:
-        return f"{point['errors']['count']:,} transactions failed" if of_database else "I/O errors"
+        return f"{point['errors']['count']:,} {first.failed}"
     if point["generator"]["saturated"]:
         return "the load generator was the bottleneck"
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
 
 
-Value = tuple[float, tuple[float, float] | None]
-
-
-def _latencies(point: Record) -> dict[str, Value]:
+def _values(point: Record) -> dict[str, Value]:
+    """Every figure of a point that studies compare, with the interval of its batches."""
+    found = {figure: figure.value(point) for figure in figures_of(point) if figure.study}
     return {
-        f"{side}_latency": _with_interval(point[side]["latency_ns"]["mean"], point["batches"][side]["latency_mean_ns"])
-        for side in ("read", "write")
-        if point[side]
+        figure.study: _with_interval(value, figure.batches(point))
+        for figure, value in found.items()
+        if value is not None
     }
 
 
-def _is_of_database(record: Record) -> bool:
-    """Whether a point or an answer is of transactions."""
-    return bool(record["workload"].get("kind") == "tpcc")
-
-
-def _of_transactions(point: Record) -> dict[str, Value]:
-    """Figures of a point of transactions, and what its storage did meanwhile."""
-    oltp, batches = point["oltp"], point["batches"]["total"]["nopm"]
-    values = {"nopm": _with_interval(oltp["nopm"], batches)}
-    values["tpm"] = _scaled(values["nopm"], oltp["tpm_client"] / oltp["nopm"] if oltp["nopm"] else 0.0)
-    if batches:
-        values["nopm_lowest"] = (min(batches), None)
-    return values | _of_storage(point)
-
-
-def _of_storage(point: Record) -> dict[str, Value]:
-    """Response time of new orders, and means of the data's and the log's storage, where they are known."""
-    latency = point["oltp"]["by_transaction"]["new_order"]["latency_ns"]
-    data = point["roles"].get("data") or {}
-    total, log = data.get("total") or {}, point["roles"].get("log") or {}
-
-    def mean(direction: Record | None) -> float | None:
-        return direction["latency_ns"]["mean"] if direction else None
-
-    known = {
-        "response_p90": latency["p90"] if latency else None,
-        "iops": total.get("iops"),
-        "bytes_per_s": total.get("bytes_per_s"),
-        "read_latency": mean(data.get("read")),
-        "write_latency": mean(data.get("write")),
-        "data_write_latency": mean(data.get("write")),
-        "log_write_latency": mean(log.get("write")),
-    }
-    return {name: (float(value), None) for name, value in known.items() if value is not None}
-
-
-def _with_interval(value: float, batches: Sequence[float | None]) -> Value:
-    half = half_width_95([batch for batch in batches if batch is not None])
+def _with_interval(value: float, batches: Sequence[float]) -> Value:
+    half = half_width_95(batches)
     return value, None if half == math.inf else (max(value - half, 0.0), value + half)
 
 
@@ -412,7 +297,7 @@ def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
         part=one.part,
         place=one.place,
         figure=figure,
-        unit=UNITS[figure],
+        unit=unit_of(figure),
         series=series,
         level=level_label(study, by, one.levels[by]),
         baseline=level_label(study, by, base.levels[by]),
@@ -430,21 +315,12 @@ def _compare(study: Record, series: str, one: Result, base: Result) -> Compared:
 
 
 def _band(result: Result, figure: str) -> tuple[float, float] | None:
-    """The model's band for the figure; it is given for I/Os, and bytes follow them. None for latencies."""
-    if result.band_90 is None or figure not in ("iops", "bytes_per_s") or "iops" not in result.values:
+    """The model's band for a figure: that of the first of its kind, which the others of answers follow."""
+    if result.band_90 is None or figure not in result.answered or result.answered[0] not in result.values:
         return None
-    factor = result.values[figure][0] / result.values["iops"][0] if result.values["iops"][0] else 0.0
+    first = result.values[result.answered[0]][0]
+    factor = result.values[figure][0] / first if first else 0.0
     return result.band_90[0] * factor, result.band_90[1] * factor
-
-
-def ratio_95(one: Value | None, base: Value | None) -> tuple[float, float] | None:
-    """95 % interval of one figure over another; None where either has none."""
-    if one is None or base is None or one[1] is None or base[1] is None:
-        return None
-    if min(one[0], base[0], *one[1], *base[1]) <= 0:
-        return None
-    estimate = by_answer_intervals(base[0], one[0], base[1], one[1])
-    return math.exp(estimate.low), math.exp(estimate.high)
 
 
 def _trend(study: Record, series: Series) -> Iterator[Trend]:
@@ -465,7 +341,7 @@ def _trend(study: Record, series: Series) -> Iterator[Trend]:
     least, most = (pick(held, key=lambda pair: pair[1][0]) for pick in (min, max))
     yield Trend(
         figure=figure,
-        unit=UNITS[figure],
+        unit=unit_of(figure),
         series=series.name,
         ordered=factor["ordered"],
         direction=direction,

@@ -9,8 +9,6 @@ from typing import Any
 
 from assay.calibration.published import Published, read_published
 from assay.errors import UsageError
-from assay.run.part import AnyTarget, Part
-from assay.run.request import Request
 from assay.studies.study import (
     SEED_STEP,
     Combination,
@@ -24,10 +22,9 @@ from assay.studies.study import (
     with_options,
 )
 from assay.targets.databases import is_database, parse_database
-from assay.workloads.integrity.plan import IntegrityPlan
-from assay.workloads.io.plan import Plan, load_plan
-from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.tpcc.target import DatabaseRequest
+from assay.workloads.io.plan import load_plan
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part
 
 
 def study_parts(
@@ -37,7 +34,7 @@ def study_parts(
     options: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     beside: str | None = None,
-) -> tuple[list[Part], dict[str, Any]]:
+) -> tuple[list[Part[Any]], dict[str, Any]]:
     """Parts in the order of the levels, and the manifest's `study` with the order in which they run.
 
     Parameters
@@ -60,7 +57,7 @@ def study_parts(
         A factor or level is unknown, or nothing is left.
     """
     source = f"study {study.name}"
-    parts: list[Part] = []
+    parts: list[Part[Any]] = []
     groups: list[list[list[str]]] = []
     published = read_published() if study.published else None
     chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
@@ -98,7 +95,7 @@ def _refuse_no_baseline(study: Study, chosen: Sequence[Combination], source: str
 
 
 def _facts(
-    study: Study, target: str, parts: Sequence[Part], order: Sequence[str], published: Published | None
+    study: Study, target: str, parts: Sequence[Part[Any]], order: Sequence[str], published: Published | None
 ) -> dict[str, Any]:
     measured = {(name, key) for part in parts for name, key in part.levels.items()}
     return {
@@ -129,18 +126,14 @@ def _facts(
     }
 
 
-def _part(study: Study, combination: Combination, target: str, repeat: int, source: str, beside: str | None) -> Part:
+def _part(
+    study: Study, combination: Combination, target: str, repeat: int, source: str, beside: str | None
+) -> Part[Any]:
     options = combination_options(study, combination)
     if repeat and target_kind(target) == "model":
         # Another seed gives the model other spindle phases and other beginnings of volumes.
         options = {"seed": str(_model_seed(target, options) + repeat)} | options
     plan = combination_plan(study, combination, repeat=repeat, source=source)
-    if isinstance(plan, TpccPlan) and plan.warehouses is not None and plan.layout.ways_of(plan.warehouses) is None:
-        raise UsageError(
-            f"{source}: {combination.name}: {plan.layout.partition_ways} partitions by warehouse need as many"
-            f" warehouses, and {plan.warehouses} are asked for; give --set warehouses={plan.layout.partition_ways} or"
-            " fewer --levels"
-        )
     return _named(
         Part(
             name=combination.name,
@@ -185,17 +178,17 @@ def _model_seed(target: str, options: Mapping[str, str]) -> int:
     return int(seed) if seed.isascii() and seed.isdecimal() else 1
 
 
-def _named(part: Part, repeat: int) -> Part:
+def _named(part: Part[Any], repeat: int) -> Part[Any]:
     if not repeat:
         return part
     name, title = f"{part.name} #{repeat + 1}", f"{part.title}, repeat {repeat + 1}"
-    # A plan of transactions is named after its preset.
-    named = {"title": title} if isinstance(part.plan, TpccPlan) else {"name": name, "title": title}
     follows = f"{part.follows} #{repeat + 1}" if part.follows is not None else None
-    return replace(part, name=name, title=title, plan=part.plan.model_copy(update=named), follows=follows)
+    return replace(
+        part, name=name, title=title, plan=workload_of(part.plan).named(part.plan, name, title), follows=follows
+    )
 
 
-def _published_parts(study: Study, published: Published, options: Mapping[str, str], repeat: int) -> list[Part]:
+def _published_parts(study: Study, published: Published, options: Mapping[str, str], repeat: int) -> list[Part[Any]]:
     parts = []
     for point in published.point:
         data = {
@@ -222,56 +215,3 @@ def _published_parts(study: Study, published: Published, options: Mapping[str, s
         )
         parts.append(_named(part, repeat))
     return parts
-
-
-IO_PLANS = (Plan, IntegrityPlan)
-"""Plans of I/O, which needs storage."""
-
-
-def choose_targets(
-    request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None
-) -> tuple[AnyTarget, list[Part]]:
-    """The run's target, and the parts with theirs where they have one of their own; nothing is written or opened.
-
-    Parameters
-    ----------
-    request
-        What was asked of the target. A password in the URL of a database is taken out of it, as out of the parts.
-    parts
-        All parts of the run.
-    sizes
-        By volume, those a resumed run had.
-
-    Raises
-    ------
-    RefusedTarget, OutOfSpace, UsageError
-        As `Request.choose` and `DatabaseRequest.choose` raise them.
-    """
-    shared = [part for part in parts if part.target_text is None]
-    together: dict[str, list[Part]] = {}
-    for part in parts:
-        if part.target_text is not None:
-            together.setdefault(part.target_text, []).append(part)
-    own: dict[str, AnyTarget] = {}
-    shown: dict[str, str] = {}
-    for text, those in together.items():
-        asked = replace(request, paths=[text])
-        own[text] = _choose(asked, those)
-        shown[text] = asked.to_dict()["paths"][0]
-    target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
-    return target, [
-        replace(part, target=own[part.target_text], target_text=shown[part.target_text])
-        if part.target_text is not None
-        else part
-        for part in parts
-    ]
-
-
-def _choose(request: Request, parts: Sequence[Part], sizes: dict[str, int] | None = None) -> AnyTarget:
-    # I/O on a database's URL is refused as any target is that is no storage.
-    if not any(is_database(path) for path in request.paths) or any(isinstance(part.plan, IO_PLANS) for part in parts):
-        return request.choose(parts, sizes)
-    databases = DatabaseRequest(targets=request.paths)
-    target = databases.choose()
-    request.paths = databases.targets
-    return target

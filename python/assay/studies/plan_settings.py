@@ -37,7 +37,7 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
         A key is unknown (the nearest known one is named), its levels are what the study varies, or a value is wrong.
     """
     workload = workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
-    if workload.targets != "databases":
+    if workload.runs_on != "databases":
         return study, dict(given)
     places = _places(workload.plan_type)
     tables = {table for table, _, _ in places.values() if table}

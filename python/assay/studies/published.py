@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from assay.studies.findings import Result
+from assay.studies.result import Result, ratio_95
 
 Record = Mapping[str, Any]
 
@@ -29,8 +28,6 @@ def published_findings(study: Record, parts: Sequence[Record], results: Sequence
     list of dict
         `error_share` is the model's figure over the published one, less 1.
     """
-    from assay.studies.findings import ratio_95
-
     # Repeats of a point have one result, under the name of the first.
     by_part = {result.part: result for result in results}
     told: dict[str, Record] = {}
@@ -44,7 +41,7 @@ def published_findings(study: Record, parts: Sequence[Record], results: Sequence
         result = by_part.get(point_id)
         held = result.values.get(point["figure"]) if result is not None else None
         value, interval = held if held is not None else (None, None)
-        band = result.band_90 if result is not None and point["figure"] == "iops" else None
+        band = result.band_90 if result is not None and point["figure"] in result.answered[:1] else None
         if point["ratio_of"] is not None:
             other = by_part.get(point["ratio_of"])
             over = other.values.get(point["figure"]) if other is not None else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.run.seen import SeenIo, seen_io
 from assay.units import count_of, format_bytes, format_iops, format_latency
+from assay.workloads.registry import workload_named
+from assay.workloads.workload import SeenIo
 
 Record = Mapping[str, Any]
 
@@ -43,7 +44,7 @@ def gaps_of(parts: Sequence[Record], points: Sequence[Record], answers: Sequence
     for part in parts:
         followed = [point for point in points if point["part"] == part.get("follows")]
         answered = [answer for answer in answers if answer["part"] == part["name"]]
-        seen = seen_io(followed[-1]) if followed else None
+        seen = workload_named(followed[-1]["workload"]["kind"]).seen(followed[-1]) if followed else None
         if seen is not None and answered:
             found.append(_gap(part, followed[-1], seen, answered[-1]))
     return found

@@ -12,29 +12,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.errors import UsageError
 from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
+from assay.studies.result import study_figures
 from assay.targets.databases import is_database
-from assay.workloads.io.plan import COMBINATIONS_MOST, Plan, load_plan
-from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
+from assay.workloads.io.plan import COMBINATIONS_MOST
+from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file", "database"]
-FigureName = Literal[
-    "iops",
-    "bytes_per_s",
-    "read_latency",
-    "write_latency",
-    "nopm",
-    "nopm_lowest",
-    "tpm",
-    "response_p90",
-    "data_write_latency",
-    "log_write_latency",
-]
+
+
+def _known_figure(name: str) -> str:
+    known = study_figures()
+    if name not in known:
+        raise ValueError(f"studies compare no figure {name!r}; known: {', '.join(known)}")
+    return name
+
+
+FigureName = Annotated[str, AfterValidator(_known_figure)]
 
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
@@ -233,12 +232,13 @@ def _refuse_following(combined: Sequence[Combination], study: Study, source: str
         if case.follows is None:
             continue
         plans = {one.name: combination_plan(study, one, repeat=0, source=source) for one in combined[:place]}
-        if not isinstance(plans.get(case.follows), TpccPlan):
+        followed = plans.get(case.follows)
+        if followed is None or workload_of(followed).runs_on != "databases":
             raise UsageError(
                 f"{source}: case {combination.name!r} follows {case.follows!r}, no case on databases before it"
             )
         plan = combination_plan(study, combination, repeat=0, source=source)
-        if isinstance(plan, TpccPlan) or len(plan.workloads()) != 1:
+        if workload_of(plan).points_least(plan) != 1:
             raise UsageError(
                 f"{source}: case {combination.name!r} follows databases: give it a plan of one load of I/O"
             )
@@ -331,8 +331,8 @@ def _listed(study: Study, source: str) -> Iterator[Combination]:
         yield Combination(levels=named, case=case)
 
 
-def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Plan | TpccPlan:
-    """The plan of a combination: of I/O, or where its `kind` is `tpcc` of transactions.
+def combination_plan(study: Study, combination: Combination, *, repeat: int, source: str) -> Any:
+    """The plan of a combination, of the kind that the study's plan names.
 
     Raises
     ------
@@ -342,40 +342,18 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
     own = study.plan if combination.case.plan is None else combination.case.plan
     data: dict[str, Any] = {"name": combination.name, "title": combination.title, **own}
     where = f"{source}: {combination.name}"
-    if data.get("kind") == "tpcc":
-        return _transactions_plan(study, combination, data, where)
-    data["seed"] = study.seed + SEED_STEP * repeat
-    first, *others = data.get("activity") or [{}]
-    tables = {"activity": dict(first), "search": dict(data.get("search", {})), "timing": dict(data.get("timing", {}))}
+    workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{where}: kind")
+    tables: dict[str, dict[str, Any]] = {}
     for factor in study.factor:
         if factor.of != "target" and factor.name in combination.levels:
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
     data |= tables.pop("plan", {})
-    if "layout" in tables:
-        raise UsageError(f'{where}: a layout is one of transactions; give the plan: kind = "tpcc"')
-    for name, table in tables.items():
-        table |= getattr(combination.case, name)
+    for name in ("activity", "search", "timing"):
+        tables.setdefault(name, {}).update(getattr(combination.case, name))
     if combination.case.limits is not None:
         data["limits"] = combination.case.limits
-    data |= {"activity": [tables["activity"], *others], "search": tables["search"], "timing": tables["timing"]}
-    return load_plan(data, source=where)
-
-
-def _transactions_plan(study: Study, combination: Combination, data: dict[str, Any], where: str) -> TpccPlan:
-    """A plan of transactions; its seed is that of the rows, which all levels and repeats share."""
-    tables = {name: dict(data.get(name, {})) for name in ("search", "timing", "layout")}
-    for factor in study.factor:
-        if factor.of == "target" or factor.name not in combination.levels:
-            continue
-        if factor.of == "activity":
-            raise UsageError(f"{where}: factor {factor.name}: transactions have no activity; give of: plan or layout")
-        changed = data if factor.of == "plan" else tables[factor.of]
-        changed |= factor.changes(combination.levels[factor.name])
-    for name in ("search", "timing"):
-        tables[name] |= getattr(combination.case, name)
-    if combination.case.limits is not None:
-        data["limits"] = combination.case.limits
-    return load_tpcc_plan(data | tables, source=where)
+    seed = study.seed + SEED_STEP * repeat
+    return workload.study_plan(data, tables, seed=seed, source=where)
 
 
 def combination_options(study: Study, combination: Combination) -> dict[str, str]:

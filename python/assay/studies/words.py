@@ -7,31 +7,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.results.figures import Figure
+from assay.studies.result import study_figures
 from assay.units import count_of, format_iops, format_latency
+from assay.workloads.registry import workloads
 
 Record = Mapping[str, Any]
 
 ALL_SAID = 6
 """Up to so many comparisons each gets its sentence among the headlines; more are summed up."""
 
-_NOUNS = {
-    "iops": "IOPS",
-    "bytes_per_s": "throughput",
-    "read_latency": "read latency",
-    "write_latency": "write latency",
-    "nopm": "NOPM",
-    "nopm_lowest": "NOPM in the weakest moment",
-    "tpm": "TPM",
-    "response_p90": "response time of new orders (p90)",
-    "data_write_latency": "data write latency",
-    "log_write_latency": "log write latency",
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """How sentences go on with figures of a unit: what a level does with one, and what one is that is compared."""
+
+    verb: str
+    more: str
+    less: str
+    is_plural: bool = False
+
+    @property
+    def ending(self) -> str:
+        """Of a verb that the figure is the subject of."""
+        return "" if self.is_plural else "s"
+
+    @property
+    def are(self) -> str:
+        """What the figure is."""
+        return "are" if self.is_plural else "is"
+
+
+_COUNTED = Grammar(verb="holds", more="more", less="fewer", is_plural=True)
+_GRAMMARS = {
+    "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
+    "ns": Grammar(verb="has", more="higher", less="lower"),
+    "share": Grammar(verb="has", more="higher", less="lower"),
 }
-_VERBS = {"iops": "holds", "bytes_per_s": "reaches", "nopm": "holds", "nopm_lowest": "holds", "tpm": "holds"}
-"""What a level does with a figure, where it is not that it `has` it."""
-_COUNTS = frozenset({"iops", "nopm", "nopm_lowest", "tpm"})
-"""Figures that are many things, which `rise`, not one that `rises`."""
-_MORE = {**dict.fromkeys(_COUNTS, ("more", "fewer")), "bytes_per_s": ("more", "less")}
-"""Words for above and below, where they are not `higher` and `lower`."""
+
+
+def _grammar(unit: str) -> Grammar:
+    """Figures of all other units are many things, such as I/Os per second."""
+    return _GRAMMARS.get(unit, _COUNTED)
+
+
+def noun_of(figure: str) -> str:
+    """A figure as sentences name it; one of a kind that this Assay does not know by its own name."""
+    known = study_figures().get(figure)
+    return figure.replace("_", " ") if known is None else known.noun or known.title
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +163,7 @@ def capital(text: str) -> str:
 
 
 def _found(study: Record, one: Compared) -> str:
-    noun = _NOUNS[one.figure]
+    noun = noun_of(one.figure)
     if one.ratio is None:
         return f"{one.level} cannot be compared with {one.baseline}: {one.reason or 'nothing was measured'}"
     against = f"({figure_text(one.value, one.unit)} against {figure_text(one.baseline_value, one.unit)})"
@@ -156,13 +179,12 @@ def _found(study: Record, one: Compared) -> str:
         )
     fall = study["comparison"].get("fall")
     if fall and one.ratio < 1:
-        ending = "" if one.figure in _COUNTS else "s"
-        return f"{noun} {fall}{ending} by {change.lstrip('-')} with {one.level} {against}"
-    verb = study["comparison"]["verb"] or _VERBS.get(one.figure, "has")
+        return f"{noun} {fall}{_grammar(one.unit).ending} by {change.lstrip('-')} with {one.level} {against}"
+    grammar = _grammar(one.unit)
+    verb = study["comparison"]["verb"] or grammar.verb
     if one.ratio >= 2:
         return f"{one.level} {verb} {change} the {noun} of {one.baseline} {against}"
-    more, less = _MORE.get(one.figure, ("higher", "lower"))
-    word = more if one.ratio >= 1 else less
+    word = grammar.more if one.ratio >= 1 else grammar.less
     return f"{one.level} {verb} {change.lstrip('+-')} {word} {noun} than {one.baseline} {against}"
 
 
@@ -183,12 +205,12 @@ def _band_text(one: Compared) -> str:
 
 def trend_sentence(study: Record, one: Trend) -> str:
     """How the figure goes over the levels."""
-    noun = _NOUNS[one.figure]
+    noun = noun_of(one.figure)
     before = f"{one.series}: " if one.series else ""
     listed = ", ".join(
         f"{level} {figure_text(value, one.unit)}" for level, value in zip(one.levels, one.values, strict=True)
     )
-    are, do = ("are", "") if one.figure in _COUNTS else ("is", "s")
+    are, do = _grammar(one.unit).are, _grammar(one.unit).ending
     if one.direction is None:
         how = f"{noun} {are} largest at {one.most} and least at {one.least}"
         if one.ordered:
@@ -230,7 +252,7 @@ def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
         least, most = (pick(known, key=lambda one: one.ratio or 0.0) for pick in (min, max))
         differing = sum(1 for one in known if one.differs)
         sentences.append(
-            f"{level} against {known[0].baseline}: {_NOUNS[least.figure]}"
+            f"{level} against {known[0].baseline}: {noun_of(least.figure)}"
             f" from {change_text(least.ratio or 0.0, least.interval_95)} ({least.series})"
             f" to {change_text(most.ratio or 0.0, most.interval_95)} ({most.series});"
             f" {differing} of {len(known)} workloads differ beyond their interval."
@@ -241,8 +263,8 @@ def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
 def _summed_trends(study: Record, trends: Sequence[Trend]) -> list[str]:
     if len(trends) <= 2:
         return [trend_sentence(study, one) for one in trends]
-    noun = _NOUNS[trends[0].figure]
-    are, do = ("are", "") if trends[0].figure in _COUNTS else ("is", "s")
+    noun = noun_of(trends[0].figure)
+    are, do = _grammar(trends[0].unit).are, _grammar(trends[0].unit).ending
     if not trends[0].ordered:
         counts = Counter(one.most for one in trends)
         told = ", ".join(f"at {level} in {count}" for level, count in counts.most_common())
@@ -280,40 +302,42 @@ def _published_sentences(published: Sequence[Record]) -> list[str]:
 
 # Rows of tables, for the terminal and the report
 
-_IO_COLUMNS = {"throughput": "bytes_per_s", "read": "read_latency", "write": "write_latency"}
-_TRANSACTION_COLUMNS = {
-    "TPM": "tpm",
-    "response p90": "response_p90",
-    "data writes": "data_write_latency",
-    "log writes": "log_write_latency",
-}
+
+def common_figures(results: Sequence[Record]) -> list[Figure]:
+    """Figures by which results are shown, first the one that matters: of the kind that says most of all of them.
+
+    Where some are of databases and some of I/O alone, that is I/O: storage did some under the databases too.
+    """
+    measured = [set(result["values"]) for result in results if result.get("values")]
+    held = set.intersection(*measured) if measured else set()
+    shown = [[figure for figure in kind.figures if figure.study and figure.compared] for kind in workloads()]
+    known = [figures for figures in shown if figures and (figures[0].study in held or not measured)]
+    return max(known, key=lambda figures: sum(figure.study in held for figure in figures), default=shown[0])
 
 
 def are_of_databases(results: Sequence[Record]) -> bool:
     """Whether results are shown as those of transactions; where some are of I/O alone, what storage did is common."""
-    measured = [result.get("values") or {} for result in results]
-    return any("nopm" in values for values in measured) and not any(
-        "iops" in values and "nopm" not in values for values in measured
-    )
+    return common_figures(results) != common_figures([])
 
 
 def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """Results of the manifest as columns and their rows; the workload only where there are several."""
-    first, shown = ("nopm", _TRANSACTION_COLUMNS) if are_of_databases(results) else ("iops", _IO_COLUMNS)
+    first, *others = common_figures(results)
     several = len({result["workload"] for result in results}) > 1
-    columns = ["levels", *(["workload"] if several else []), first.upper(), "95 % interval", *shown, "limited by"]
+    titles = [figure.title for figure in others]
+    columns = ["levels", *(["workload"] if several else []), first.title, "95 % interval", *titles, "limited by"]
     rows = []
     for result in results:
         values = result["values"]
-        texts = {
-            name: figure_text(values[name]["value"], values[name]["unit"]) if name in values else "-"
-            for name in (first, *shown.values())
-        }
-        interval = (values.get(first) or {}).get("interval_95")
+        texts = [
+            figure_text(values[figure.study]["value"], figure.unit) if figure.study in values else "-"
+            for figure in (first, *others)
+        ]
+        interval = (values.get(first.study) or {}).get("interval_95")
         between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
         load = f", {result['load']}" if result["load"] else ""
         named = [result["workload"] + load] if several else []
-        told = [texts[first], between, *(texts[name] for name in shown.values())]
+        told = [texts[0], between, *texts[1:]]
         rows.append([result["title"], *named, *told, result["reason"] or result["limited_by"] or "-"])
     return columns, rows
 

@@ -11,6 +11,7 @@ import platform
 import re
 import resource
 import socket
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -342,3 +343,42 @@ def queue_facts(disk: Path) -> dict[str, Any]:
 
 def _kib(value: int | None) -> int | None:
     return None if value is None else value * 1024
+
+
+def devices_by_role(paths: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Block devices that count the I/O of each role; folders no single device counts are left out.
+
+    Parameters
+    ----------
+    paths
+        `storage_paths()` of each database: folders by role, where `data:NAME` is data and `temp` is tempdb.
+
+    Raises
+    ------
+    NotAnswering
+        A file system does not answer.
+    """
+    found: dict[str, list[str]] = {}
+    for folders in paths:
+        for name, folder in folders.items():
+            role = name.partition(":")[0]
+            device = device_of(folder)
+            devices = found.setdefault("tempdb" if role == "temp" else role, [])
+            if device is not None and device not in devices:
+                devices.append(device)
+    return {role: devices for role, devices in found.items() if devices}
+
+
+def roles_by_device(devices: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Role of each device for recorders, joined by `+` where it has several.
+
+    Examples
+    --------
+    >>> roles_by_device({"data": ["vda", "vdb"], "log": ["vda"]})
+    {'vda': 'data+log', 'vdb': 'data'}
+    """
+    roles: dict[str, list[str]] = {}
+    for role, names in devices.items():
+        for name in names:
+            roles.setdefault(name, []).append(role)
+    return {name: "+".join(found) for name, found in roles.items()}

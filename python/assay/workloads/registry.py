@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
+from assay.results.figures import Figure
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.tpcc.workload import TpccWorkload
-from assay.workloads.workload import Workload
+from assay.workloads.workload import Part, Workload
 
 _KINDS: dict[str, Workload[Any]] = {}
 
@@ -44,6 +45,18 @@ def workload_of(plan: object) -> Workload[Any]:
         if isinstance(plan, workload.plan_type):
             return workload
     raise LookupError(type(plan).__name__)
+
+
+def workloads_of(parts: Iterable[Part[Any]]) -> list[Workload[Any]]:
+    """The kinds of a run's parts, each once, in the order of the registry."""
+    kinds = {workload_of(part.plan).kind for part in parts}
+    return [workload for workload in _KINDS.values() if workload.kind in kinds]
+
+
+def figures_of(record: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """Figures of a point or an answer; none where its kind is not known, as in a folder of a newer Assay."""
+    workload = _KINDS.get((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
+    return () if workload is None else workload.figures
 
 
 def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import RunFolderError
-from assay.workloads.integrity.evidence import plain
+from assay.paths import plain
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

@@ -22,11 +22,6 @@ from assay.results.shapes.terms import (
     Texts,
 )
 
-FigureName = Literal[
-    "iops", "bytes_per_s", "read_latency", "write_latency", "nopm", "nopm_lowest", "tpm", "response_p90",
-    "data_write_latency", "log_write_latency",
-]  # fmt: skip
-
 
 class FactorLevel(TypedDict):
     """A level of a factor."""
@@ -48,10 +43,10 @@ class Factor(TypedDict):
 class Compared(TypedDict, total=False):
     """What is compared with what."""
 
-    figure: Required[FigureName]
+    figure: Required[Name]
     by: Required[str]
     baseline: Required[str]
-    also: list[FigureName] | None
+    also: list[Name] | None
     verb: Required[str]
     fall: Text
 
@@ -87,7 +82,7 @@ class Comparison(TypedDict):
 
     part: Name
     place: Integer
-    figure: FigureName
+    figure: Name
     unit: str
     series: str
     level: str

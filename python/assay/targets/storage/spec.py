@@ -65,6 +65,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 SizeRule = Literal["2x-cache"]
 Kind = Literal["file", "device", "null", "faulty", "model"]
 
+HOLDS_NO_BYTES = "target model:... holds no bytes to verify; `assay profile` and `assay study` work on it"
+
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeSpec:

@@ -16,6 +16,7 @@ from typing import Any
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
+from assay.progress import Display
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.host import memory_bytes, volume_facts
@@ -54,7 +55,7 @@ Progress = Callable[[str, float, float], None]
 
 
 @dataclass(kw_only=True)
-class Target:
+class StorageTarget:
     """Examined volumes with the sizes they shall have."""
 
     examined: list[Examined]
@@ -79,6 +80,12 @@ class Target:
     created: list[Examined] = field(default_factory=list)
     laid_out_bytes: dict[str, int] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    io_timeout_s: float = 0.0
+    """Longest time that an I/O of a part may take; settling takes as long at most."""
+    databases: tuple[()] = ()
+    devices: dict[str, list[str]] = field(default_factory=dict)
+    """None of databases: its own are recorded throughout."""
+    _is_ready: bool = False
 
     @property
     def volumes(self) -> list[Volume]:
@@ -112,6 +119,86 @@ class Target:
     def layout_bytes(self) -> int:
         """How much laying out writes."""
         return sum(self.sizes[volume.spec.name] for volume in self.to_lay_out)
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it is a modelled array."""
+        return self.array is not None
+
+    @property
+    def device_names(self) -> list[str]:
+        """Block devices under it by kernel name; none under models."""
+        if self.array is not None:
+            return []
+        return sorted({volume["device"] for volume in self.facts()["volumes"] if volume["device"]})
+
+    def begin_run(self, run: str) -> None:
+        """Take the id of the run, for the marks of files."""
+        self.run = run
+
+    def leave(self, display: Display) -> list[str]:
+        """Nothing: it is held until the run ends."""
+        return []
+
+    def make_ready(self, io_timeout_s: float, display: Display, interrupt: threading.Event) -> None:
+        """Fill what is to be read from and holds no data yet, once.
+
+        Raises
+        ------
+        OutOfSpace, IoFailed, NotAnswering, Interrupted
+            As `lay_out` raises them.
+        """
+        self.io_timeout_s = max(self.io_timeout_s, io_timeout_s)
+        if self._is_ready or not self.to_lay_out:
+            return
+        self._is_ready = True
+        display.phase("laying out")
+        lay_out(self, io_timeout_s=io_timeout_s, interrupt=interrupt, progress=display.layout)
+
+    def settle(self) -> None:
+        """Say in the marks of files that the run has ended; where that fails, the file is examined closer next time."""
+        for volume in self.examined:
+            hold = self.holds.get(volume.spec.name)
+            if hold is not None:
+                with suppress(OSError, AssayError):
+                    longest_s = reserving_most_s(self.sizes[volume.spec.name], self.io_timeout_s)
+                    answer_within(longest_s, hold.settle, what=str(hold.path))
+
+    def permissions_again(self, yes_destroy: Collection[str]) -> list[str]:
+        """Options that the command to go on with a run needs, since no run folder keeps them."""
+        options = []
+        for volume in self.examined:
+            hold, path = self.holds.get(volume.spec.name), volume.spec.path
+            if path is None or volume.spec.name in self.foreign:
+                continue
+            if hold is None or not hold.is_ours:
+                options += ["--overwrite", str(path)]
+            if str(volume.path) in map(os.path.realpath, yes_destroy):
+                options += ["--yes-destroy", str(path)]
+        return options
+
+    def lines(self) -> list[str]:
+        """Its volumes in words."""
+        new = {volume.spec.name for volume in self.to_lay_out}
+        lines = []
+        for volume in self.volumes:
+            facts = [str(volume.spec.path or "no medium"), format_bytes(volume.size_bytes), "+".join(volume.roles)]
+            facts += ["to be laid out"] if volume.spec.name in new else []
+            lines.append(f"volume {volume.spec.name}: {', '.join(facts)}")
+        return lines
+
+    def document(self) -> dict[str, Any]:
+        """Its volumes, for `--dry-run --json`."""
+        volumes = [
+            {
+                "name": volume.name,
+                "path": str(volume.spec.path),
+                "roles": list(volume.roles),
+                "size_bytes": volume.size_bytes,
+            }
+            for volume in self.volumes
+        ]
+        return {"volumes": volumes}
 
     def facts(self) -> dict[str, Any]:
         """The manifest's `target`."""
@@ -159,10 +246,10 @@ def choose_target(
     size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES,
     database: bool = False,
     sparse: Collection[str] = (),
-) -> Target:
+) -> StorageTarget:
     """Examine volumes and choose their sizes; nothing is written.
 
-    `database` and `sparse` (names) are those of `Target`; a new log of a database takes a share of the data's size.
+    `database` and `sparse` (names) are those of the target; a new log of a database takes a share of the data's size.
 
     Raises
     ------
@@ -175,7 +262,7 @@ def choose_target(
     """
     merged = _merge_shared(specs)
     examined = [examine(spec, overwrite=overwrite, yes_destroy=yes_destroy, writes=writes) for spec, _ in merged]
-    target = Target(
+    target = StorageTarget(
         examined=examined,
         sizes={},
         roles={spec.name: roles for spec, roles in merged},
@@ -242,7 +329,7 @@ def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[s
     return list(merged.values())
 
 
-def _size_of(volume: Examined, target: Target, size_most_bytes: int, *, new_bytes: int | None = None) -> int:
+def _size_of(volume: Examined, target: StorageTarget, size_most_bytes: int, *, new_bytes: int | None = None) -> int:
     """Size of a volume: the one asked for, its own, or for a new file `new_bytes` or a share of the free space."""
     spec = volume.spec
     if spec.kind == "null":
@@ -273,7 +360,7 @@ def _size_of(volume: Examined, target: Target, size_most_bytes: int, *, new_byte
     return size_bytes // unit * unit
 
 
-def _cache_bytes(target: Target) -> int:
+def _cache_bytes(target: StorageTarget) -> int:
     if target.cache_bytes is not None:
         return target.cache_bytes
     detected = memory_bytes()
@@ -286,7 +373,7 @@ def _cache_bytes(target: Target) -> int:
     return detected
 
 
-def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, progress: Progress) -> None:
+def lay_out(target: StorageTarget, *, io_timeout_s: float, interrupt: threading.Event, progress: Progress) -> None:
     """Create missing files and fill all that need it with random data.
 
     Raises
@@ -305,7 +392,7 @@ def lay_out(target: Target, *, io_timeout_s: float, interrupt: threading.Event, 
         raise
 
 
-def discard_created(target: Target) -> None:
+def discard_created(target: StorageTarget) -> None:
     """Remove files this run made, unless another program has written to them since."""
     for volume in target.created:
         hold = target.holds.pop(volume.spec.name, None)
@@ -317,7 +404,7 @@ def discard_created(target: Target) -> None:
     target.created.clear()
 
 
-def restore_sizes(target: Target) -> None:
+def restore_sizes(target: StorageTarget) -> None:
     """Cut files that were there before back to the size they had, if what lies beyond was written by this run alone."""
     for volume in target.unwritten:
         hold, size_bytes = volume.hold, volume.size_bytes
@@ -329,7 +416,7 @@ def restore_sizes(target: Target) -> None:
 
 
 def make_file(
-    volume: Examined, size_bytes: int, target: Target, *, emptied: bool = False, sparse: bool = False
+    volume: Examined, size_bytes: int, target: StorageTarget, *, emptied: bool = False, sparse: bool = False
 ) -> None:
     """Create a file where it is missing, mark it as Assay's, and reserve its space; what it holds beyond stays.
 
@@ -363,23 +450,13 @@ def make_file(
         _core.allocate(hold.descriptor, path, size_bytes)
 
 
-def settle(target: Target, io_timeout_s: float) -> None:
-    """Say in the marks of files that the run has ended; one for which that fails is examined closer the next time."""
-    for volume in target.examined:
-        hold = target.holds.get(volume.spec.name)
-        if hold is not None:
-            with suppress(OSError, AssayError):
-                longest_s = reserving_most_s(target.sizes[volume.spec.name], io_timeout_s)
-                answer_within(longest_s, hold.settle, what=str(hold.path))
-
-
 def reserving_most_s(size_bytes: int, io_timeout_s: float) -> float:
     """How long making a file may take: some file systems write zeros to reserve space."""
     return io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
 
 
 def _lay_out_one(
-    volume: Examined, target: Target, io_timeout_s: float, interrupt: threading.Event, progress: Progress
+    volume: Examined, target: StorageTarget, io_timeout_s: float, interrupt: threading.Event, progress: Progress
 ) -> None:
     path, size_bytes = volume.path, target.sizes[volume.spec.name]
     assert path is not None

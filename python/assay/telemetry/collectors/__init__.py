@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
+from assay.targets.host import roles_by_device
 from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
 from assay.telemetry.collectors.cpu import CpuCollector
@@ -19,6 +20,7 @@ from assay.telemetry.collectors.psi import PsiCollector
 
 if TYPE_CHECKING:
     from assay.targets.databases import Connection, Database
+    from assay.targets.target import Target
     from assay.telemetry.collectors.database import DatabaseCollector, Session
     from assay.telemetry.recorder import Collector
 
@@ -34,10 +36,9 @@ __all__ = [
     "PsiCollector",
     "activity",
     "database_collectors",
-    "devices_by_role",
     "host_collectors",
     "hottest",
-    "roles_by_device",
+    "target_collectors",
 ]
 
 
@@ -93,42 +94,9 @@ def _server_of(connection: Connection) -> tuple[object, ...]:
     return connection.kind, connection.socket or connection.host, connection.port
 
 
-def devices_by_role(paths: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Block devices that count the I/O of each role; folders no single device counts are left out.
-
-    Parameters
-    ----------
-    paths
-        `storage_paths()` of each database: folders by role, where `data:NAME` is data and `temp` is tempdb.
-
-    Raises
-    ------
-    NotAnswering
-        A file system does not answer.
-    """
-    from assay.targets.host import device_of
-
-    found: dict[str, list[str]] = {}
-    for folders in paths:
-        for name, folder in folders.items():
-            role = name.partition(":")[0]
-            device = device_of(folder)
-            devices = found.setdefault("tempdb" if role == "temp" else role, [])
-            if device is not None and device not in devices:
-                devices.append(device)
-    return {role: devices for role, devices in found.items() if devices}
-
-
-def roles_by_device(devices: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Role of each device for `host_collectors`, joined by `+` where it has several.
-
-    Examples
-    --------
-    >>> roles_by_device({"data": ["vda", "vdb"], "log": ["vda"]})
-    {'vda': 'data+log', 'vdb': 'data'}
-    """
-    roles: dict[str, list[str]] = {}
-    for role, names in devices.items():
-        for name in names:
-            roles.setdefault(name, []).append(role)
-    return {name: "+".join(found) for name, found in roles.items()}
+def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Collector[Any]]:
+    """What records a target while a part runs: its databases, and their devices except those `recorded` anyway."""
+    roles = roles_by_device(target.devices)
+    devices = sorted(device for device in roles if device not in recorded)
+    block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
+    return [*block, *(database_collectors(target.databases) if target.databases else ())]

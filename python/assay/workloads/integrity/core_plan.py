@@ -13,7 +13,7 @@ from assay import _core
 from assay.errors import OutOfMemory
 from assay.targets.host import free_memory_bytes
 from assay.targets.storage.spec import FAULTS
-from assay.targets.storage.target import Target
+from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity.files import Placed
 from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MOST_AUTOMATIC, IntegrityPlan
@@ -80,7 +80,7 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
     }
 
 
-def run_plan(plan: IntegrityPlan, target: Target, files: Sequence[Placed], *, run_id: int) -> str:
+def run_plan(plan: IntegrityPlan, target: StorageTarget, files: Sequence[Placed], *, run_id: int) -> str:
     """A whole run as the compiled core takes it (`crates/integrity/src/run.rs`), JSON."""
     asked = {
         "plan": verify_plan(plan, files, run_id=run_id),
@@ -158,7 +158,7 @@ def narrowed(plan: IntegrityPlan, files: Sequence[Placed]) -> list[str]:
     ]
 
 
-def faulty_plan(target: Target) -> dict[str, Any] | None:
+def faulty_plan(target: StorageTarget) -> dict[str, Any] | None:
     """Faults to inject, as the compiled core takes them; None for other targets."""
     options = target.examined[0].spec.options if target.examined[0].spec.kind == "faulty" else None
     if options is None:

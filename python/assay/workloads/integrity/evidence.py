@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.paths import printable
+from assay.paths import plain, printable
 from assay.results import durable
 from assay.results.folder import PRIVATE, Folder
 
@@ -131,17 +131,6 @@ def headline(finding: Record) -> str:
     where += f", page {finding['page']}" if finding.get("page") is not None else ""
     where += f", offset {finding['offset_bytes']}" if finding.get("offset_bytes") is not None else ""
     return f"{finding['kind']}{also} ({lasting}){where}"
-
-
-def plain(text: str) -> str:
-    r"""Text on one line, without control characters and marks that reorder it.
-
-    Examples
-    --------
-    >>> plain("a\nb")
-    'a\\nb'
-    """
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def _image(text: str | None) -> bytes | None:

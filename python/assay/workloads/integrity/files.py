@@ -18,7 +18,7 @@ from assay.targets.storage.hold import Hold
 from assay.targets.storage.safety import Examined, usable_bytes
 from assay.targets.storage.target import (
     STORED_IN_FILES,
-    Target,
+    StorageTarget,
     discard_created,
     make_file,
     reserving_most_s,
@@ -95,7 +95,7 @@ class Placed:
         return facts | {"path": printable(self.path), "direct": direct}
 
 
-def place_files(target: Target, plan: IntegrityPlan) -> list[Placed]:
+def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
     """Data and log files on the volumes; without a volume for it, the log takes the first part of the first one.
 
     Raises
@@ -174,7 +174,7 @@ def _check_size(file: Placed) -> None:
 # Growth
 
 
-def _with_growth(placed: Sequence[Placed], target: Target, plan: IntegrityPlan) -> list[Placed]:
+def _with_growth(placed: Sequence[Placed], target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
     """Data files with the sizes they may grow to: what Assay made may, where the plan wants it and there is room."""
     examined = {volume.spec.name: volume for volume in target.examined}
     asked = files_by_path(plan)
@@ -217,7 +217,7 @@ def _is_ours(volume: Examined) -> bool:
     return volume.created_by_assay or not volume.exists or volume.is_empty
 
 
-def _needed(target: Target) -> dict[str, int]:
+def _needed(target: StorageTarget) -> dict[str, int]:
     return {volume.spec.name: target.sizes[volume.spec.name] for volume in target.unwritten}
 
 
@@ -239,7 +239,7 @@ def files_by_path(plan: IntegrityPlan) -> dict[str, DatabaseFile]:
 # Making ready and tidying
 
 
-def make_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan) -> None:
+def make_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPlan) -> None:
     """Create and reserve the files; they are not filled, since preparing writes every page of them.
 
     Raises
@@ -259,7 +259,7 @@ def make_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan) -> 
         raise
 
 
-def _make(volume: Examined, size_bytes: int, target: Target, plan: IntegrityPlan) -> None:
+def _make(volume: Examined, size_bytes: int, target: StorageTarget, plan: IntegrityPlan) -> None:
     path = volume.path
     assert path is not None
     if volume.spec.name in target.laid_out_bytes:
@@ -278,7 +278,7 @@ def _make(volume: Examined, size_bytes: int, target: Target, plan: IntegrityPlan
     )
 
 
-def tidy_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan, *, keep: bool) -> None:
+def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPlan, *, keep: bool) -> None:
     """Give files that Assay made the size back they had, or remove them if the plan says so.
 
     `keep` leaves everything as it is, for the search for a finding's cause. Failures are passed over: whatever is wrong
@@ -291,17 +291,23 @@ def tidy_files(target: Target, files: Sequence[Placed], plan: IntegrityPlan, *, 
         hold, size_bytes = target.holds.get(volume.spec.name), ends[volume.spec.name]
         if hold is None:
             continue
+        # Other parts may use more of the file than this one does; what was emptied stays a hole, and is laid out again.
+        whole_bytes = max(size_bytes, target.sizes[volume.spec.name])
 
-        def tidy(hold: Hold = hold, size_bytes: int = size_bytes, name: str = volume.spec.name) -> None:
+        def tidy(
+            hold: Hold = hold,
+            size_bytes: int = size_bytes,
+            whole_bytes: int = whole_bytes,
+            name: str = volume.spec.name,
+        ) -> None:
             if plan.delete_at_shutdown and not keep:
                 hold.remove()
                 return
             size_now = os.fstat(hold.descriptor).st_size
-            if not keep and size_now != size_bytes:
-                if name in target.sparse or size_now > size_bytes:
-                    os.ftruncate(hold.descriptor, size_bytes)
-                else:
+            if not keep and size_now != whole_bytes:
+                if name not in target.sparse and size_now < size_bytes:
                     _core.allocate(hold.descriptor, hold.path, size_bytes)
+                os.ftruncate(hold.descriptor, whole_bytes)
             hold.end_writing()
 
         with suppress(OSError, AssayError):

@@ -12,6 +12,19 @@ from assay.workloads.integrity.core_plan import tick_s
 from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
 
 
+def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> dict[str, Any]:
+    """What a point says of its workload."""
+    return {
+        "kind": "integrity",
+        "name": name if plan.cycles == 1 else f"{name}, cycle {cycle}",
+        "phase": name,
+        "cycle": cycle,
+        "page_bytes": PAGE_BYTES,
+        "io_mode": "direct" if plan.no_buffering else "buffered",
+        "sync": "dsync" if plan.write_through else "none",
+    }
+
+
 def phase_figures(
     plan: IntegrityPlan,
     phase: Mapping[str, Any],
@@ -22,7 +35,7 @@ def phase_figures(
     telemetry: Sequence[Mapping[str, Any]],
     devices: Collection[str],
 ) -> dict[str, Any]:
-    """What a point says of its workload and its figures.
+    """What a point says of a phase.
 
     Parameters
     ----------
@@ -37,7 +50,6 @@ def phase_figures(
     devices
         Block devices beneath the target.
     """
-    name, cycle = phase["name"], phase["cycle"]
     from_ns, to_ns = phase["from_ns"], phase["to_ns"]
     start_ns, end_ns, seconds = started_ns + from_ns, started_ns + to_ns, (to_ns - from_ns) / 1e9
     interval_s = tick_s(plan)
@@ -45,18 +57,6 @@ def phase_figures(
     from_tick = -int(-from_ns // (interval_s * 1e9))
     to_tick = max(int(to_ns // (interval_s * 1e9)), from_tick + 1)
     return {
-        "repeat": cycle - 1,
-        "purpose": "grid",
-        "workload": {
-            "kind": "integrity",
-            "name": name if plan.cycles == 1 else f"{name}, cycle {cycle}",
-            "phase": name,
-            "cycle": cycle,
-            "page_bytes": PAGE_BYTES,
-            "io_mode": "direct" if plan.no_buffering else "buffered",
-            "sync": "dsync" if plan.write_through else "none",
-        },
-        "load": {"kind": "integrity"},
         "started_utc_ns": start_ns,
         "measured_from_utc_ns": start_ns,
         "measured_to_utc_ns": end_ns,

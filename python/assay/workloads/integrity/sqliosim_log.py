@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.paths import plain
 from assay.results import durable
-from assay.workloads.integrity.evidence import headline, plain
+from assay.workloads.integrity.evidence import headline
 
 LOG_NAME = "errors.xml"
 ENTRIES_MOST = 1000

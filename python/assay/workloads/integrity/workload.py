@@ -1,25 +1,154 @@
-"""The registration of the kind."""
+"""The registration of verifying: what the pipeline knows of it."""
 
 from __future__ import annotations
 
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assay import _core
+from assay.errors import UsageError
+from assay.progress import Display
+from assay.targets.storage.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
+from assay.targets.storage.target import StorageTarget
+from assay.units import format_bytes, format_duration
+from assay.workloads.integrity.core_plan import check_memory, memory_of, run_plan
+from assay.workloads.integrity.figures import FIGURES
+from assay.workloads.integrity.files import files_by_path, place_files
+from assay.workloads.integrity.opened import OpenIntegrity
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
-from assay.workloads.workload import OpenWorkload, Part, Record, RunContext, Workload
+from assay.workloads.integrity.result import findings_line
+from assay.workloads.integrity.verdict import integrity_line
+from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, Workload
+
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
 
 
 class IntegrityWorkload(Workload[IntegrityPlan]):
-    """What the pipeline knows of the kind."""
+    """Users like a database engine's, and every page compared with what it should be."""
 
     kind = "integrity"
+    figures = FIGURES
     plan_type = IntegrityPlan
+    title = "Integrity"
+    verifies = True
+    document_key = "integrity"
+    goes_on = False
+    apart = ("preparing, final checkpoint, audit",)
 
     def load_plan(self, data: Record, *, source: str) -> IntegrityPlan:
         """A plan from its TOML or JSON form."""
         return load_integrity_plan(data, source=source)
 
     def estimate_s(self, plan: IntegrityPlan) -> tuple[float, float]:
-        """Shortest and longest time its points take."""
-        raise NotImplementedError
+        """Time of its stress phases."""
+        stress_s = plan.timing.stress_s * (plan.cycles or math.inf)
+        return stress_s, stress_s
 
-    def open(self, part: Part[IntegrityPlan], context: RunContext) -> OpenWorkload:
-        """Begin a part."""
-        raise NotImplementedError
+    def expected_points(self, plan: IntegrityPlan) -> Iterable[tuple[Record, Record]]:
+        """A phase."""
+        yield {"kind": "integrity", "name": "stress", "phase": "stress", "cycle": 1}, {"kind": "integrity"}
+
+    def lines(self, part: Part[IntegrityPlan], target: Any) -> list[str]:
+        """The part in words, with its files."""
+        plan, files = part.plan, place_files(target, part.plan)
+        cycles = f"{plan.cycles} times" if plan.cycles else "until interrupted"
+        lines = [
+            f"part {part.name}: {part.title}; {cycles}: prepare, stress for {format_duration(plan.timing.stress_s)},"
+            " checkpoint, audit of every page"
+        ]
+        for file in files:
+            begins = f" from {format_bytes(file.base_bytes)}" if file.base_bytes else ""
+            grows = f", may grow to {format_bytes(file.max_bytes)}" if file.can_grow else ""
+            kind = "log" if file.log else "data"
+            lines.append(f"  {kind} {file.name}: {file.path}{begins}, {format_bytes(file.size_bytes)}{grows}")
+        prepared = sum(file.size_bytes for file in files)
+        return [
+            *lines,
+            f"  preparing writes {format_bytes(prepared)}",
+            f"  needs {format_bytes(memory_of(plan, files).needed_bytes)} of memory",
+        ]
+
+    def document(self, part: Part[IntegrityPlan], target: Any) -> dict[str, Any]:
+        """Its files, the memory it needs, and what another tool's configuration was taken for."""
+        files = place_files(target, part.plan)
+        return {
+            "files": [
+                {key: value for key, value in vars(file).items() if key != "held"} | {"path": str(file.path)}
+                for file in files
+            ],
+            "memory_bytes": memory_of(part.plan, files).needed_bytes,
+            "understood": list(part.understood),
+        }
+
+    # Targets
+
+    def needs(self, plan: IntegrityPlan) -> Needs:
+        """Bytes, which a model does not hold; the files that the plan names."""
+
+        def refuse() -> None:
+            raise UsageError(HOLDS_NO_BYTES)
+
+        def sparse(specs: Sequence[VolumeSpec]) -> list[str]:
+            files = files_by_path(plan)
+            if files:
+                return [spec.name for spec in specs if files[str(spec.path)].sparse]
+            return [spec.name for spec in specs if plan.sparse and spec.role != "log"]
+
+        files = [
+            replace(parse_file(file.path, "log" if file.log else "data"), size_bytes=file.size_bytes)
+            for file in plan.files
+        ]
+        return Needs(names_faults=True, on_model=refuse, files=tuple(named(files)), sparse=sparse)
+
+    def check(self, part: Part[IntegrityPlan], target: Any) -> None:
+        """Refuse what memory cannot hold, and a journal of another run."""
+        files = place_files(target, part.plan)
+        check_memory(part.plan, files)
+        if target.after_crash:
+            _core.examine_journal(run_plan(part.plan, target, files, run_id=0))
+
+    def prepare(self, part: Part[IntegrityPlan], target: Any, display: Display, interrupt: threading.Event) -> None:
+        """Lay out what is to be read from and is not a database of its own."""
+        target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
+
+    # A run
+
+    def open(self, part: Part[IntegrityPlan], target: Any, context: RunContext) -> OpenIntegrity:
+        """Begin a part on its files."""
+        assert isinstance(target, StorageTarget), "pages are verified on storage"
+        return OpenIntegrity(part, target, context)
+
+    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
+        """Whether every page was right."""
+        told = manifest.get("integrity")
+        return Conclusion(first=[integrity_line(told)] if told else [])
+
+    def failures(self, told: Record) -> str | None:
+        """Findings by name."""
+        found = findings_line(told)
+        return f"integrity failed: {found}" if found else None
+
+    # Report
+
+    def label(self, workload: Record) -> str:
+        """The name of a phase."""
+        return f"{self.kind}: {workload.get('name') or '-'}"
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """What was found."""
+        from assay.workloads.integrity.report.section import integrity_section
+
+        section = integrity_section(facts)
+        return [section] if section else []
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """Whether the data came back right."""
+        from assay.workloads.integrity.report.remarks import integrity_remarks
+
+        return integrity_remarks(facts)

@@ -27,3 +27,10 @@ def cache_span_plan(size_bytes: int, *, seconds: float = 1.0) -> Plan:
         },
         source="latency against span",
     )
+
+
+def cache_span_of_part(size_bytes: int, planned_s: float | None) -> Plan:
+    """The plan for a volume of this size in so many seconds, half a second to five for each span."""
+    spans = len(cache_span_plan(size_bytes).workloads())
+    seconds = min((planned_s or 10.0) / spans * 0.8, 5.0)
+    return cache_span_plan(size_bytes, seconds=max(seconds, 0.5))

@@ -1,25 +1,178 @@
-"""The registration of the kind."""
+"""The registration of I/O: what the pipeline knows of it."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import UsageError
+from assay.progress import Display
+from assay.targets.storage.target import StorageTarget
+from assay.workloads.io.activities import load_facts
+from assay.workloads.io.cache_span import PART as CACHE_SPAN
+from assay.workloads.io.cache_span import cache_span
+from assay.workloads.io.cache_span_plan import cache_span_of_part
+from assay.workloads.io.figures import FIGURES
+from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
-from assay.workloads.workload import OpenWorkload, Part, Record, RunContext, Workload
+from assay.workloads.io.session import check_workload
+from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, SeenIo, Workload
+
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
+ON_MODEL = "a model runs in virtual time and has nothing to flush"
 
 
 class IoWorkload(Workload[Plan]):
-    """What the pipeline knows of the kind."""
+    """Activities on volumes."""
 
     kind = "io"
+    figures = FIGURES
     plan_type = Plan
+    title = "Storage"
+    apart = ("layout",)
 
     def load_plan(self, data: Record, *, source: str) -> Plan:
         """A plan from its TOML or JSON form."""
-        return load_plan(data, source=source)
+        return load_plan({key: value for key, value in data.items() if key != "kind"}, source=source)
+
+    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> Plan:
+        """The plan of a combination of levels; they change its first activity."""
+        if "layout" in tables:
+            raise UsageError(f'{source}: a layout is one of transactions; give the plan: kind = "tpcc"')
+        first, *others = data.get("activity") or [{}]
+        changed = {"activity": [{**first, **tables.get("activity", {})}, *others]}
+        for name, table in tables.items():
+            if name != "activity":
+                changed[name] = {**data.get(name, {}), **table}  # type: ignore[assignment]
+        return self.load_plan({**data, "seed": seed, **changed}, source=source)
+
+    def named(self, plan: Plan, name: str, title: str) -> Plan:
+        """The plan under another name."""
+        return plan.model_copy(update={"name": name, "title": title})
 
     def estimate_s(self, plan: Plan) -> tuple[float, float]:
         """Shortest and longest time its points take."""
-        raise NotImplementedError
+        workloads, repeats = len(plan.workloads()), plan.search.repeats
+        fewest, most = (1, 1) if plan.search.axis == "none" else (4 + 2 * repeats, 16 + 2 * repeats)
+        return workloads * fewest * plan.timing.shortest_s, workloads * most * plan.timing.longest_s
 
-    def open(self, part: Part[Plan], context: RunContext) -> OpenWorkload:
-        """Begin a part."""
-        raise NotImplementedError
+    def points_least(self, plan: Plan) -> int | None:
+        """One for each of its workloads."""
+        return len(plan.workloads())
+
+    def expected_points(self, plan: Plan) -> Iterable[tuple[Record, Record]]:
+        """Workload and load of the points to come."""
+        for workload in plan.workloads():
+            mixed = len(workload.activities) > 1
+            yield workload.facts(), {"kind": "mixed"} if mixed else load_facts(workload.activities[0], 1)
+
+    def lines(self, part: Part[Plan], target: Any) -> list[str]:
+        """The part in words."""
+        on = f"; target: {part.target_text}" if part.target_text is not None else ""
+        limits = ", ".join(part.plan.limits) or "none"
+        first = f"part {part.name}: {part.title}; limits: {limits}; search: {part.plan.search.axis}{on}"
+        return [first, *(f"  {workload.title}" for workload in part.plan.workloads())]
+
+    # Targets
+
+    def needs(self, plan: Plan) -> Needs:
+        """Writing, where any activity writes; of models, direct I/O alone."""
+        return Needs(
+            writes=any(workload.writes for workload in plan.workloads()), on_model=lambda: _refuse_real_time(plan)
+        )
+
+    def fitted(self, part: Part[Plan], target: Any) -> Part[Plan]:
+        """The latency-against-span part with the spans of the target's smallest volume."""
+        if part.name != CACHE_SPAN:
+            return part
+        plan = cache_span_of_part(min(target.sizes.values()), part.planned_s)
+        return replace(part, plan=plan, aside=True)
+
+    def check(self, part: Part[Plan], target: Any) -> None:
+        """Refuse blocks that do not fit the sector, the region or the memory."""
+        if part.name == CACHE_SPAN:
+            # Its spans are chosen by the size of the target.
+            return
+        sector_bytes = max(volume.sector_bytes for volume in target.volumes)
+        for workload in part.plan.workloads():
+            fitted = workload.fitted(sector_bytes) if part.plan.fits_sector else workload
+            if fitted is not None:
+                check_workload(fitted, target.volumes)
+
+    def prepare(self, part: Part[Plan], target: Any, display: Display, interrupt: threading.Event) -> None:
+        """Lay the target out."""
+        target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
+
+    # A run
+
+    def open(self, part: Part[Plan], target: Any, context: RunContext) -> OpenIo:
+        """Begin a part on its volumes."""
+        assert isinstance(target, StorageTarget), "I/O runs on storage"
+        return OpenIo(part, context, volumes=target.volumes, devices=target.device_names, array=target.array)
+
+    def ruined(self, point: Point) -> str | None:
+        """Every I/O failed."""
+        if not point["errors"]["count"] or point["total"]:
+            return None
+        kinds = ", ".join(kind for kind, count in point["errors"]["kinds"].items() if count)
+        return f"every I/O failed ({kinds}); see the kernel log (dmesg)"
+
+    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
+        """Where the cache seems to end."""
+        sizes = [volume["size_bytes"] for volume in manifest["target"]["volumes"] if volume["kind"] != "database"]
+        span = cache_span(points, min(sizes, default=0))
+        return Conclusion(manifest={"cache_span": span}, notices=[span["note"]] if span is not None else [])
+
+    def like(self, plan: Plan, seen: SeenIo) -> Plan:
+        """The plan with its first activity as another part's storage saw it."""
+        data = plan.model_dump(mode="json", exclude_unset=True)
+        first = data["activity"][0] | {"block_bytes": seen.block_bytes, "read_share": round(seen.read_share, 2)}
+        return load_plan(data | {"activity": [first]}, source="what the storage saw")
+
+    # Report
+
+    def label(self, workload: Record) -> str:
+        """Its name, or its parameters."""
+        from assay.workloads.io.report.labels import workload_label
+
+        return workload_label(workload)
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """IOPS within limits, curves, percentiles, and single parts of an examination."""
+        from assay.workloads.io.report import io_sections
+
+        return io_sections(facts)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """What the storage holds, and what was not measured of it."""
+        from assay.workloads.io.report.remarks import io_remarks
+
+        return io_remarks(facts)
+
+
+def _refuse_real_time(plan: Plan) -> None:
+    """Refuse what waits for durability or uses the page cache, neither of which a model has."""
+    if plan.backend != "auto":
+        raise UsageError(f"--backend {plan.backend}: a model does no I/O; leave it out")
+    for workload in plan.workloads():
+        for activity in workload.activities:
+            where = f"activity {activity.name!r}"
+            if activity.sync != "none":
+                raise UsageError(
+                    f"--sync {activity.sync} ({where}, key sync): {ON_MODEL}; give --sync none, or set the key to none"
+                    " in a plan"
+                )
+            if activity.sync_every != 1:
+                raise UsageError(
+                    f"--sync-every {activity.sync_every} ({where}): a model has nothing to flush; leave it out"
+                )
+            if activity.io_mode != "direct":
+                raise UsageError(
+                    f"--buffered ({where}, key io_mode): a model has no page cache before it; leave it out"
+                )

@@ -8,8 +8,9 @@ from typing import Any
 from assay.errors import IoFailed
 from assay.progress import Display
 from assay.targets.databases.layout import COLUMNS, Layout, lay_out, take_down
+from assay.targets.databases.target import DatabaseTarget
+from assay.workloads.tpcc.opening import load_connections
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming
-from assay.workloads.tpcc.target import DatabaseTarget, load_connections
 
 TRACE_WARMUP_S = 2.0
 """Before the trace: users connect and the first pages come in."""
@@ -107,7 +108,7 @@ def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Di
     found = []
     for database in target.databases:
         display.phase(f"laying out {database.name}: {layout_text(asked, table)}")
-        warehouses = target.warehouses[database.name]
+        warehouses = target.scale[database.name]
         laid_out = lay_out(database, layout, warehouses=warehouses, connections=load_connections(plan))
         found.append({"database": database.name, **laid_out})
     target.refresh()

@@ -15,9 +15,10 @@ from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
 from assay.progress import Display, Step
 from assay.targets.databases import TABLES, Database
+from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
+from assay.workloads.tpcc.opening import is_part_of, load_connections
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.tpcc.target import DatabaseTarget, is_part_of, load_connections
 
 FORMAT = "1"
 """Version of the rows: the same seed gives the same ones as long as it stays."""
@@ -99,8 +100,7 @@ def load_warehouses(
     missing = [
         database
         for database in target.databases
-        if states[database.name].kind != "complete"
-        or states[database.name].warehouses != target.warehouses[database.name]
+        if states[database.name].kind != "complete" or states[database.name].warehouses != target.scale[database.name]
     ]
     if not missing:
         return None
@@ -108,12 +108,12 @@ def load_warehouses(
     chunks = {
         database.name: states[database.name].chunks
         for database in missing
-        if is_part_of(states[database.name], target.warehouses[database.name], plan.seed)
+        if is_part_of(states[database.name], target.scale[database.name], plan.seed)
     }
     try:
         for database in missing:
             if not chunks.get(database.name):
-                _make_tables(database, target.warehouses[database.name], plan.seed, display)
+                _make_tables(database, target.scale[database.name], plan.seed, display)
         report = _load_rows(target, missing, chunks, plan, display=display, interrupt=interrupt)
         for database in missing:
             _finish(database, load_connections(plan), display=display, interrupt=interrupt)
@@ -187,7 +187,7 @@ def _load_rows(
                     {
                         "name": database.name,
                         "connection": database.connection().core_plan() | {"kind": database.dialect},
-                        "warehouses": target.warehouses[database.name],
+                        "warehouses": target.scale[database.name],
                         "done": sorted(chunks.get(database.name, ())),
                     }
                     for database in databases

@@ -14,6 +14,7 @@ from assay.fields import FieldValueError, Seconds, Strict, within
 from assay.reading import names_of_presets, nearest, preset_table, read_table, validated
 from assay.results.limits import parse_limits
 from assay.workloads.options import TIME, Fixed, Option
+from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.workload import AnyPlan
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
@@ -405,7 +406,7 @@ def load_tpcc_plan(data: Mapping[str, Any], *, source: str) -> TpccPlan:
     """
     plan = validated(TpccPlan, data, source)
     with within(source, "limits"):
-        parse_limits(plan.limits)
+        parse_limits(plan.limits, FIGURES)
     return plan
 
 

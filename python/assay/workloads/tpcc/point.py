@@ -26,20 +26,20 @@ from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
 from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
 
 if TYPE_CHECKING:
-    from assay.workloads.tpcc.runner import OltpRunner
+    from assay.workloads.tpcc.opened import OpenTpcc
 
 LOOK_S = 0.1
 
 ANSWER_S = 10.0
 """How long a server may take to tell its counters."""
 
-SILENCE_LEAST_S = 2.0
+SILENCE_MIN_S = 2.0
 """Time without the end of a transaction that is worth a notice."""
 
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long point does not keep them in memory."""
 
-TELEMETRY_MOST = 60_000
+TELEMETRY_MAX = 60_000
 """Rows kept for a point's storage figures, a quarter of an hour or so; of those before there is one of each metric."""
 TELEMETRY_NEWEST = 30_000
 """Those that stay as they are, since the window may end among them."""
@@ -49,7 +49,7 @@ END_S = 30.0
 
 SATURATED_THREAD_SHARE = 0.95
 """A load thread at this share of its core asks no harder."""
-LAG_LEAST_NS = 10_000_000
+LAG_MIN_NS = 10_000_000
 """Open loop: starts later than this and than the mean service time, at p99, make the schedule a fiction."""
 SUSTAINED_SHARE = 0.98
 
@@ -90,9 +90,9 @@ class OltpProgress:
 class OltpMeasurement:
     """One point: the core runs users, this follows it and takes the figures."""
 
-    def __init__(self, runner: OltpRunner, plan: TpccPlan, repeat: int) -> None:
-        self.runner, self.plan = runner, plan
-        self.target = runner.target
+    def __init__(self, opened: OpenTpcc, plan: TpccPlan, repeat: int) -> None:
+        self.opened, self.context, self.plan = opened, opened.context, plan
+        self.target = opened.target
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
         # Of a point of many hours a tick is longer than the warm-up was to be.
@@ -101,7 +101,7 @@ class OltpMeasurement:
         self.started_ns = time.time_ns()
         self.has_begun = False
         self.complete_ticks = 0
-        self.trouble: AssayError | None = None
+        self.error: AssayError | None = None
         self.new_orders: list[int] = []
         """Committed new orders of each tick, over all databases."""
         self.ended: list[int] = []
@@ -111,7 +111,7 @@ class OltpMeasurement:
         self.gaps: list[dict[str, Any]] = []
         self.rows: list[dict[str, Any]] = []
         self.telemetry: list[Mapping[str, Any]] = []
-        self.writer = runner.folder.series_writer()
+        self.writer = opened.context.folder.series_writer()
         self.written_at = time.monotonic()
         self.notices: list[str] = []
         self.counted: list[tuple[float, dict[str, float]] | None] = []
@@ -134,8 +134,8 @@ class OltpMeasurement:
         Interrupted, AssayError
             There is no point: it ended before its window began, or by Ctrl-C.
         """
-        self.runner.recorder.sample()
-        self.runner.recorder.drain()
+        self.context.recorder.sample()
+        self.context.recorder.drain()
         before = self._counters()
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
@@ -144,7 +144,7 @@ class OltpMeasurement:
             self._watch(core)
         finally:
             self.background.stop()
-            self.runner.recorder.sample()
+            self.context.recorder.sample()
             end_tick = min(self.to_tick, self.complete_ticks)
             self._note(json.loads(core.finish(END_S)), ending=True)
         self._note_clock(*clocks)
@@ -165,7 +165,7 @@ class OltpMeasurement:
                 {
                     "name": database.name,
                     "connection": database.connection().core_plan() | {"kind": database.dialect},
-                    "warehouses": self.target.warehouses[database.name],
+                    "warehouses": self.target.scale[database.name],
                 }
                 for database in self.target.databases
             ],
@@ -193,7 +193,7 @@ class OltpMeasurement:
         """Follow the core to the end of the window, or to what ends it before."""
         is_measuring = False
         while self.complete_ticks < self.to_tick:
-            if self.runner.interrupt.is_set():
+            if self.context.interrupt.is_set():
                 raise Interrupted("interrupted; the point that was running is not kept")
             report = json.loads(core.poll())
             self._note(report)
@@ -201,14 +201,14 @@ class OltpMeasurement:
                 self.background.start()
                 if len(self.memory_bytes) == 1:
                     self.memory_bytes.append(_resident_bytes())
-            self.trouble = self.trouble or self.background.error
+            self.error = self.error or self.background.error
             if not is_measuring and report["state"] == "running" and self.complete_ticks >= self.from_tick:
                 is_measuring = True
                 core.measure_from(self.from_tick)
                 self._look_closely()
-            if self.trouble is not None:
+            if self.error is not None:
                 if self.complete_ticks <= self.from_tick:
-                    raise self.trouble
+                    raise self.error
                 break
             self._show(report)
             if report["reconnecting"]:
@@ -223,7 +223,7 @@ class OltpMeasurement:
             self.counted.append(self._counters())
             found = self._asked(lambda: activity(self.target.databases))
         except NotAnswering as error:
-            self.trouble = self.trouble or error
+            self.error = self.error or error
             return
         self.active.append(found)
         self.notices += [notice for notice in found.notices if notice not in self.notices]
@@ -243,16 +243,16 @@ class OltpMeasurement:
                 self.new_orders[tick["tick"]] += tick["committed"]
                 self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
         self.rows += self._series_rows(report["ticks"])
-        telemetry = self.runner.recorder.drain()
+        telemetry = self.context.recorder.drain()
         self.rows += telemetry
         self.telemetry += telemetry
-        if len(self.telemetry) > TELEMETRY_MOST:
+        if len(self.telemetry) > TELEMETRY_MAX:
             older, newest = self.telemetry[:-TELEMETRY_NEWEST], self.telemetry[-TELEMETRY_NEWEST:]
             self.telemetry = [*folded(older, self._utc_ns(self.from_tick)), *newest]
         if time.monotonic() - self.written_at >= SERIES_EVERY_S:
             self._write_rows()
         if report["state"] == "failed" and not ending:
-            self.trouble = core_error(report["error"])
+            self.error = core_error(report["error"])
 
     def _utc_ns(self, tick: int) -> int:
         """When a tick began."""
@@ -291,9 +291,9 @@ class OltpMeasurement:
         phase = "warm-up" if done < self.from_tick else "measuring"
         if report["state"] == "connecting":
             phase, waiting = "connecting", f"{report['connected']} connected"
-        self.runner.display.point(
+        self.context.display.point(
             OltpProgress(
-                part=self.runner.part,
+                part=self.opened.part.name,
                 phase=f"{phase}, {count_of(self.plan.users, 'user')}",
                 nopm=new_orders / seconds * 60 if seconds else 0.0,
                 latency_p90_ns=self.latency_p90_ns,
@@ -346,7 +346,7 @@ class OltpMeasurement:
 
     def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
         """Every new order that a user saw committed must be there."""
-        if isinstance(self.trouble, NotAnswering):
+        if isinstance(self.error, NotAnswering):
             return
         after = self._counters()
         if before is None or after is None:
@@ -382,7 +382,7 @@ class OltpMeasurement:
             last = 0 if count else last + 1
             if last > longest:
                 longest, end = last, number
-        if longest * self.interval_s >= SILENCE_LEAST_S:
+        if longest * self.interval_s >= SILENCE_MIN_S:
             began_s = self._utc_ns(self.from_tick + end - longest) / 1e9
             self.notices.append(
                 f"no transaction ended for {format_duration(longest * self.interval_s)} from"
@@ -403,7 +403,7 @@ class OltpMeasurement:
         saturated = figures["fullest_thread_share"] >= SATURATED_THREAD_SHARE
         if lag_ns is not None and self.plan.rate is not None:
             service = figures["service_latency_ns"]
-            saturated = saturated or lag_ns > max(LAG_LEAST_NS, service["mean"] if service else 0)
+            saturated = saturated or lag_ns > max(LAG_MIN_NS, service["mean"] if service else 0)
         return {
             "started_utc_ns": self.started_ns,
             "measured_from_utc_ns": start_ns,
@@ -411,7 +411,7 @@ class OltpMeasurement:
             "clock": "wall",
             "warmup_s": self.from_tick * self.interval_s,
             "measured_s": seconds,
-            "ended_by": "time" if self.trouble is None else "failed",
+            "ended_by": "time" if self.error is None else "failed",
             **dict.fromkeys(("read", "write", "total", "flush", "bursts")),
             "volumes": volumes_of(oltp["storage"]) if oltp["storage"] is not None else [],
             "activities": [],
@@ -457,7 +457,7 @@ class OltpMeasurement:
             "client_cpu_ns_per_transaction": figures["client_cpu_ns"] / count if count else None,
             "memory_bytes_per_user": self._memory_per_user(),
             "users": self.plan.users,
-            "warehouses": self.target.warehouses_total,
+            "warehouses": self.target.scale_total,
             "by_transaction": {name: figures["by_transaction"][name] for name in TRANSACTIONS},
             "errors": figures["errors"],
             "gaps": self._gaps(start_ns, end_ns),

@@ -1,0 +1,161 @@
+"""The one loop that measures: key, memo, rest, limits, point, search, for every kind of workload.
+
+A point that the run folder holds already is not measured again: that is all there is to resuming.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assay.errors import Interrupted
+from assay.results.limits import Limit, judge, met
+from assay.results.points import CUT_SHORT, blank_point
+from assay.run.search import search
+from assay.workloads.workload import Answer, Ask, Keep, Measured, OpenWorkload, Point, RunContext, Search, Workload
+
+
+@dataclass(kw_only=True)
+class PointLoop:
+    """Measures what one part asks for."""
+
+    context: RunContext
+    workload: Workload[Any]
+    opened: OpenWorkload
+    part: str
+    limits: Sequence[Limit]
+    finished: dict[str, dict[str, Any]]
+    numbers: Iterator[int]
+    """Numbers of new points; those of a run that goes on have others."""
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def points(self) -> list[Any]:
+        """Points of the part, those of earlier sessions included."""
+        return self.context.points
+
+    def run(self) -> None:
+        """Do all steps of the part.
+
+        Raises
+        ------
+        Interrupted, AssayError
+            Points until then are kept; so is the last one, with what it has, where its measurement gave any.
+        """
+        steps = self.opened.steps()
+        outcome: Any = None
+        try:
+            while True:
+                try:
+                    step = steps.send(outcome)
+                except StopIteration:
+                    return
+                if isinstance(step, Search):
+                    outcome = self._search(step)
+                elif isinstance(step, Keep):
+                    outcome = self._keep_step(step)
+                else:
+                    outcome = self._measure(step.ask, "grid", 0)
+        finally:
+            steps.close()
+
+    def _search(self, step: Search) -> Answer:
+        found = search(
+            step.axis,
+            lambda load, purpose, repeat: self._measure(step.ask(load), purpose, repeat),
+            self.failure,
+            repeats=step.repeats,
+            figures=self.workload.figures,
+        )
+        step.finish(found)
+        answer = {
+            "workload": dict(step.workload),
+            "part": self.part,
+            "limits": [limit.text for limit in self.limits],
+            **found,
+        }
+        self.opened.complete_answer(answer)
+        self.answers.append(answer)
+        return answer
+
+    def failure(self, point: Point) -> str | None:
+        """Why a point is no answer: errors, the generator, the first limit missed, or the rate."""
+        if point["errors"]["count"]:
+            return "errors"
+        first = next(iter(self.workload.figures), None)
+        if first is not None and not first.value(point):
+            return first.nothing
+        if point["generator"]["saturated"]:
+            return "generator"
+        missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
+        if missed:
+            return str(missed[0])
+        if point["offered"] and not point["offered"]["sustained"]:
+            return "rate not sustained"
+        return None
+
+    def _measure(self, ask: Ask, purpose: str, repeat: int) -> Point:
+        """Measure one load, or take its point from the run folder."""
+        # A grid or search point is the same whichever asked for it; a repeat is another.
+        key = self._key(ask, repeat if purpose == "repeat" else 0)
+        if key in self.finished:
+            return self._have(self.finished[key])
+        if self.context.interrupt.is_set():
+            raise Interrupted("interrupted")
+        if self.opened.rest_s and self.finished and self.context.interrupt.wait(self.opened.rest_s):
+            raise Interrupted("interrupted")
+        point_id, started_ns = self._next_id(), time.time_ns()
+        measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+        times = {"started_utc_ns": started_ns, "measured_from_utc_ns": started_ns, "measured_to_utc_ns": time.time_ns()}
+        measured = replace(measured, figures=times | measured.figures)
+        return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
+
+    def _keep_step(self, step: Keep) -> Point:
+        key = self._key(step.ask, step.repeat)
+        if step.measured is None:
+            return self._have(self.finished[key])
+        point_id = self._next_id()
+        named = {"id": point_id, "key": key, "repeat": step.repeat, "purpose": "grid"}
+        return self._keep(step.ask, step.measured(point_id), named, judged=step.judged)
+
+    def _keep(self, ask: Ask, measured: Measured, named: dict[str, Any], *, judged: bool = True) -> Point:
+        point: dict[str, Any] = {
+            "id": named["id"],
+            "key": named["key"],
+            "part": self.part,
+            "repeat": named["repeat"],
+            "purpose": named["purpose"],
+            "workload": dict(ask.workload),
+            "load": dict(ask.load),
+            **blank_point(),
+            **measured.figures,
+        }
+        point["limits"] = judge(self.limits if judged else (), point, self.workload.figures)
+        point["met"] = met(point["limits"])
+        if measured.error is None:
+            self.opened.complete_point(point, ask)
+        self.context.folder.append_point(point)
+        if measured.error is not None:
+            self.points.append(point)
+            self.opened.kept(point)
+            raise measured.error
+        if point["ended_by"] not in CUT_SHORT:
+            self.finished[point["key"]] = point
+        self.opened.kept(point)
+        return self._have(point)
+
+    def _have(self, point: dict[str, Any]) -> Point:
+        self.points.append(point)
+        self.context.display.point_done(point)
+        return point
+
+    def _next_id(self) -> str:
+        return f"p{next(self.numbers):04d}"
+
+    def _key(self, ask: Ask, repeat: int) -> str:
+        asked = {**ask.key, "part": self.part, "repeat": repeat}
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,188 @@
+"""The targets of a run's parts: chosen together, made ready just before a part, and left when another one follows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import AssayError
+from assay.progress import Display
+from assay.run.request import Request
+from assay.targets.databases import is_database
+from assay.targets.databases.target import DatabaseRequest
+from assay.targets.target import Target
+from assay.telemetry.collectors import host_collectors, target_collectors
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part
+
+if TYPE_CHECKING:
+    from assay.telemetry.recorder import Collector
+
+
+def choose_targets(
+    request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None
+) -> tuple[Target, list[Part[Any]]]:
+    """The run's target, and the parts with theirs where they have one of their own; nothing is written or opened.
+
+    Parameters
+    ----------
+    request
+        What was asked of the target. A password in the URL of a database is taken out of it, as out of the parts.
+    parts
+        All parts of the run.
+    sizes
+        By volume, those a resumed run had.
+
+    Raises
+    ------
+    RefusedTarget, OutOfSpace, UsageError
+        As `Request.choose` and `DatabaseRequest.choose` raise them.
+    """
+    shared = [part for part in parts if part.target_text is None]
+    together: dict[str, list[Part[Any]]] = {}
+    for part in parts:
+        if part.target_text is not None:
+            together.setdefault(part.target_text, []).append(part)
+    own: dict[str, Target] = {}
+    shown: dict[str, str] = {}
+    for text, those in together.items():
+        asked = replace(request, paths=[text])
+        own[text] = _choose(asked, those)
+        shown[text] = asked.to_dict()["paths"][0]
+    target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
+    chosen = [
+        replace(part, target=own[part.target_text], target_text=shown[part.target_text])
+        if part.target_text is not None
+        else part
+        for part in parts
+    ]
+    return target, [workload_of(part.plan).fitted(part, part.target or target) for part in chosen]
+
+
+def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
+    # Other workloads on a database's URL are refused as any target is that is no storage.
+    on_databases = all(workload_of(part.plan).runs_on == "databases" for part in parts)
+    if not any(is_database(path) for path in request.paths) or not on_databases:
+        return request.choose(parts, sizes)
+    databases = DatabaseRequest(targets=request.paths)
+    target = databases.choose()
+    request.paths = databases.targets
+    return target
+
+
+@dataclass(kw_only=True)
+class PartTargets:
+    """The run's target, which all parts share that have none of their own, and those of the others."""
+
+    shared: Target
+    parts: Sequence[Part[Any]]
+    display: Display
+    interrupt: threading.Event
+    notices: list[str] = field(default_factory=list)
+    """What is to be said of targets that were left."""
+    _used: list[Target] = field(default_factory=list)
+
+    def of(self, part: Part[Any]) -> Target:
+        """The target of a part."""
+        return part.target or self.shared
+
+    @property
+    def all(self) -> list[Target]:
+        """Every target of the run, once."""
+        found = [self.shared]
+        for part in self.parts:
+            if not any(self.of(part) is target for target in found):
+                found.append(self.of(part))
+        return found
+
+    # Before and after a part
+
+    def make_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
+        """Leave the target of the part before, unless it is this one's, too; open that of the part and make it ready.
+
+        Parameters
+        ----------
+        part
+            The part that is to run.
+        manifest
+            That of the run as far as it has come.
+
+        Returns
+        -------
+        Part
+            As it fits the target.
+
+        Raises
+        ------
+        AssayError
+            It cannot be used; it was left again.
+        """
+        target, workload = self.of(part), workload_of(part.plan)
+        self.leave(but=target)
+        try:
+            part = workload.examine(part, target, manifest, self.display)
+            workload.prepare(part, target, self.display, self.interrupt)
+        except AssayError:
+            self.leave()
+            raise
+        if not any(target is used for used in self._used):
+            self._used.append(target)
+        return part
+
+    def leave(self, but: Target | None = None) -> None:
+        """Leave all targets but one."""
+        for target in self.all:
+            if target is not but:
+                self.notices += [notice for notice in target.leave(self.display) if notice not in self.notices]
+
+    def settle(self) -> None:
+        """Say in marks that nothing writes to the targets any more."""
+        for target in self.all:
+            target.settle()
+
+    def permissions_again(self, yes_destroy: Collection[str]) -> list[str]:
+        """Options that the command to go on has to repeat."""
+        return [option for target in self.all for option in target.permissions_again(yes_destroy)]
+
+    # What is recorded and told of them
+
+    @property
+    def devices(self) -> list[str]:
+        """Block devices under the targets of all parts, which are recorded throughout."""
+        return sorted({device for target in self.all for device in target.device_names})
+
+    def collectors(self) -> list[Collector[Any]]:
+        """What records the host throughout; nothing where no part is part of it."""
+        return host_collectors(self.devices) if any(not target.is_virtual for target in self.all) else []
+
+    def own_collectors(self, part: Part[Any]) -> list[Collector[Any]]:
+        """What else records while a part runs."""
+        return target_collectors(self.of(part), self.devices)
+
+    def facts(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """The manifest's `target`: the run's, with what the parts so far used besides.
+
+        Parameters
+        ----------
+        before
+            The manifest's `target` as it is. A run that goes on keeps the state its volumes had when it began, and the
+            databases of parts that are done.
+        """
+        # The arrays of a study on models are variants of the first one.
+        others = [target for target in self._used if target is not self.shared and not target.is_virtual]
+        facts = self.shared.facts()
+        told = [facts, *(target.facts() for target in others)]
+        volumes = {(volume["name"], volume["path"]): volume for one in told for volume in one["volumes"]}
+        databases = {database["name"]: database for one in told for database in one.get("databases", ())}
+        for volume in before["volumes"]:
+            key = volume["name"], volume["path"]
+            if key in volumes and not volumes[key]["bytes_laid_out"]:
+                volumes[key] |= {name: volume[name] for name in ("state", "bytes_laid_out")}
+            elif key not in volumes and volume["kind"] == "database":
+                volumes[key] = volume
+        databases = {database["name"]: database for database in before.get("databases", ())} | databases
+        return (
+            facts | {"volumes": list(volumes.values())} | ({"databases": list(databases.values())} if databases else {})
+        )

@@ -1,0 +1,110 @@
+"""The pipeline as a service: what the command line, `assay.api` and a server start a run with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from assay.progress import SILENT, Display
+from assay.results.run_folder import RunFolder
+from assay.run.execute import Above, Execution, Raising
+from assay.targets.target import Target
+from assay.workloads.registry import workload_of
+from assay.workloads.workload import Part, Point
+
+
+class _Bands:
+    """Error bands of models; calibration is loaded when the first is asked for."""
+
+    def band_of_answer(
+        self, configuration: Any, answer: Mapping[str, Any], points: Sequence[Point], *, interrupt: threading.Event
+    ) -> Any:
+        from assay.calibration.bands import band_of_answer
+
+        return band_of_answer(configuration, answer, points, interrupt=interrupt)
+
+    def band_of_point(self, configuration: Any, point: Point, *, interrupt: threading.Event) -> Any:
+        from assay.calibration.bands import band_of_point
+
+        return band_of_point(configuration, point, interrupt=interrupt)
+
+
+def _study_findings(*facts: Any) -> dict[str, Any]:
+    from assay.studies.findings import study_findings
+
+    return study_findings(*facts)
+
+
+def _write_report(path: Path) -> None:
+    from assay.report import write_report
+
+    write_report(path)
+
+
+def execution(
+    folder: RunFolder,
+    target: Target,
+    parts: Sequence[Part[Any]],
+    *,
+    display: Display,
+    interrupt: threading.Event,
+    with_report: bool = True,
+    keeps_interrupted: bool = False,
+    uninterruptible: Raising | None = None,
+    yes_destroy: Sequence[str] = (),
+) -> Execution:
+    """A run that is ready to begin, or to go on: `Execution.run` does it.
+
+    Parameters
+    ----------
+    folder
+        Its run folder.
+    target, parts
+        As `assay.run.targets.choose_targets` gives them.
+    display
+        Told of its progress.
+    interrupt
+        Ends it when set.
+    with_report
+        Whether to write the report.
+    keeps_interrupted, uninterruptible, yes_destroy
+        See `Execution`.
+    """
+    return Execution(
+        verb=folder.manifest["verb"],
+        folder=folder,
+        target=target,
+        parts=parts,
+        display=display,
+        interrupt=interrupt,
+        above=Above(
+            bands=_Bands(), study_findings=_study_findings, write_report=_write_report if with_report else None
+        ),
+        keeps_interrupted=keeps_interrupted,
+        uninterruptible=uninterruptible,
+        yes_destroy=yes_destroy,
+        study=folder.manifest.get("study"),
+    )
+
+
+@contextmanager
+def first_examined(target: Target, first: Part[Any], manifest: Mapping[str, Any], display: Display) -> Iterator[None]:
+    """Open and examine the target of the part that runs first, so that what is refused leaves no run folder.
+
+    A part that may be left out is not opened before its time.
+
+    Raises
+    ------
+    AssayError
+        The part cannot run there.
+    """
+    chosen = first.target or target
+    try:
+        if not first.optional:
+            workload_of(first.plan).examine(first, chosen, manifest, display)
+        yield
+    finally:
+        chosen.leave(SILENT)

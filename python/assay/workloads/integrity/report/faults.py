@@ -1,0 +1,205 @@
+"""Words for what an integrity run finds: names of faults, worst first, their meaning, and the verdict in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assay.document.elements import Tone
+from assay.document.text import joined
+from assay.results.source import Record, RunFacts
+from assay.units import format_bytes, format_duration
+from assay.workloads.integrity.report.told import KIND, integrity_of
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A name of the decision table in words."""
+
+    one: str
+    many: str
+    meaning: str
+
+    @property
+    def title(self) -> str:
+        """The fault at the beginning of a line."""
+        return self.one[:1].upper() + self.one[1:]
+
+    def counted(self, count: int) -> str:
+        """The fault with its count."""
+        return f"{count:,} {self.one if count == 1 else self.many}"
+
+
+WRONG_DATA = {
+    "misdirected_write": Fault(
+        "misdirected write", "misdirected writes", "a write was stored in the place of another page"
+    ),
+    "lost": Fault(
+        "lost write",
+        "lost writes",
+        "a page holds an older write than was acknowledged (if transient: a stale read)",
+    ),
+    "log_break": Fault(
+        "break in the log", "breaks in the log", "a log block holds an older record: recovery would end there"
+    ),
+    "torn": Fault("torn write", "torn writes", "one part of a page is as written, the other is older"),
+    "corrupt": Fault("corrupt page", "corrupt pages", "a page holds bytes that nobody wrote"),
+    "misdirected_read": Fault("misdirected read", "misdirected reads", "a read returned what belongs in another place"),
+    "short_read": Fault("short read", "short reads", "a read left part of its buffer as it was"),
+}
+"""Faults of pages, worst first: those that a page's own checksum does not show come before those that it does."""
+
+FAILED_IO = {
+    "io_error": Fault("I/O error", "I/O errors", "the system returned an error instead of doing the I/O"),
+    "long_io": Fault("long I/O", "long I/Os", "an I/O was outstanding longer than allowed (15 s unless set)"),
+}
+FAULTS = {**WRONG_DATA, **FAILED_IO}
+WORST_FIRST = tuple(FAULTS)
+
+USERS = {"random": "random", "audit": "audit", "read_ahead": "read-ahead", "bulk_update": "bulk update",
+         "shrink": "grow/shrink"}  # fmt: skip
+
+
+def fault_of(kind: object) -> Fault:
+    """Words for a name; a name that is not in the table stands for itself."""
+    word = str(kind or "unnamed").replace("_", " ")
+    return FAULTS.get(str(kind), Fault(word, word, "a name this report does not know"))
+
+
+def severity(kind: object) -> int:
+    """Place in the order of faults, 0 for the worst."""
+    return WORST_FIRST.index(str(kind)) if kind in FAULTS else len(WORST_FIRST)
+
+
+def counted(counts: Mapping[str, int], names: Mapping[str, Fault]) -> str:
+    """Faults with their counts in the order of `names`; those that did not occur are left out.
+
+    Examples
+    --------
+    >>> counted({"torn": 2, "lost": 1, "corrupt": 0}, FAULTS)
+    '1 lost write and 2 torn writes'
+    """
+    return joined(fault.counted(counts[name]) for name, fault in names.items() if counts.get(name))
+
+
+def headline(found: Record) -> tuple[str, Tone]:
+    """Verdict in one sentence."""
+    counts = found["findings"]
+    wrong, failed = counted(counts, WRONG_DATA), counted(counts, FAILED_IO)
+    if wrong:
+        rest = f"; besides {failed}" if failed else ""
+        return f"Data came back wrong: {wrong}{rest}.", "bad"
+    if not found.get("pages_verified"):
+        rest = f", and there were {failed}" if failed else ""
+        return f"No page was read back{rest}: this run says nothing about the data.", "bad" if failed else "warn"
+    if found.get("passed") is None:
+        return "No page came back wrong so far; the run has no verdict yet.", "warn"
+    if not found["passed"]:
+        why = failed or ("no fault was counted" if found.get("audited") else "not every page was read at the end")
+        return f"No page came back wrong, but the check failed: {why}.", "bad"
+    rest = f", but there were {failed}" if failed else ""
+    if found.get("audited") and found.get("pages"):
+        return f"All {found['pages']:,} pages came back right{rest}.", "warn" if failed else "good"
+    return f"Every page that was read came back right, but not every page was read at the end{rest}.", "warn"
+
+
+def gravest_text(found: Record) -> str | None:
+    """The gravest finding in plain words, and how many findings lasted; None when nothing was found.
+
+    What lasted is graver than what did not.
+    """
+    counts, persistent = found["findings"], found["persistent"]
+    names = [name for name, count in counts.items() if count]
+    if not names:
+        return None
+    worst = min(names, key=lambda name: (not persistent.get(name), severity(name)))
+    text = f"The gravest: {fault_of(worst).counted(counts[worst])}; {fault_of(worst).meaning}."
+    total, lasted = (sum(kind.get(name, 0) for name in WRONG_DATA) for kind in (counts, persistent))
+    stayed = f" Of {total:,} wrong pages {lasted:,} stayed wrong however often they were read again." if total else ""
+    return text + stayed
+
+
+def injected_text(found: Record) -> str | None:
+    """Whether a target that injects faults had all found that could be; None for any other target."""
+    observable, masked = found.get("observable"), found.get("masked") or {}
+    if observable is None:
+        return None
+    off = [
+        f"{fault_of(name).one} ({found['findings'].get(name, 0):,} found, {observable.get(name, 0):,} observable)"
+        for name in sorted({**observable, **found["findings"]}, key=severity)
+        if found["findings"].get(name, 0) != observable.get(name, 0)
+    ]
+    total, hidden = sum(observable.values()), sum(masked.values())
+    if off:
+        return f"The target injects faults itself, and what was found is not what was observable: {joined(off)}."
+    return (
+        f"The target injects faults itself: all {total:,} that were observable were found and named rightly; "
+        f"{hidden:,} were masked, their bytes never read."
+    )
+
+
+def verified_text(found: Record) -> str:
+    """How much was verified, how often and for how long."""
+    verified = found.get("pages_verified") or 0
+    pages = (found.get("pages") or 0) + (found.get("log_blocks") or 0)
+    seconds = sum(float(phase.get("seconds") or 0) for phase in found.get("phases") or [])
+    took = f" in {format_duration(seconds)}" if seconds else ""
+    often = f", each of the {pages:,} pages and log blocks {verified / pages:.3g} times on average" if pages else ""
+    return f"{_pages(verified, found.get('bytes_verified'))} read and verified byte for byte{took}{often}."
+
+
+def extent(facts: RunFacts) -> str:
+    """How much was verified and written, with which users, and whether every page was read at the end."""
+    found = integrity_of(facts) or {}
+    texts = [verified_text(found)]
+    if found.get("pages_written") is not None:
+        texts.append(f"{_pages(found['pages_written'], found.get('bytes_written'))} written.")
+    journal = found.get("journal")
+    names = users(integrity_plan(facts)) if journal is None else []
+    texts += [f"Users at work: {joined(names)}."] if names else []
+    if journal is not None:
+        texts.append(
+            f"They were held against a journal of {journal['acknowledged']:,} acknowledged writes, which promise"
+            f" {journal['promised_pages']:,} pages and log blocks."
+        )
+    elif found.get("audited"):
+        texts.append("At the end every page was read once more and was right.")
+    elif found.get("audited") is False:
+        texts.append("It was not shown that every page was right at the end.")
+    return " ".join(texts)
+
+
+def _pages(count: int, size: float | None) -> str:
+    noun, verb = ("page", "was") if count == 1 else ("pages", "were")
+    return f"{count:,} {noun}{f' ({format_bytes(size)})' if size else ''} {verb}"
+
+
+CACHES = "Caches between host and disk may have answered reads: a page that came back right need not be on the medium."
+
+
+def uncut_power(facts: RunFacts) -> list[str]:
+    """A sentence on the loss of power, unless the run came after one."""
+    words = [str(word).split("=")[0] for word in facts.manifest.get("command") or []]
+    text = "Power was not cut: whether the storage keeps what it acknowledged when that happens is not shown."
+    return [] if "--after-crash" in words else [text]
+
+
+def integrity_plan(facts: RunFacts) -> Record:
+    """Plan of the integrity run: the run's own, or that of a part; empty when neither is one."""
+    plans: list[Any] = [facts.manifest.get("plan"), *(part.get("plan") for part in facts.manifest.get("parts") or [])]
+    found: list[Record] = [plan for plan in plans if isinstance(plan, Mapping) and plan.get("kind") == KIND]
+    return found[0] if found else {}
+
+
+def users(plan: Record) -> list[str]:
+    """Users of a plan, with their number where the plan gives it and does not leave it to the number of processors.
+
+    Examples
+    --------
+    >>> users({"random": {"users": -1}, "audit": {"users": 2}, "shrink": {"users": 0}})
+    ['random', '2 audit', 'checkpoint']
+    """
+    numbers = {name: (plan.get(key) or {}).get("users") for key, name in USERS.items()}
+    named = [f"{number} {name}" if number > 0 else name for name, number in numbers.items() if number]
+    return [*named, "checkpoint"] if named else []

@@ -1,0 +1,38 @@
+"""The figures of I/O: rates and latencies by direction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assay.results.common_figures import COMMON_FIGURES
+from assay.results.figures import Figure, Point
+from assay.units import format_latency
+
+LARGE_BYTES = 64 << 10
+"""I/Os of this size and more are told in bytes."""
+
+_LATENCIES = ("read_latency_mean_ns", "read_latency_p99_ns", "write_latency_mean_ns", "write_latency_p99_ns")
+_MEAN = COMMON_FIGURES["total_latency_mean_ns"]
+
+
+def _is_large(point: Point) -> bool:
+    total = point["total"]
+    return bool(total["bytes_per_s"] / max(total["iops"], 1) >= LARGE_BYTES)
+
+
+def _told(figure: Figure, *, large: bool) -> Figure:
+    def told(point: Point) -> str | None:
+        value, latency_ns = figure.value(point), _MEAN.value(point)
+        # Limits that were judged say enough of a point.
+        if value is None or _is_large(point) != large or any(one["met"] is not None for one in point["limits"]):
+            return None
+        return f"{figure.words(value)} at a mean latency of {format_latency(latency_ns)}"
+
+    return replace(figure, in_answers=True, told=told)
+
+
+FIGURES: tuple[Figure, ...] = (
+    _told(COMMON_FIGURES["iops"], large=False),
+    _told(COMMON_FIGURES["bytes_per_s"], large=True),
+    *(COMMON_FIGURES[name] for name in _LATENCIES),
+)

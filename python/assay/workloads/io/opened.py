@@ -1,0 +1,463 @@
+"""A part of I/O at work: what it asks to be measured, and how one point is measured."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.results.points import describe_load
+from assay.results.standstill import judged
+from assay.results.steady import Steady, steady_state
+from assay.targets.arrays.configuration import Configuration
+from assay.targets.storage.session import AnySession, drain
+from assay.targets.storage.volume import Volume, takes_no_time
+from assay.telemetry.recorder import summarise
+from assay.telemetry.ticks import batches, tick_sums
+from assay.units import format_duration, format_iops, format_latency
+from assay.workloads.io.activities import Workload, load_facts
+from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
+from assay.workloads.io.plan import Plan
+from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
+from assay.workloads.io.ticks import series_rows, tick_length_s
+from assay.workloads.workload import (
+    Answer,
+    Ask,
+    Axis,
+    Measure,
+    Measured,
+    OpenWorkload,
+    Part,
+    RunContext,
+    Search,
+    Steps,
+)
+
+SATURATED_CPU_SHARE = 0.95
+"""A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
+SATURATED_HOST_SHARE = 0.98
+SETTLING_MAX_S = 300.0
+"""Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
+BAND_POINT_MAX_S = 60.0
+"""Longer points are asked once, not a dozen times for an error band."""
+LAG_MIN_NS = 200_000
+"""Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
+LAG_MIN_BURSTS_NS = 1_000_000
+"""A checkpoint's writes are spread over seconds: a millisecond more or less is no other load."""
+SUSTAINED_SHARE = 0.98
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What the display shows of the point being measured."""
+
+    part: str
+    title: str
+    load: str
+    phase: str
+    elapsed_s: float
+    longest_s: float
+    iops: float
+    latency_mean_ns: float | None
+    error_count: int
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        left = max(self.longest_s - self.elapsed_s, 0)
+        text = (
+            f"[{self.part}] {self.title}, {self.load}: {self.phase}, at most {format_duration(left)} left,"
+            f" {format_iops(self.iops)} IOPS, {format_latency(self.latency_mean_ns)}"
+        )
+        return f"{text}, {self.error_count} errors" if self.error_count else text
+
+
+class OpenIo(OpenWorkload):
+    """A part of I/O at work on volumes, or on a modelled array whose time is its own."""
+
+    def __init__(
+        self,
+        part: Part[Plan],
+        context: RunContext,
+        *,
+        volumes: Sequence[Volume],
+        devices: Sequence[str] = (),
+        array: Configuration | None = None,
+    ) -> None:
+        self.part, self.plan, self.context = part, part.plan, context
+        self.volumes, self.devices = volumes, devices
+        self.model = _model_of(part, array, context)
+        # A model begins afresh anyway; the published SQLIO runs left the device alone between points.
+        self.rest_s = 0.0 if self.model is not None else self.plan.timing.rest_s
+        for workload in self.plan.workloads()[:1]:
+            for name, roles in sharing_roles(workload, self.volumes).items():
+                context.note(
+                    f"{part.title or part.name}: {', '.join(roles)} share the volume {name}, each in a part of its own"
+                )
+
+    def steps(self) -> Steps:
+        """Measure or search each of the plan's workloads."""
+        for workload in self._workloads():
+            yield Measure(ask=self._ask(workload)) if self.plan.search.axis == "none" else self._search(workload)
+
+    def _workloads(self) -> list[Workload]:
+        """The plan's workloads, without blocks the sector forbids where the plan allows to leave them out."""
+        workloads = self.plan.workloads()
+        if not self.plan.fits_sector:
+            return workloads
+        sector_bytes = max(volume.sector_bytes for volume in self.volumes)
+        fitted = [workload.fitted(sector_bytes) for workload in workloads]
+        left_out = sum(1 for before, after in zip(workloads, fitted, strict=True) if before != after)
+        if left_out:
+            self.context.note(
+                f"{self.part.name}: blocks that are no multiple of the sector of {sector_bytes} bytes are left out"
+                f" of {left_out} workloads"
+            )
+        return [workload for workload in fitted if workload is not None]
+
+    def _search(self, workload: Workload) -> Search:
+        settings = self.plan.search
+        first = workload.activities[0]
+        workers = first.workers * len(volumes_for(first, self.volumes))
+        outstanding = settings.axis == "queue-depth"
+        end = min(settings.last_load, float(deepest_queue(first))) if outstanding else settings.last_load
+        start = settings.first_load if outstanding else first.rate or settings.first_load
+        axis = Axis(
+            name="outstanding" if outstanding else "rate",
+            # The axis counts outstanding I/Os per worker; answers count them in total.
+            start=min(start, end),
+            end=end,
+            whole=outstanding,
+            resolution_share=settings.resolution_share,
+            stops_at_plateau=settings.plateau,
+        )
+
+        def in_total(answer: Answer) -> None:
+            for end in (answer["max"], answer["first_failing"]):
+                if end is not None and outstanding:
+                    end["outstanding"] *= workers
+
+        return Search(
+            axis=axis,
+            ask=lambda load: self._ask(workload.with_load(axis.name, load)),
+            workload=workload.facts(),
+            repeats=settings.repeats,
+            finish=in_total,
+        )
+
+    def _ask(self, workload: Workload) -> Ask:
+        target = [(volume.spec.kind, str(volume.spec.path), volume.roles, volume.size_bytes) for volume in self.volumes]
+        first = workload.activities[0]
+        mixed = len(workload.activities) > 1
+        return Ask(
+            key={
+                "workload": workload.model_dump(mode="json"),
+                "timing": self.plan.timing.model_dump(mode="json"),
+                "target": target,
+                "seed": self.plan.seed,
+                **({"model": self.model.key} if self.model is not None else {}),
+            },
+            workload=workload.facts(),
+            load={"kind": "mixed"} if mixed else load_facts(first, len(volumes_for(first, self.volumes))),
+            what=workload,
+        )
+
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Measure a workload.
+
+        Raises
+        ------
+        Interrupted
+            The point is not kept.
+        """
+        measurement = Measurement(self, ask, repeat)
+        try:
+            figures = measurement.run()
+        finally:
+            writer = self.context.folder.series_writer()
+            writer.write(measurement.series_rows)
+            writer.close_segment(point_id)
+        return Measured(figures=figures, error=measurement.error)
+
+    def complete_answer(self, answer: Answer) -> None:
+        """Say of a model's answer how far it may be off."""
+        bands = self.context.bands
+        if bands is None or self.model is None or self.model.goes_on:
+            return
+        band = bands.band_of_answer(
+            self.model.configuration, answer, self.context.points, interrupt=self.context.interrupt
+        )
+        answer |= band.around(answer["max"]["iops"]) if band is not None else {}
+
+    def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
+        """Say of a model's point how far it may be off, where points are compared."""
+        bands = self.context.bands
+        if bands is None or self.model is None or self.model.goes_on or not self.context.for_study:
+            return
+        if point["purpose"] != "grid" or not point["total"]:
+            return
+        if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
+            return
+        band = bands.band_of_point(self.model.configuration, point, interrupt=self.context.interrupt)
+        point |= band.around(point["total"]["iops"])
+
+
+def _model_of(part: Part[Plan], array: Configuration | None, context: RunContext) -> ModelRun | None:
+    """The modelled array of a part: that of the part before where it continues, else a fresh one."""
+    if array is None:
+        return None
+    before = context.before.model if isinstance(context.before, OpenIo) else None
+    if part.continues and before is not None:
+        before.goes_on_with(array)
+        return before
+    return ModelRun(
+        configuration=array,
+        epoch_ns=context.epoch_ns,
+        goes_on=context.is_continued,
+        elapsed_ns=before.elapsed_ns if before is not None else 0,
+    )
+
+
+class Measurement:
+    """One point being measured: warm-up, steady state, end, figures."""
+
+    def __init__(self, opened: OpenIo, ask: Ask, repeat: int) -> None:
+        self.opened = opened
+        self.workload: Workload = ask.what
+        self.load = ask.load
+        self.timing = opened.plan.timing
+        self.interval_s = tick_length_s(self.timing)
+        self.seed = opened.plan.seed + repeat
+        self.ticks: list[dict[str, Any]] = []
+        self.series_rows: list[dict[str, Any]] = []
+        self.telemetry_rows: list[dict[str, Any]] = []
+        self.error: Exception | None = None
+        self.ended_by = "time"
+        self.complete_ticks = 0
+        self.steady = Steady(reached=False, slope_share=None, half_width_share=None)
+        self.settled = True
+        self.warmup_s = self.timing.warmup_s
+
+    def run(self) -> dict[str, Any]:
+        """Run the workload until steady or out of time; returns the measured part of the point."""
+        opened, timing = self.opened, self.timing
+        if opened.model is None:
+            opened.context.recorder.sample()
+            opened.context.recorder.drain()
+        session = open_session(
+            self.workload,
+            opened.volumes,
+            interval_s=self.interval_s,
+            io_timeout_s=timing.io_timeout_s,
+            seed=self.seed,
+            backend=opened.plan.backend,
+            model=opened.model,
+        )
+        model = opened.model
+        self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
+        warmup_ticks = round(timing.warmup_s / self.interval_s)
+        from_tick = warmup_ticks
+        try:
+            from_tick = self._watch(session, warmup_ticks)
+        finally:
+            if opened.model is None:
+                opened.context.recorder.sample()
+            self._take_telemetry()
+        stuck = self.error is not None and not isinstance(self.error, Interrupted)
+        report = None
+        for report in () if stuck else drain(session, timing.io_timeout_s + 5):
+            self._note(report)
+        for volume in opened.volumes:
+            if volume.hold is not None and not stuck:
+                volume.hold.end_writing()
+        clock = "wall" if model is None else "virtual"
+        rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock)
+        self.series_rows += rows + self.telemetry_rows
+        if model is not None and report is not None:
+            model.elapsed_ns += report["now_ns"]
+        return self._figures(session, report, from_tick)
+
+    def _watch(self, session: AnySession, warmup_ticks: int) -> int:
+        """Follow the session to its end; returns the first tick that counts."""
+        timing = self.timing
+        window_ticks = max(round(timing.min_s / self.interval_s), 1)
+        settling_ticks = warmup_ticks + round(SETTLING_MAX_S / self.interval_s)
+        last_tick = warmup_ticks + round((timing.duration_s or timing.max_s) / self.interval_s)
+        marked = False
+        while True:
+            if self.opened.model is None:
+                time.sleep(min(self.interval_s, 0.2) / 2)
+            report = json.loads(session.poll())
+            self._note(report)
+            self._show(warmup_ticks)
+            if self.opened.context.interrupt.is_set():
+                if not self.opened.context.keeps_interrupted:
+                    deque(drain(session, timing.io_timeout_s), maxlen=0)
+                    raise Interrupted("interrupted; the point that was running is not kept")
+                self.ended_by = "interrupted"
+                self.error = Interrupted("interrupted; the point holds what was measured until then")
+            if self.error is not None:
+                return min(warmup_ticks, self.complete_ticks)
+            done = self.complete_ticks
+            if not marked and not self.settled and warmup_ticks <= done < settling_ticks:
+                warmup_ticks, last_tick = done + 1, last_tick + done + 1 - warmup_ticks
+                self.warmup_s = warmup_ticks * self.interval_s
+            if done > warmup_ticks and not marked:
+                session.measure_from(warmup_ticks)
+                marked = True
+            from_tick = warmup_ticks
+            if timing.duration_s is None and done >= warmup_ticks + window_ticks:
+                from_tick = done - window_ticks
+                self.steady = steady_state(self._tracked(from_tick, done))
+                if self.steady.reached:
+                    self.ended_by = "steady"
+                    return from_tick
+            if done >= last_tick:
+                if timing.duration_s is not None:
+                    self.steady = steady_state(self._tracked(warmup_ticks, done))
+                return warmup_ticks
+            if report["state"] == "ended":
+                return from_tick
+
+    def _note(self, report: Mapping[str, Any]) -> None:
+        self.ticks += report["ticks"]
+        self.complete_ticks = report["complete_ticks"]
+        self.settled = report.get("settled", True)
+        self._take_telemetry()
+        self.telemetry_rows += telemetry_rows(report, self.started_ns)
+        if report["state"] == "not-answering":
+            self.ended_by = "not-answering"
+            names = ", ".join(volume.name for volume in self.opened.volumes)
+            self.error = NotAnswering(f"{names}: stopped answering: {report['detail']}")
+        elif report["state"] == "failed":
+            self.ended_by = "failed"
+            self.error = IoFailed(str(report["detail"]))
+
+    def _take_telemetry(self) -> None:
+        # A model's time is not the recorder's; its members record themselves.
+        if self.opened.model is None:
+            self.telemetry_rows += self.opened.context.recorder.drain()
+
+    def _tracked(self, from_tick: int, to_tick: int) -> list[float]:
+        """What must be steady: throughput in a closed loop; latency in an open one, whose throughput is given."""
+        sums = tick_sums(self.ticks, from_tick, to_tick)
+        if self.workload.activities[0].is_open:
+            return [total["latency_ns"] / total["count"] for total in sums if total["count"]]
+        return [total["count"] / self.interval_s for total in sums]
+
+    def _show(self, warmup_ticks: int) -> None:
+        done = self.complete_ticks
+        recent = tick_sums(self.ticks[-200:], max(done - max(round(1 / self.interval_s), 1), 0), done)
+        count = sum(total["count"] for total in recent)
+        self.opened.context.display.point(
+            Progress(
+                part=self.opened.part.name,
+                title=self.workload.title,
+                load=describe_load(self.load),
+                phase="warm-up" if done < warmup_ticks else "measuring",
+                elapsed_s=done * self.interval_s,
+                longest_s=self.timing.longest_s,
+                iops=count / max(len(recent) * self.interval_s, self.interval_s),
+                latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                error_count=sum(tick["error_count"] for tick in self.ticks),
+            )
+        )
+
+    def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
+        to_tick = max(self._end_tick(from_tick), from_tick + 1)
+        seconds = (to_tick - from_tick) * self.interval_s
+        fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
+        measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))
+        drained = json.loads(session.drained())
+        _add_errors(measured["errors"], drained["errors"])
+        start_ns = self.started_ns + round(from_tick * self.interval_s * 1e9)
+        end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
+        telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.opened.devices)
+        generator = measured.pop("generator")
+        if self.opened.model is not None:
+            # On a virtual clock the generator takes no time and is never late.
+            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
+            measured["array"] = summarise_model(self.telemetry_rows, start_ns, end_ns)
+        lag_ns = generator["schedule_lag_p99_ns"]
+        service = measured["service_latency_ns"]
+        host_share = telemetry.get("cpu_share")
+        if self.opened.model is not None:
+            saturated = False
+        elif lag_ns is not None:
+            rated = any(activity.rate is not None for activity in self.workload.activities)
+            least_ns = LAG_MIN_NS if rated else LAG_MIN_BURSTS_NS
+            saturated = lag_ns > max(least_ns, service["mean"] if service else 0)
+        else:
+            saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
+            saturated = saturated or all(takes_no_time(volume) for volume in self.opened.volumes)
+        steady = {
+            "reached": self.steady.reached,
+            "window_s": seconds,
+            "slope_share": self.steady.slope_share,
+            "half_width_share": _finite(self.steady.half_width_share),
+        }
+        return {
+            "started_utc_ns": self.started_ns,
+            "measured_from_utc_ns": start_ns,
+            "measured_to_utc_ns": end_ns,
+            "clock": "wall" if self.opened.model is None else "virtual",
+            "warmup_s": self.warmup_s,
+            "measured_s": seconds,
+            "ended_by": self.ended_by,
+            **measured,
+            "offered": self._offered(report, measured, seconds),
+            "outside_window": {"count": drained["count"], "longest_ns": drained["max_ns"]},
+            "steady": steady,
+            "generator": {**generator, "clock_ns": session.clock_cost_ns(), **judged(generator["gaps"], saturated)},
+            "engine": json.loads(session.engine()),
+            "batches": batches(self.ticks, from_tick, to_tick, self.interval_s),
+            "telemetry": telemetry,
+        }
+
+    def _end_tick(self, from_tick: int) -> int:
+        """The first tick after the window: no later than where the watch ended, so that the drain stays out."""
+        if self.timing.duration_s is not None:
+            return min(self.complete_ticks, from_tick + round(self.timing.duration_s / self.interval_s))
+        if self.ended_by == "steady":
+            return min(self.complete_ticks, from_tick + max(round(self.timing.min_s / self.interval_s), 1))
+        return min(self.complete_ticks, from_tick + round(self.timing.max_s / self.interval_s))
+
+    def _fullest_worker_share(self, from_tick: int, to_tick: int, seconds: float) -> float:
+        cpu_ns: dict[tuple[int, int], float] = {}
+        for tick in self.ticks:
+            if from_tick <= tick["tick"] < to_tick:
+                group = (tick["activity"], tick["volume"])
+                workers = self.workload.activities[tick["activity"]].workers
+                cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
+        return max(cpu_ns.values(), default=0.0) / 1e9 / seconds
+
+    def _offered(
+        self, report: Mapping[str, Any] | None, measured: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any] | None:
+        """Whether an open loop got the rate it asked for, allowing for four standard deviations of Poisson counts."""
+        first = self.workload.activities[0]
+        if first.rate is None or len(self.workload.activities) > 1:
+            return None
+        detail = report["detail"] if report is not None and isinstance(report["detail"], dict) else {}
+        iops = measured["total"]["iops"] if measured["total"] else 0.0
+        slack = max((1 - SUSTAINED_SHARE) * first.rate, 4 * (first.rate / seconds) ** 0.5)
+        return {
+            "rate": first.rate,
+            "unfinished": detail.get("unfinished", 0),
+            "oldest_unfinished_ns": detail.get("oldest_unfinished_ns", 0),
+            "sustained": iops >= first.rate - slack,
+        }
+
+
+def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:
+    errors["count"] += more["count"]
+    for kind, count in more["kinds"].items():
+        errors["kinds"][kind] = errors["kinds"].get(kind, 0) + count
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or value == float("inf") else value

@@ -1,0 +1,321 @@
+"""A part on databases at work: load, run, check, save, restore, drop, in the order the plan gives them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.errors import Interrupted, NotSupported, UsageError
+from assay.targets.databases import LAID_OUT, Database
+from assay.targets.databases.target import DatabaseTarget
+from assay.units import count_of, format_duration
+from assay.workloads.tpcc.check import check_conditions
+from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_places, trace_plan
+from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
+from assay.workloads.tpcc.plan import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
+from assay.workloads.tpcc.point import OltpMeasurement
+from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, Point, RunContext, Search, Steps
+
+DISCLAIMER = (
+    "a TPC-C-like workload, derived and not compliant; TPC-C is a trademark of the Transaction Processing Performance"
+    " Council; figures are not comparable with published TPC results, nor with those at another number of warehouses"
+)
+
+RATIO_OFF_SHARE = 0.05
+"""TPM to NOPM follows from the mix; figures that are further from it are not those of the mix."""
+RATIO_LEAST_COUNT = 10_000
+"""New orders below which the ratio says nothing: at so many its standard deviation by chance is below 1 %."""
+
+Fact = Mapping[str, Any]
+
+
+class OpenTpcc(OpenWorkload):
+    """A part at work on its databases."""
+
+    def __init__(self, part: Part[TpccPlan], target: DatabaseTarget, context: RunContext) -> None:
+        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        self.rest_s = self.plan.timing.rest_s
+        self.told: dict[str, Any] = dict(
+            context.folder.manifest.get("oltp") or {"actions_done": {}, "load": None, "conditions": []}
+        )
+        """What there is to say of the part as a whole, as docs/oltp.md has it."""
+
+    def steps(self) -> Steps:
+        """Do the actions; what is measured are the points of `run`.
+
+        Raises
+        ------
+        Interrupted, AssayError
+            What was finished is in `told` and in the run folder.
+        """
+        done = actions_done(self.context.folder.manifest, self.part.name)
+        self.context.note(DISCLAIMER)
+        work: dict[Action, Callable[[], object]] = {
+            "load": self._load,
+            "check": self._check,
+            "save": self._save,
+            "restore": self._restore,
+            "drop": self._drop,
+        }
+        for action in self.plan.actions:
+            # Points of a finished run are taken from the folder, which gives its answer again.
+            if action in done and action != "run":
+                continue
+            if self.context.interrupt.is_set():
+                raise Interrupted("interrupted")
+            self.target.hold()
+            if action == "run":
+                yield from self._run()
+            else:
+                work[action]()
+            done = list(dict.fromkeys([*done, action]))
+            self._keep(actions_done=self.told["actions_done"] | {self.part.name: done})
+
+    def _keep(self, **figures: Any) -> None:
+        """Add to what is known of the part, on storage too."""
+        self.told |= figures
+        self.context.folder.update(oltp=self.told)
+
+    # Actions
+
+    def _load(self) -> None:
+        loaded = load_warehouses(self.target, self.plan, display=self.context.display, interrupt=self.context.interrupt)
+        self.target.refresh()
+        if loaded is None:
+            if not self.told.get("load"):
+                self._keep(load=None)
+                self.context.note(f"{count_of(self.target.scale_total, 'warehouse')} had been loaded before")
+            return
+        self._keep(load=loaded | {"warehouses": self.target.scale_total})
+        self.context.display.tell(
+            f"loaded {count_of(self.target.scale_total, 'warehouse')}: {loaded['rows']:,} rows at"
+            f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"
+        )
+
+    def _check(self) -> None:
+        found = check_conditions(self.target.databases, display=self.context.display, interrupt=self.context.interrupt)
+        # What another part of the run found violated is not forgotten.
+        violated = [condition for condition in self.told.get("conditions") or [] if not condition["met"]]
+        self._keep(conditions=[*violated, *found])
+
+    def _save(self) -> None:
+        for database in self.target.databases:
+            _refuse_laid_out(database)
+            self.context.display.phase(f"saving the state of {database.name}")
+            database.save()
+
+    def _restore(self) -> None:
+        for database in self.target.databases:
+            self.context.display.phase(f"restoring the state of {database.name}")
+            database.restore()
+
+    def _drop(self) -> None:
+        for database in self.target.databases:
+            self.context.display.phase(f"dropping the tables of {database.name}")
+            drop_warehouses(database)
+        remove_places(self.target)
+        self.told |= {"load": None, "conditions": []}
+
+    def _run(self) -> Steps:
+        states = {database.name: database.schema().state for database in self.target.databases}
+        if LAID_OUT in states.values() and self.plan.layout.is_plain and self._restores == "never":
+            if self.plan.restores == "never":
+                for database in self.target.databases:
+                    _refuse_laid_out(database)
+            self._start_from_saved()
+            states = {}
+        has_run = [name for name, state in states.items() if state == "ran"]
+        if has_run and self._restores == "never":
+            self.context.note(
+                f"transactions had run on {', '.join(has_run)} before: the run did not start from the state as loaded"
+            )
+        if self.plan.search.axis == "none":
+            self._note_run((yield Measure(ask=self._ask(self.plan))))
+            return
+        answer = yield self._search()
+        best = answer["max"] or {}
+        points = self.context.points
+        chosen = [point for point in points if point["id"] == best.get("point_id")] or points[-1:]
+        for point in chosen:
+            self._note_run(point)
+
+    def _note_run(self, point: Fact) -> None:
+        """Take a point's figures for those of the run, and say what is odd about them."""
+        self._keep(**point["oltp"])
+        self._note_ratio(point)
+        self._note_efficiency(point)
+
+    # Points
+
+    def _search(self) -> Search:
+        settings = self.plan.search
+        axis = Axis(
+            name=settings.axis,
+            start=max(settings.first_load, len(self.target.databases) if settings.axis == "users" else 0),
+            end=settings.last_load,
+            whole=settings.axis == "users",
+            resolution_share=settings.resolution_share,
+            stops_at_plateau=settings.plateau,
+        )
+        return Search(
+            axis=axis,
+            ask=lambda load: self._ask(self.plan.with_load(axis.name, load)),
+            workload=self.plan.facts(self.target.scale_total),
+            repeats=settings.repeats,
+        )
+
+    def _ask(self, plan: TpccPlan) -> Ask:
+        return Ask(
+            key={
+                "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
+                "target": [database.spec.recorded for database in self.target.databases],
+                "warehouses": self.target.scale,
+            },
+            workload=plan.facts(self.target.scale_total),
+            load=plan.load_facts(),
+            what=plan,
+        )
+
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Measure one load of users.
+
+        Raises
+        ------
+        Interrupted
+            The point is not kept.
+        AssayError
+            The databases failed before the window began.
+        """
+        plan: TpccPlan = ask.what
+        self.target.hold()
+        if self._restores == "always":
+            self._start_from_saved()
+        layout = self._lay_out(plan)
+        for database in self.target.databases:
+            set_state(database, "ran" if layout is None else LAID_OUT)
+        measurement = OltpMeasurement(self, plan, repeat)
+        try:
+            figures = measurement.run()
+        finally:
+            measurement.close(point_id)
+            for notice in measurement.notices:
+                self.context.note(notice)
+        figures["oltp"] |= {"point_id": point_id, "layout": layout}
+        return Measured(figures=figures, error=measurement.error)
+
+    def kept(self, point: Point) -> None:
+        """Tell of servers that were away, and wait until they answer again."""
+        self._note_gaps(point)
+        if point["oltp"]["gaps"] and point["ended_by"] == "time":
+            self.target.wait(self.plan.reconnect_s, self.context.interrupt)
+
+    @property
+    def _restores(self) -> str:
+        """`always` or `never`, for the points of this plan."""
+        if self.plan.restores == "search":
+            return "never" if self.plan.search.axis == "none" and self.plan.layout.is_plain else "always"
+        return "never" if self.plan.restores == "never" else "always"
+
+    def _start_from_saved(self) -> None:
+        """Bring back the saved state; the first time, keep the present one."""
+        try:
+            for database in self.target.databases:
+                saved, there = database.saved() or {}, database.schema()
+                if (saved.get("warehouses"), saved.get("seed")) != (there.warehouses, there.seed):
+                    _refuse_laid_out(database)
+                    self.context.display.phase(f"saving the state of {database.name}, from which every point starts")
+                    database.save()
+                    if there.state == "ran":
+                        self.context.note(f"every point starts from {database.name} as earlier runs had left it")
+                elif there.state != "loaded":
+                    self.context.display.phase(f"restoring the state of {database.name}")
+                    database.restore()
+        except NotSupported as error:
+            if self.plan.restores == "always" or not self.plan.layout.is_plain:
+                raise
+            notice = f"points did not start from the same state: {error}"
+            self.context.note(notice)
+
+    # Layout
+
+    def _lay_out(self, plan: TpccPlan) -> dict[str, Any] | None:
+        """Lay the tables out as the plan wants them; the layout for the point, None where it is the plain one."""
+        if plan.layout.is_plain:
+            return None
+        table, why = str(plan.layout.partition_table), None
+        if plan.layout.is_partitioned and table == "hottest":
+            why = self._hottest(plan)
+            table = why["table"]
+        for database in self.target.databases:
+            # Whatever becomes of it, the state is no longer the loaded one.
+            set_state(database, LAID_OUT)
+        return {"databases": apply_layout(self.target, plan, table, self.context.display), "hottest": why}
+
+    def _hottest(self, plan: TpccPlan) -> dict[str, Any]:
+        """The hottest table, the same one for all points of a run."""
+        found: dict[str, Any] | None = self.told.get("hottest")
+        if found is None:
+            self.context.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
+            for database in self.target.databases:
+                set_state(database, "ran")
+            measurement = OltpMeasurement(self, trace_plan(plan), 0)
+            try:
+                oltp = measurement.run()["oltp"]
+            finally:
+                measurement.close("trace")
+            if measurement.error is not None:
+                raise measurement.error
+            found = find_hottest(oltp["tables"], oltp["statements"], plan.layout.trace_s)
+            self._keep(hottest=found)
+            if self._restores == "always":
+                self._start_from_saved()
+        self.context.note(found["sentence"])
+        return found
+
+    # Notices
+
+    def _note_gaps(self, point: Fact) -> None:
+        for gap in point["oltp"]["gaps"]:
+            seconds = (gap["to_utc_ns"] - gap["from_utc_ns"]) / 1e9
+            began = time.strftime("%H:%M:%S", time.gmtime(gap["from_utc_ns"] / 1e9))
+            self.context.note(
+                f"{gap['database']} was away for {format_duration(seconds)} from {began} UTC in {point['id']}:"
+                f" {gap['reason']}"
+            )
+
+    def _note_ratio(self, point: Fact) -> None:
+        """TPM of the client to NOPM follows from the mix, 2.32 for HammerDB's; something is wrong where it does not."""
+        weights, oltp = self.plan.mix, point["oltp"]
+        count = oltp["nopm"] * point["measured_s"] / 60
+        if not weights.new_order or count < RATIO_LEAST_COUNT:
+            return
+        expected = sum(weights.weights) / weights.new_order / (1 - USER_ROLLBACK_SHARE)
+        ratio = oltp["tpm_client"] / oltp["nopm"]
+        if abs(ratio / expected - 1) > RATIO_OFF_SHARE:
+            self.context.note(
+                f"{point['id']}: TPM is {ratio:.2f} times NOPM, and {expected:.2f} by the mix: transactions of some"
+                " kind failed or were held up more than others"
+            )
+
+    def _note_efficiency(self, point: Fact) -> None:
+        if self.plan.think_scale == 1:
+            most_nopm = EFFICIENCY_MOST_NOPM / 10 * point["oltp"]["users"]
+            self.context.note(
+                f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
+                f" let through with {count_of(point['oltp']['users'], 'user')}"
+            )
+
+
+def _refuse_laid_out(database: Database) -> None:
+    """Refuse to take tables for the plain ones that an earlier run laid out in another way."""
+    if database.schema().state == LAID_OUT:
+        raise UsageError(
+            f"{database.name}: an earlier run laid its tables out in another way; bring the plain ones back with the"
+            " action: restore, or drop them and load again"
+        )
+
+
+def actions_done(manifest: Fact, part: str) -> list[str]:
+    """What a run has done of a part on databases, by its manifest."""
+    return list((manifest.get("oltp") or {}).get("actions_done", {}).get(part, ()))

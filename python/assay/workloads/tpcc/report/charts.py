@@ -1,0 +1,128 @@
+"""Figures of transactions: the run over time with its storage beneath, and response times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
+from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
+from assay.document.series_charts import HEIGHT, WIDTH, lines
+
+Row = Mapping[str, Any]
+
+SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25)}
+"""Colour and opacity of spans of the time axis."""
+
+STACKED = ("transactions/s", "sessions (%)")
+"""Panels whose series add up to a whole, drawn as areas upon each other."""
+
+AREA_INK = "#FFFFFF"
+"""Edge between areas, so that they are told apart in grey as well."""
+
+
+def timeline(
+    rows: Sequence[Row], spans: Sequence[Row], marks: Sequence[float], *, end_s: float
+) -> alt.TopLevelMixin | None:
+    """Panels over one time axis: transactions above, storage and server beneath.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        As of `series_charts.timeline`; panels of `STACKED` need a value of every series at every step.
+    spans : sequence of rows
+        `start_s`, `end_s`, `kind` (a key of `SHADES`), `label` (shown above the first panel; may be empty).
+    marks : sequence of float
+        Where checkpoints began, seconds.
+    end_s : float
+        End of the time axis, seconds.
+    """
+    panels = ordered(rows, "panel")
+    if not panels:
+        return None
+    divisor, unit = (60, "min") if end_s > 600 else (1, "s")
+    scale = alt.Scale(domain=[0, max(end_s, 1.0) / divisor], nice=False)
+    charts = []
+    for number, panel in enumerate(panels):
+        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        is_last = number == len(panels) - 1
+        axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
+        x = alt.X("t:Q", title=f"time ({unit})" if is_last else None, axis=axis, scale=scale)
+        layers = _shading(spans, x, divisor, is_labelled=number == 0)
+        layers.append(_areas(own, panel, x) if panel in STACKED else lines(own, panel, x))
+        if marks:
+            layers.append(_marks(marks, x, divisor))
+        charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
+    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
+        color="independent", strokeDash="independent"
+    )
+    return figure
+
+
+def _areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+    labels = ordered(rows, "series")
+    numbered = [{**row, "place": labels.index(row["series"])} for row in rows]
+    hues = alt.Color(
+        "series:N",
+        sort=labels,
+        scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])),
+        legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
+    )
+    axis = alt.Axis(format="~s", tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10)
+    areas = alt.Chart(alt.InlineData(values=numbered)).mark_area(
+        opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
+    )
+    stacked: alt.Chart = areas.encode(
+        x=x, y=alt.Y("value:Q", title=panel, stack="zero", axis=axis), color=hues, order=alt.Order("place:Q")
+    )
+    return stacked
+
+
+def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
+    """Rectangles behind a panel, a layer a kind, and their labels above it when asked."""
+    layers = []
+    for kind, (hue, opacity) in SHADES.items():
+        data = [
+            {"t": span["start_s"] / divisor, "end": span["end_s"] / divisor, "label": span["label"]}
+            for span in spans
+            if span["kind"] == kind
+        ]
+        if not data:
+            continue
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=x)
+        # A colour that is no encoding leaves the legend to the series.
+        layers.append(base.mark_rect(color=hue, opacity=opacity).encode(x2="end:Q"))
+        if is_labelled:
+            named = base.transform_filter("datum.label != ''")
+            labels = named.mark_text(align="left", baseline="bottom", fontSize=10, color=INK, dy=-3)
+            layers.append(labels.encode(y=alt.value(0), text="label:N"))
+    return layers
+
+
+def _marks(marks: Sequence[float], x: alt.X, divisor: float) -> alt.Chart:
+    base = alt.Chart(alt.InlineData(values=[{"t": mark / divisor} for mark in marks]))
+    rules: alt.Chart = base.mark_rule(color=QUIET, strokeDash=[3, 3], strokeWidth=1).encode(x=x)
+    return rules
+
+
+def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+    """Response time by percentile on an axis of nines, one curve a transaction.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `series` (the transaction), `percentile` (a key of `charts.NINES`, or `max`), `latency_ns`.
+    """
+    labels = ordered(rows, "series")
+    if not labels:
+        return None
+    factor, unit = latency_unit([row["latency_ns"] for row in rows])
+    scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
+    y = alt.Y("latency:Q", title=f"response time ({unit}, log)", scale=scale, axis=alt.Axis(values=ticks, format="~g"))
+    data = [{**row, "nines": nines_of(row["percentile"]), "latency": row["latency_ns"] / factor} for row in rows]
+    base = alt.Chart(alt.InlineData(values=data)).encode(x=nines_axis(), y=y)
+    hues, marks = colour("series", labels, columns=5), shape("series", labels)
+    figure: alt.TopLevelMixin = marked_lines(base, hues, marks).properties(width=PANEL_WIDTH[1] - 60, height=240)
+    return figure

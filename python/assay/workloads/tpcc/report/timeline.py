@@ -1,0 +1,242 @@
+"""Transactions and the storage beneath them on one time axis, from the tall table of the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.document.elements import Block, Figure, Paragraph, Section
+from assay.document.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series_charts import WIDTH
+from assay.document.text import joined, moment
+from assay.results.source import Record, RunFacts
+from assay.units import format_duration, format_latency
+from assay.workloads.tpcc.report.charts import timeline
+from assay.workloads.tpcc.report.transactions import KIND, TRANSACTIONS, oltp_of, oltp_point, transaction_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DATABASES = ("postgresql", "mariadb", "mssql")
+"""Sources of rows that database servers count."""
+
+WAITS = {
+    "none": "running",
+    "log": "log",
+    "io": "other I/O",
+    "lock": "row locks",
+    "lwlock": "latches",
+    "other": "other",
+}
+"""What sessions at work wait for, in the order they are stacked; waits for the client count as other."""
+
+MOST_MARKS = 20
+"""Checkpoints that are drawn; more would hide what is beneath them."""
+
+
+def oltp_timeline_section(facts: RunFacts) -> Section | None:
+    """Build the section on transactions over time; None without series or without a point."""
+    point = oltp_point(facts)
+    if facts.series is None or point is None:
+        return None
+    clock = point_clock(point)
+    if clock is None:
+        return None
+    frame = _of_point(facts.series, clock)
+    rows = oltp_rows(frame, clock)
+    marks = checkpoint_marks(frame, clock)
+    drawn = marks if len(marks) <= MOST_MARKS else []
+    chart = timeline(rows, spans_of(point, oltp_of(facts), clock), drawn, end_s=clock.end_s)
+    if chart is None:
+        return None
+    caption = "Transactions by kind, response time of new orders, and what devices and server did at the same time."
+    caption += " Dashed lines: a checkpoint began." if drawn else ""
+    caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MOST_MARKS else ""
+    figure = Figure("oltp-timeline", caption, _told(rows, marks), chart)
+    blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
+    return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
+
+
+def _text(point: Record, clock: Clock) -> str:
+    each = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
+    coarse = "; of several values in a step, percentiles are the largest" if clock.step_s > 1 else ""
+    return (
+        f"Point {point.get('id')}, from {moment(clock.start_ns)}. {each}{coarse}. Latency of devices is a mean over "
+        "I/Os, that of the log over its flushes, as the server times them. Sessions: what those at work waited for, in "
+        "one look a second. Lines break where nothing was recorded."
+    )
+
+
+def point_clock(point: Record) -> Clock | None:
+    """Time axis of a point, warm-up included."""
+    start_ns = point.get("started_utc_ns")
+    length = float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
+    if start_ns is None or length <= 0:
+        return None
+    wanted = length / MOST_STEPS
+    return Clock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
+
+
+def _of_point(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+    """Rows that end within the point, with the step each falls into."""
+    import polars as pl
+
+    step_ns = round(clock.step_s * 1e9)
+    end_ns = clock.start_ns + round(clock.end_s * 1e9)
+    inside = frame.filter((pl.col("t_ns") > clock.start_ns) & (pl.col("t_ns") <= end_ns))
+    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
+    return inside.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
+
+
+def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Rows of `charts.timeline` for the panels that have any."""
+    import polars as pl
+
+    tpcc = frame.filter(pl.col("source") == KIND)
+    block = frame.filter(pl.col("source") == "block")
+    server = frame.filter(pl.col("source").is_in(DATABASES))
+    cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))
+    rows = _transaction_rows(tpcc, clock)
+    new_orders = _of_kind(tpcc, "new_order")
+    responses = {name: largest(new_orders, f"latency_{name}_ns", 1e6) for name in ("p50", "p90", "p99", "max")}
+    rows += panel_rows("new orders (ms, log)", clock, responses, log=True)
+    rows += panel_rows("device (I/Os per s)", clock, _by_role(block, lambda own, side: rate(own, f"{side}_ios_count")))
+    moved = _by_role(block, lambda own, side: rate(own, f"{side}_bytes", 2.0**20))
+    moved["log (server)"] = rate(server, "log_bytes", 2.0**20)
+    rows += panel_rows("device (MiB/s)", clock, moved)
+    latencies = _by_role(block, lambda own, side: weighted(own, side, 1e6))
+    latencies["log flush"] = _mean_flush(server)
+    rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
+    rows += panel_rows("checkpoint age (MiB)", clock, {"log since": gauge(server, "checkpoint_age_bytes", 2.0**20)})
+    rows += _wait_rows(server, clock)
+    troubles = {name: rate(tpcc, f"{name}_count") for name in ("retried", "failed")}
+    rows += panel_rows("attempts/s", clock, {name: own for name, own in troubles.items() if own["value"].sum() > 0})
+    shares = {name: gauge(cpu, f"{name}_share", 0.01) for name in ("user", "system", "iowait", "steal")}
+    return rows + panel_rows("host CPU (%)", clock, shares)
+
+
+def _of_kind(tpcc: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Rows of one kind of transaction, of all databases."""
+    import polars as pl
+
+    return tpcc.filter(pl.col("entity").str.ends_with(f"/{name}"))
+
+
+def _transaction_rows(tpcc: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
+    columns = {transaction_name(name): rate(_of_kind(tpcc, name), "committed_count") for name in TRANSACTIONS}
+    return _whole("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+
+
+def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """What sessions at work waited for; mean over databases, and over the samples of a step."""
+    import polars as pl
+
+    columns = {}
+    for kind, name in WAITS.items():
+        kinds = ["waits_other_share", "waits_client_share"] if kind == "other" else [f"waits_{kind}_share"]
+        own = server.filter(pl.col("metric").is_in(kinds))
+        servers = max(own["entity"].n_unique(), 1)
+        added = own.group_by("t_ns", "step").agg(pl.col("value").sum() / servers)
+        columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
+    return _whole("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+
+
+def _whole(panel: str, clock: Clock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
+    """Rows of a panel with a value of every series at every step."""
+    if not columns:
+        return []
+    steps = range(int(clock.end_s / clock.step_s + 0.999999))
+    rows = []
+    for name, frame in columns.items():
+        values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
+        for step in steps:
+            middle = min((step + 0.5) * clock.step_s, clock.end_s)
+            value = float(f"{values.get(step, 0.0):.5g}")
+            rows.append({"panel": panel, "series": name, "t_s": round(middle, 3), "value": value, "log": False})
+    return rows
+
+
+def _by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """A figure of reads and writes for the devices of each role; a device of several roles goes by its own name.
+
+    Directions that did nothing are left out.
+    """
+    import polars as pl
+
+    role = pl.col("role")
+    named = block.with_columns(
+        place=pl.when((role == "") | role.str.contains("+", literal=True)).then("entity").otherwise(role)
+    )
+    columns = {}
+    for place in sorted(str(name) for name in named["place"].unique()):
+        own = named.filter(pl.col("place") == place)
+        for side in ("read", "write"):
+            if own.filter(pl.col("metric") == f"{side}_ios_count")["value"].sum() > 0:
+                columns[f"{place} {side}"] = figure(own, side)
+    return columns
+
+
+def _mean_flush(server: pl.DataFrame) -> pl.DataFrame:
+    """Mean time of a flush of the log over all databases, milliseconds."""
+    import polars as pl
+
+    sums = [
+        server.filter(pl.col("metric") == metric).group_by("step").agg(pl.col("value").sum().alias(name))
+        for metric, name in (("log_flush_time_ns", "time"), ("log_flushes_count", "count"))
+    ]
+    both = sums[0].join(sums[1], on="step").filter((pl.col("count") > 0) & (pl.col("time") > 0))
+    return both.select("step", value=pl.col("time") / pl.col("count") / 1e6)
+
+
+def checkpoint_marks(frame: pl.DataFrame, clock: Clock) -> list[float]:
+    """When checkpoints began, seconds from the start of the point: the middle of the interval that counted one."""
+    import polars as pl
+
+    began = frame.filter((pl.col("metric") == "checkpoints_count") & (pl.col("value") >= 0.5)).sort("t_ns")
+    return [
+        round(max((t_ns - interval_ns / 2 - clock.start_ns) / 1e9, 0.0), 3)
+        for t_ns, interval_ns in began.select("t_ns", "interval_ns").iter_rows()
+    ]
+
+
+def spans_of(point: Record, found: Record, clock: Clock) -> list[dict[str, Any]]:
+    """Shaded spans: the warm-up, and times in which a server was away."""
+    spans = []
+    warmup_s = float(point.get("warmup_s") or 0)
+    if warmup_s > 0:
+        spans.append({"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up",
+                      "label": _fitting("warm-up", warmup_s, clock)})  # fmt: skip
+    for gap in found.get("gaps") or []:
+        start_ns, end_ns = gap.get("from_utc_ns"), gap.get("to_utc_ns")
+        if start_ns is None or end_ns is None:
+            continue
+        ends = [min(max((edge - clock.start_ns) / 1e9, 0.0), clock.end_s) for edge in (start_ns, end_ns)]
+        if ends[1] > ends[0]:
+            spans.append({"start_s": ends[0], "end_s": ends[1], "kind": "away", "label": "server away"})
+    return spans
+
+
+def _fitting(label: str, length_s: float, clock: Clock) -> str:
+    return label if length_s / clock.end_s * WIDTH >= 6 * len(label) else ""
+
+
+def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float]) -> str:
+    """Ranges for readers who cannot see the figure."""
+    sums: dict[float, float] = {}
+    for row in rows:
+        if row["panel"] == "transactions/s":
+            sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + row["value"]
+    p90s = _values(rows, "new orders (ms, log)", "p90")
+    texts = [f"{min(sums.values()):,.0f} to {max(sums.values()):,.0f} transactions per second"] if sums else []
+    texts += (
+        [f"p90 of new orders {format_latency(min(p90s) * 1e6)} to {format_latency(max(p90s) * 1e6)}"] if p90s else []
+    )
+    texts += [f"{len(marks)} checkpoints"] if marks else []
+    panels = joined(dict.fromkeys(row["panel"] for row in rows))
+    return f"Panels over time: {panels}.{f' {joined(texts)}.' if texts else ''}"
+
+
+def _values(rows: Iterable[dict[str, Any]], panel: str, series: str) -> list[float]:
+    chosen = (row["value"] for row in rows if row["panel"] == panel and row["series"] == series)
+    return [value for value in chosen if value is not None]

@@ -1,0 +1,121 @@
+"""What a run says of its transactions, and words for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.document.elements import Tone
+from assay.document.limits import limited_text
+from assay.document.text import DASH, interval_text, joined, load_label, shorten
+from assay.results.source import Record, RunFacts, records
+from assay.units import count_of, format_latency
+
+KIND = "tpcc"
+
+TRANSACTIONS = {
+    "new_order": "New order",
+    "payment": "Payment",
+    "order_status": "Order status",
+    "delivery": "Delivery",
+    "stock_level": "Stock level",
+}
+"""Names of the transactions, in the order they are shown."""
+
+DISCLAIMER = (
+    "The workload is TPC-C-like: derived from TPC-C and not compliant with it. Its figures are not comparable with "
+    "published TPC results, nor with figures at another number of warehouses. TPC-C is a trademark of the Transaction "
+    "Processing Performance Council."
+)
+
+
+def oltp_points(facts: RunFacts) -> list[Record]:
+    """Points of transactions, whose `oltp` is there."""
+    return [{**point, "oltp": _shaped(point.get("oltp"))} for point in facts.points_of(KIND)]
+
+
+def oltp_answers(facts: RunFacts) -> list[Record]:
+    """Answers of the searches."""
+    return facts.answers_of(KIND, "nopm")
+
+
+def oltp_of(facts: RunFacts) -> Record:
+    """Figures of the run's transactions: those it kept, and of a run cut short those of its last point."""
+    points, told = oltp_points(facts), facts.told("oltp")
+    if told is None and not points:
+        return {}
+    found = _shaped(told)
+    last: dict[str, Any] = dict(points[-1]["oltp"]) if points else {}
+    kept = {name: value for name, value in found.items() if value not in (None, [], {})}
+    return {**found, **last, **kept}
+
+
+def oltp_point(facts: RunFacts) -> Record | None:
+    """Point whose figures stand for the run."""
+    points = oltp_points(facts)
+    return facts.point(oltp_of(facts).get("point_id")) or (points[-1] if points else None)
+
+
+def _shaped(found: Any) -> Record:
+    """Transactions whose lists hold only records, and whose mappings are there."""
+    made: dict[str, Any] = {**found} if isinstance(found, Mapping) else {}
+    for name in ("gaps", "databases", "statements", "tables", "conditions"):
+        made[name] = records(made.get(name))
+    by_type = made.get("by_transaction")
+    made["by_transaction"] = {
+        name: record
+        for name, record in (by_type.items() if isinstance(by_type, Mapping) else ())
+        if isinstance(record, Mapping)
+    }
+    for name in ("errors", "storage", "load", "schedule"):
+        made[name] = made[name] if isinstance(made.get(name), Mapping) else None
+    if made["storage"] is not None:
+        made["storage"] = {**made["storage"], "devices": records(made["storage"].get("devices"))}
+    return made
+
+
+def transaction_name(name: str) -> str:
+    """Name of a transaction as people say it."""
+    return TRANSACTIONS.get(name, name.replace("_", " "))
+
+
+def throughput_sentence(facts: RunFacts) -> str | None:
+    """The run's transactions in one sentence; None when none were run."""
+    found = oltp_of(facts)
+    if found.get("nopm") is None:
+        return None
+    users, warehouses = found.get("users"), found.get("warehouses")
+    size = [count_of(users, "user") if users else ""]
+    size.append(count_of(warehouses, "warehouse") if warehouses else "")
+    latency = (found["by_transaction"].get("new_order") or {}).get("latency_ns") or {}
+    tail = f"; 9 of 10 new orders were answered within {format_latency(latency['p90'])}" if latency.get("p90") else ""
+    tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)" if found.get("tpm_client") else ""
+    where = joined(text for text in size if text)
+    return (
+        f"{found['nopm']:,.0f} new orders a minute (NOPM){tpm}{f' with {where}' if where else ''}{tail}"
+        f" [{found.get('point_id') or DASH}]."
+    )
+
+
+def answer_sentence(answer: Record) -> str:
+    """What a search found, in one sentence."""
+    name, most = shorten(str(answer["workload"].get("name") or "transactions"), 40), answer.get("max")
+    stopped = limited_text(answer, errors="stopped because transactions failed")
+    if not most:
+        return f"{name}: no load was found that meets the limits ({stopped})."
+    span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
+    return f"Holds {most['nopm']:,.0f} NOPM{span} with {load_label(most)}; {stopped} [{most.get('point_id') or DASH}]."
+
+
+def consistency_sentence(conditions: Sequence[Record]) -> tuple[str, Tone]:
+    """Whether the consistency conditions hold, in one sentence, and whether that is good."""
+    by_id = {condition.get("id") for condition in conditions}
+    violated = {condition.get("id") for condition in conditions if condition.get("met") is False}
+    if not violated:
+        return f"All {len(by_id)} consistency conditions that were checked hold.", "good"
+    are = "conditions are" if len(violated) > 1 else "condition is"
+    return (
+        f"{len(violated)} consistency {are} violated, of {len(by_id)} that were checked: the data are not what the "
+        "transactions wrote.",
+        "bad",
+    )
