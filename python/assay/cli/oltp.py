@@ -59,11 +59,13 @@ def tpcc(
     ] = None,
 ) -> None:
     """Load, run and check a TPC-C-like workload on real databases."""
+    given.shown.validate()
     targets, actions = split_actions(target or [])
     if not targets:
         raise UsageError("no target; name a database, such as embedded:./assay-data/pg")
     chosen = build_plan(given, actions)
-    start("oltp", given.request(targets), [Part(name=PART, title=chosen.title, plan=chosen)], given.shown)
+    part = Part(name=PART, title=chosen.title, plan=chosen)
+    start("oltp", given.request(targets), [part], given.shown)
 
 
 def build_plan(given: Given, actions: Sequence[Action]) -> TpccPlan:
