@@ -41,7 +41,7 @@ def _answer_line(answer: Mapping[str, Any]) -> Line | None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
         return line | {"meaning": meaning, "point_id": None}
     beside = ", ".join(_without_brackets(figure.words(best[figure.name])) for figure in others)
-    meaning = f"holds {first.words(best[first.name])} of {title}{_within(answer.get('limits', ()), figures)}"
+    meaning = f"holds {first.words(best[first.name])} of {title}{_within(answer.get('limits', ()), figures_of(answer))}"
     meaning += f" {_load_words(best, answer['axis'])}" + (f" ({beside})" if beside else "")
     meaning += {
         "saturation": "; more load brings no more",
