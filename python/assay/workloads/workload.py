@@ -17,6 +17,7 @@ from assay.fields import Strict
 from assay.reading import validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
+from assay.results.shapes.kinds import Shapes
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -379,6 +380,8 @@ class Workload(ABC, Generic[P]):
     """The kind of target."""
     figures: tuple[Figure, ...] = ()
     """Its figures; the first is what a search maximises."""
+    shapes: ClassVar[Shapes] = Shapes()
+    """Its own keys in points and manifests."""
     document_key: ClassVar[str | None] = None
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
     goes_on: ClassVar[bool] = True

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Required
+from typing import Annotated, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.findings import Oltp
 from assay.results.shapes.terms import (
     STRICT,
     Amount,
@@ -25,9 +24,6 @@ from assay.results.shapes.terms import (
     Texts,
 )
 
-Blocks = Annotated[int, Field(gt=0, le=2**40)] | dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
-"""One block size, or shares by block size."""
-Share = Annotated[float, Field(ge=0, le=1)]
 Depth = Annotated[int, Field(ge=0, le=10**9)] | None
 
 
@@ -64,6 +60,14 @@ class Sides(TypedDict, total=False):
     total: Direction | None
 
 
+class Workload(TypedDict, total=False):
+    """What a point asked; each kind says more."""
+
+    kind: Text
+    name: Name | None
+    role: Name | None
+
+
 class Load(TypedDict, total=False):
     """How hard was asked."""
 
@@ -77,51 +81,6 @@ class Load(TypedDict, total=False):
     burst_interval_s: MaybeAmount
     burst_bytes: MaybeCount
     burst_spread: MaybeAmount
-
-
-class Access(TypedDict, total=False):
-    """What was asked: one activity, or the only one."""
-
-    name: Name | None
-    role: Name | None
-    block_bytes: Blocks | None
-    read_share: Share | None
-    random_share: Share | None
-    skew: Text
-    streams: MaybeCount
-    stride_bytes: MaybeCount
-    align_bytes: MaybeCount
-    region: Interval
-    compressible_share: MaybeAmount
-    duplicate_share: MaybeAmount
-    io_mode: Text
-    sync: Text
-    sync_every: MaybeCount
-    volume: Text
-    load: Load
-
-
-class Workload(Access, total=False):
-    """What a point asked, of any kind."""
-
-    kind: Text
-    activities: list[Access]
-    phase: Text
-    cycle: MaybeCount
-    page_bytes: MaybeCount
-    preset: Text
-    warehouses: MaybeCount
-    mix: dict[str, Amount] | None
-    think_scale: MaybeAmount
-
-
-class Bursts(TypedDict, total=False):
-    """Reads during checkpoints and between them."""
-
-    share_of_time: MaybeAmount
-    count: MaybeCount
-    read_during: Direction | None
-    read_between: Direction | None
 
 
 class Errors(TypedDict, total=False):
@@ -155,7 +114,6 @@ class Batch(TypedDict, total=False):
 
     iops: list[MaybeAmount] | None
     latency_mean_ns: list[MaybeAmount] | None
-    nopm: list[MaybeAmount] | None
 
 
 class Batches(TypedDict, total=False):
@@ -219,7 +177,6 @@ class Point(TypedDict, total=False):
     roles: dict[str, Sides] | None
     volumes: list[Sides] | None
     activities: list[Sides] | None
-    bursts: Bursts | None
     service_latency_ns: Latency | None
     offered: Offered | None
     errors: Errors | None
@@ -234,7 +191,6 @@ class Point(TypedDict, total=False):
     band_90: Interval
     band_basis: Text
     limits: list[Limit] | None
-    oltp: Oltp | None
 
 
 WHOLE = (
@@ -252,10 +208,6 @@ class End(TypedDict, total=False):
     queue_depth: Depth
     rate: MaybeAmount
     users: Depth
-    iops: MaybeAmount
-    bytes_per_s: MaybeAmount
-    nopm: MaybeAmount
-    tpm: MaybeAmount
     point_id: PointId | None
 
 
@@ -286,23 +238,3 @@ class VerdictLine(TypedDict, total=False):
     met: Required[Flag]
     meaning: Required[Text]
     point_id: PointId | None
-
-
-class CacheStep(TypedDict, total=False):
-    """Latency at one span."""
-
-    span_bytes: MaybeCount
-    latency_mean_ns: MaybeAmount
-    latency_p50_ns: MaybeAmount
-    iops: MaybeAmount
-
-
-class CacheSpan(TypedDict, total=False):
-    """Where a cache ends."""
-
-    steps: list[CacheStep] | None
-    ends_at_bytes: MaybeCount
-    note: Text
-
-
-Anything = dict[str, Any]

@@ -20,6 +20,7 @@ from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.opened import OpenIntegrity
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
+from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
 from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, Workload
 
@@ -29,6 +30,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     kind = "integrity"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = IntegrityPlan
     document_key = "integrity"
     goes_on = False

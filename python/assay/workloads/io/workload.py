@@ -18,6 +18,7 @@ from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
+from assay.workloads.io.shapes import SHAPES
 from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, SeenIo, Workload
 
 ON_MODEL = "a model runs in virtual time and has nothing to flush"
@@ -28,6 +29,7 @@ class IoWorkload(Workload[Plan]):
 
     kind = "io"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = Plan
     apart = ("layout",)
 

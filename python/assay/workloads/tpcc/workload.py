@@ -16,6 +16,7 @@ from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
 from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.seen import seen_io
+from assay.workloads.tpcc.shapes import SHAPES
 from assay.workloads.tpcc.verdict import consistency_line, load_line
 from assay.workloads.workload import Conclusion, Part, Point, Record, RunContext, SeenIo, Workload
 
@@ -25,6 +26,7 @@ class TpccWorkload(Workload[TpccPlan]):
 
     kind = "tpcc"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = TpccPlan
     runs_on = "databases"
     document_key = "oltp"
