@@ -134,7 +134,7 @@ class Offered(TypedDict, total=False):
     sustained: Flag
 
 
-class Limit(TypedDict, total=False):
+class JudgedLimit(TypedDict, total=False):
     """A limit as it was judged."""
 
     limit: Required[str]
@@ -190,7 +190,7 @@ class Point(TypedDict, total=False):
     array: dict[str, MaybeNumber] | None
     band_90: Interval
     band_basis: Text
-    limits: list[Limit] | None
+    limits: list[JudgedLimit] | None
 
 
 WHOLE = (
