@@ -380,7 +380,5 @@ def test_a_file_of_which_a_part_uses_the_beginning_keeps_its_size(tmp_path: Path
         make_files(target, files, load_integrity_plan(plan, source="plan"))
         tidy_files(target, files, load_integrity_plan(plan, source="plan"), keep=False)
         target.settle()
-        for hold in target.holds.values():
-            hold.close()
 
     assert (tmp_path / "f").stat().st_size == 64 * MIB

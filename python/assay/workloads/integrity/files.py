@@ -291,20 +291,23 @@ def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPl
         hold, size_bytes = target.holds.get(volume.spec.name), ends[volume.spec.name]
         if hold is None:
             continue
-        if not plan.delete_at_startup:
-            # Another part of the run uses more of the file than this one does.
-            size_bytes = max(size_bytes, target.sizes[volume.spec.name])
+        # Other parts may use more of the file than this one does; what was emptied stays a hole, and is laid out again.
+        whole_bytes = max(size_bytes, target.sizes[volume.spec.name])
 
-        def tidy(hold: Hold = hold, size_bytes: int = size_bytes, name: str = volume.spec.name) -> None:
+        def tidy(
+            hold: Hold = hold,
+            size_bytes: int = size_bytes,
+            whole_bytes: int = whole_bytes,
+            name: str = volume.spec.name,
+        ) -> None:
             if plan.delete_at_shutdown and not keep:
                 hold.remove()
                 return
             size_now = os.fstat(hold.descriptor).st_size
-            if not keep and size_now != size_bytes:
-                if name in target.sparse or size_now > size_bytes:
-                    os.ftruncate(hold.descriptor, size_bytes)
-                else:
+            if not keep and size_now != whole_bytes:
+                if name not in target.sparse and size_now < size_bytes:
                     _core.allocate(hold.descriptor, hold.path, size_bytes)
+                os.ftruncate(hold.descriptor, whole_bytes)
             hold.end_writing()
 
         with suppress(OSError, AssayError):
