@@ -18,6 +18,7 @@ from assay.reading import validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
 from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.point import Answer, Point, VerdictLine
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
-Point = Mapping[str, Any]
-"""A point as docs/results.md has it."""
-Answer = dict[str, Any]
-Line = dict[str, Any]
-"""A verdict line."""
 
 
 class AnyPlan(Strict):
@@ -217,7 +213,7 @@ class Bands(Protocol):
         """How far an answer may be off."""
         ...
 
-    def band_of_point(self, configuration: Configuration, point: Point, *, interrupt: threading.Event) -> Any:
+    def band_of_point(self, configuration: Configuration, point: Record, *, interrupt: threading.Event) -> Any:
         """How far a point may be off."""
         ...
 
@@ -335,6 +331,10 @@ class SeenIo:
         Whether the devices counted; else the servers did, whose reads the kernel's page cache may have answered.
     devices
         Block devices that were seen.
+    facts
+        What else is known of it, under the names of docs/studies.md.
+    reasons
+        What explains that it is not more or less, in words.
     """
 
     iops: float
@@ -342,6 +342,8 @@ class SeenIo:
     read_share: float
     by_devices: bool
     devices: frozenset[str] = frozenset()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
 
     @property
     def block_bytes(self) -> int:
@@ -365,8 +367,8 @@ class Conclusion:
     """
 
     manifest: dict[str, Any] = field(default_factory=dict)
-    first: list[Line] = field(default_factory=list)
-    last: list[Line] = field(default_factory=list)
+    first: list[VerdictLine] = field(default_factory=list)
+    last: list[VerdictLine] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -506,6 +508,10 @@ class Workload(ABC, Generic[P]):
     def failures(self, told: Record) -> str | None:
         """What is wrong with the data, by what it told under `document_key`; None where they are right."""
         return None
+
+    def choices(self, points: Sequence[Point]) -> list[str]:
+        """What the points of a study chose by themselves, and why, in sentences."""
+        return []
 
     def seen(self, point: Point) -> SeenIo | None:
         """I/O that the storage saw in a point, where somebody counted any."""

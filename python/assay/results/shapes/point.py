@@ -11,7 +11,6 @@ from assay.results.shapes.terms import (
     STRICT,
     Amount,
     Count,
-    Counts,
     Flag,
     HistogramText,
     Interval,
@@ -87,7 +86,7 @@ class Errors(TypedDict, total=False):
     """Failed I/Os or transactions."""
 
     count: Required[Count]
-    kinds: Counts
+    kinds: dict[str, Count]
 
 
 class Steady(TypedDict, total=False):
@@ -179,10 +178,10 @@ class Point(TypedDict, total=False):
     activities: list[Sides] | None
     service_latency_ns: Latency | None
     offered: Offered | None
-    errors: Errors | None
+    errors: Errors
     outside_window: dict[str, MaybeAmount] | None
     steady: Steady | None
-    generator: Generator | None
+    generator: Generator
     batches: Batches | None
     telemetry: dict[str, MaybeNumber] | None
     engine: Engine | None
@@ -190,7 +189,7 @@ class Point(TypedDict, total=False):
     array: dict[str, MaybeNumber] | None
     band_90: Interval
     band_basis: Text
-    limits: list[JudgedLimit] | None
+    limits: list[JudgedLimit]
 
 
 WHOLE = (

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.progress import Display
+from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget
 from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
@@ -19,7 +20,7 @@ from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
-from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload
 
 ON_MODEL = "a model runs in virtual time and has nothing to flush"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Required
+from typing import Any, Required, cast
 
 from pydantic import with_config
 from typing_extensions import TypedDict
 
 from assay.results.shapes.kinds import Shapes
 from assay.results.shapes.manifest import Database
+from assay.results.shapes.point import Point
 from assay.results.shapes.terms import (
     STRICT,
     Amount,
@@ -232,6 +233,11 @@ class TpccManifest(TypedDict, total=False):
 
     oltp: Oltp | None
     answers: list[TpccAnswer] | None
+
+
+def oltp_of(point: Point) -> dict[str, Any]:
+    """What a point of transactions says of them; empty where it says nothing."""
+    return cast(dict[str, Any], point).get("oltp") or {}
 
 
 def _lacks(point: Mapping[str, Any]) -> str | None:
