@@ -15,7 +15,8 @@ from assay.calibration.rebuild import rebuild_hours
 from assay.document.elements import Figure, Table
 from assay.errors import UsageError
 from assay.report.render import render
-from assay.report.sections.reliability import TOGETHER, reliability_document, write_reliability
+from assay.report.sections.reliability import TOGETHER, reliability_document
+from assay.report.write import write_document
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.arrays.model_file import catalogue_names
 from assay.targets.arrays.reliability import (
@@ -399,7 +400,7 @@ def test_figures_are_drawn(answer: dict[str, Any]) -> None:
 
 def test_both_reports_are_written(answer: dict[str, Any], tmp_path: Path) -> None:
     hostile = {**answer, "array": {**answer["array"], "title": "<script>x</script>\u202e"}}
-    html, pdf = write_reliability(tmp_path, manifest(hostile))
+    html, pdf = write_document(tmp_path, reliability_document(manifest(hostile)))
     page = html.read_text()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page

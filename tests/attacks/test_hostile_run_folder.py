@@ -19,12 +19,12 @@ from assay.cli.exporting import export_all
 from assay.errors import AssayError, ExitCode, RunFolderError, UsageError
 from assay.report import write_report
 from assay.report.assemble import assemble
-from assay.report.write import refuse_foreign, replace_file
+from assay.report.facts import load_facts
+from assay.report.files import refuse_foreign, replace_file
 from assay.results.exports import EXPORTS, save_export
 from assay.results.load import load
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
-from assay.results.source import load_facts
 from assay_command import command
 
 VICTIM = b"a file that nobody named\n"

@@ -9,7 +9,7 @@ from sample import Sample, io, small, write_run
 
 from assay.document.elements import Document
 from assay.report.assemble import assemble
-from assay.results.source import load_facts
+from assay.report.facts import load_facts
 
 
 @pytest.fixture(scope="session")

@@ -14,18 +14,19 @@ from test_report_pages import HOSTILE, Page, notices, pages
 
 from assay.document.elements import Document, Facts, Figure, Paragraph, Section, Table
 from assay.document.palette import theme
+from assay.report import facts as reading
 from assay.report.assemble import assemble
+from assay.report.facts import load_facts
 from assay.report.html import html_report
 from assay.report.render import render_figures
-from assay.report.sections.oltp_timeline import checkpoint_marks, oltp_rows, point_clock, spans_of
-from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts
+from assay.workloads.tpcc.report.timeline import checkpoint_marks, oltp_rows, point_clock, spans_of
 
 
 def facts_of(made: tuple[Sample, dict[str, Any]], *, series: bool = False, verb: str = "oltp") -> RunFacts:
     sample, fields = made
     frame = pl.DataFrame(sample.series()) if series else None
-    whole = shaped_manifest(clean({**sample.manifest(), "verb": verb, **fields}))
-    return RunFacts(whole, [shaped(clean(point)) for point in sample.points], frame)
+    return reading.facts_of({**sample.manifest(), "verb": verb, **fields}, sample.points, frame)
 
 
 def section(document: Document, name: str) -> Section:

@@ -10,12 +10,13 @@ import pytest
 from golden import check_golden, stable_chart
 from sample import small
 
-from assay.document import charts as figures
 from assay.document import series_charts as figures_series
+from assay.document.charts import nines
 from assay.document.elements import Document, Figure
 from assay.document.palette import COLOURS, MOST_SERIES, SHAPES, theme
-from assay.report import figures_parts
 from assay.report.render import render
+from assay.workloads.io.report import charts as figures
+from assay.workloads.io.report import part_charts as figures_parts
 
 EMPTY = {
     "iops_bars": lambda: figures.iops_bars([]),
@@ -105,7 +106,7 @@ def test_more_mixes_than_colours_are_refused() -> None:
 
 @pytest.mark.parametrize(("percentile", "place"), [(50.0, 0.30103), (90.0, 1.0), (99.0, 2.0), (99.99, 4.0)])
 def test_the_axis_of_nines_counts_nines(percentile: float, place: float) -> None:
-    assert figures.nines(percentile) == pytest.approx(place, abs=1e-5)
+    assert nines(percentile) == pytest.approx(place, abs=1e-5)
 
 
 def test_a_figure_of_one_value_draws() -> None:

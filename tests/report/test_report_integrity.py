@@ -28,19 +28,21 @@ from test_report_pages import HOSTILE, Page, notices, pages
 
 from assay.document.elements import Document, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.document.palette import theme
-from assay.report import faults
+from assay.report import facts as reading
 from assay.report.assemble import assemble
+from assay.report.facts import load_facts
 from assay.report.html import html_report
 from assay.report.render import render_figures
-from assay.report.sections.findings import gravest
-from assay.report.sections.integrity import phase_spans
-from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts
+from assay.workloads.integrity.report import faults
+from assay.workloads.integrity.report.findings import gravest
+from assay.workloads.integrity.report.section import phase_spans
+from assay.workloads.integrity.report.told import integrity_of
 
 
 def facts_of(run: tuple[Sample, dict[str, Any]], verb: str = "verify") -> RunFacts:
     sample, fields = run
-    manifest = shaped_manifest(clean({**sample.manifest(), "verb": verb, **fields}))
-    return RunFacts(manifest, [shaped(clean(point)) for point in sample.points])
+    return reading.facts_of({**sample.manifest(), "verb": verb, **fields}, sample.points)
 
 
 def section(document: Document, name: str) -> Section:
@@ -66,7 +68,7 @@ def counted(document: Document) -> dict[str, list[str]]:
 
 def found(**fields: Any) -> dict[str, Any]:
     """Shaped `integrity` of a run with these fields."""
-    return dict(shaped_manifest({"integrity": integrity(add_phases(Sample(1)), **fields)})["integrity"])
+    return dict(integrity_of(RunFacts({"integrity": integrity(add_phases(Sample(1)), **fields)})) or {})
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +210,7 @@ def test_errors_and_long_ios_have_lines_of_their_own(failed: Document) -> None:
 def test_every_kind_of_finding_gets_a_block_however_many_there_are_of_one() -> None:
     many = [finding(number, "torn", number, []) for number in range(150)]
     details = [*many, finding(150, "lost", 1, [], persistent=False), finding(151, "short_read", 1, [])]
-    chosen, rest = gravest(shaped_manifest({"integrity": {"details": details}})["integrity"]["details"])
+    chosen, rest = gravest((integrity_of(RunFacts({"integrity": {"details": details}})) or {})["details"])
     assert [one["kind"] for one in chosen[:3]] == ["torn", "short_read", "lost"]
     assert len(chosen) == 10
     assert [one["id"] for one in rest] == [f"F{number:04d}" for number in range(8, 150)]

@@ -14,12 +14,14 @@ from sample import Sample, io, small, write_run
 
 from assay.document.elements import Document, Notices, Table
 from assay.errors import RunFolderError
+from assay.report import facts as reading
 from assay.report import write_report
 from assay.report.assemble import assemble
+from assay.report.facts import load_facts
 from assay.report.html import html_report
 from assay.report.pdf import pdf_report
 from assay.report.render import render_figures
-from assay.results.source import RunFacts, clean, load_facts, shaped, shaped_manifest
+from assay.results.source import RunFacts
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -69,7 +71,7 @@ def notices(document: Document) -> list[str]:
 
 
 def facts_of(sample: Sample, **fields: Any) -> RunFacts:
-    return RunFacts(shaped_manifest(clean(sample.manifest(**fields))), [shaped(clean(p)) for p in sample.points])
+    return reading.facts_of(sample.manifest(**fields), sample.points)
 
 
 def test_a_run_gets_both_files(run_path: Path) -> None:
@@ -145,8 +147,7 @@ def test_no_text_of_a_run_is_ever_code(name: str) -> None:
     manifest["command"] = [name]
     for key in ("name", "path", "file_system", "mount_options", "device", "model", "state", "role"):
         manifest["target"]["volumes"][0][key] = name
-    facts = RunFacts(shaped_manifest(clean(manifest)), [shaped(clean(point)) for point in sample.points])
-    text, pdf = pages(assemble(facts))
+    text, pdf = pages(assemble(reading.facts_of(manifest, sample.points)))
     page = Page(text)
     assert page.outside == []
     assert not {"script", "img", "iframe", "object"} & page.tags
@@ -228,7 +229,7 @@ def test_a_run_of_few_points_is_a_short_report(points: int) -> None:
 
 
 def test_a_manifest_with_nothing_in_it_is_a_report() -> None:
-    assert all(page for page in pages(assemble(RunFacts(shaped_manifest({"schema_version": 1})))))
+    assert all(page for page in pages(assemble(reading.facts_of({"schema_version": 1}))))
 
 
 def test_a_search_that_found_no_load_says_so() -> None:
@@ -246,12 +247,12 @@ def test_a_point_or_manifest_that_lacks_a_field_is_still_a_report() -> None:
     sample.database()
     manifest = sample.manifest()
     for missing in manifest:
-        assemble(RunFacts(shaped_manifest({**manifest, missing: None}), [shaped(p) for p in sample.points]))
+        assemble(reading.facts_of({**manifest, missing: None}, sample.points))
     for position in (0, -1):
         for missing in sample.points[position]:
             points = list(sample.points)
             points[position] = {**points[position], missing: None}
-            assemble(RunFacts(shaped_manifest(manifest), [shaped(point) for point in points]))
+            assemble(reading.facts_of(manifest, points))
 
 
 def test_a_damaged_series_is_left_out_and_said(tmp_path: Path, one_point: Sample) -> None:
@@ -263,7 +264,7 @@ def test_a_damaged_series_is_left_out_and_said(tmp_path: Path, one_point: Sample
 
 
 def test_a_percentile_finer_than_the_count_of_ios_is_not_drawn(one_point: Sample) -> None:
-    from assay.report.sections.curves import percentile_rows
+    from assay.workloads.io.report.curves import percentile_rows
 
     one_point.points[0]["read"]["count"] = 500
     drawn = [row["percentile"] for row in percentile_rows(one_point.points[0], "x") if row["direction"] == "read"]

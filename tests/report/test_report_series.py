@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from sample import row
 
-from assay.report.sections.series import Clock, point_bands, timeline_rows
+from assay.document.series import Clock
+from assay.report.sections.series import point_bands, timeline_rows
 from assay.results.source import RunFacts
 
 SECOND = 10**9

@@ -14,9 +14,9 @@ from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import MOST_SERIES
 from assay.report import write_report
 from assay.report.assemble import assemble
+from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.render import render
-from assay.results.source import load_facts
 from assay.studies.files import study_names
 
 

@@ -35,7 +35,7 @@ def compare(
     if len(runs) < 2:
         raise UsageError("compare: give at least two run folders")
     if html is not None:
-        from assay.report.write import refuse_foreign
+        from assay.report.files import refuse_foreign
 
         refuse_foreign(html, what=f"--html {printable(html)}")
     from assay.analysis.compare import ComparedRun, compare_runs

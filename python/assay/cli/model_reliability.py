@@ -185,9 +185,9 @@ def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
     manifest = {"command": sys.argv[1:], "reliability": answer, "parts": [], "answers": [], "verdict": []}
     with RunFolder.create(output, "model-reliability", {**manifest, "notices": answer["notices"]}) as folder:
         if report:
-            from assay.report.sections.reliability import write_reliability
+            from assay.report.write import write_report
 
-            write_reliability(folder.path, folder.manifest)
+            write_report(folder.path)
         folder.update(status="done", ended_utc_ns=time.time_ns())
         return folder.path
 

@@ -1,21 +1,21 @@
-"""Figures of searches: IOPS within limits, latency against IOPS, latency by percentile.
+"""Parts of figures that several kinds of workloads draw.
 
-Every function takes plain rows and returns a chart, or None when the rows show nothing.
+Every function that draws takes plain rows and returns a chart, or None when the rows show nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import altair as alt
 
-from assay.document.palette import INK, LIMIT, MOST_SERIES, colour, latency_unit, log_scale, shape
+from assay.document.palette import INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
 
-DIRECTIONS = ("read", "write")
 PANEL_WIDTH = {1: 600, 2: 292}
 """Pixels of a panel by the panels in a row; the whole fits the text width of A4."""
 
@@ -24,100 +24,13 @@ MAX_AT = 5.0
 """Where the maximum stands on the axis of nines: one step beyond 99.99 %."""
 
 
+MEETS = "meets the limits"
+"""State of a point of a search that is an answer."""
+
+
 def ordered(rows: Sequence[Row], field: str) -> list[str]:
     """Distinct values of a field, in the order of the rows."""
     return list(dict.fromkeys(str(row[field]) for row in rows))
-
-
-def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
-    """Bars of IOPS within limits by block, one colour a mix, with 95 % intervals.
-
-    Parameters
-    ----------
-    rows : sequence of rows
-        `block` (label), `mix` (label), `iops`, `low`, `high` (the interval; None when there is none); in the order
-        to show.
-    """
-    if not rows:
-        return None
-    mixes, blocks = ordered(rows, "mix"), ordered(rows, "block")
-    if len(mixes) > MOST_SERIES:
-        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(mixes)}")
-    highest = max(max(row["iops"], row["high"] or 0) for row in rows)
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
-        x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=120)),
-        xOffset=alt.XOffset("mix:N", sort=mixes, scale=alt.Scale(paddingInner=0.12)),
-    )
-    bars = base.mark_bar().encode(
-        y=alt.Y("iops:Q", title="I/Os per second within limits", axis=alt.Axis(format=",d", tickCount=6),
-                scale=alt.Scale(domain=[0, highest * 1.12], nice=False)),
-        color=colour("mix", mixes, "read/write mix (%)"),
-    )  # fmt: skip
-    spans = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-    whiskers = spans.mark_rule(color=INK, strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
-    ends = [spans.mark_tick(color=INK, size=7, thickness=1.2, orient="horizontal").encode(y=f"{end}:Q")
-            for end in ("low", "high")]  # fmt: skip
-    layers = [bars, whiskers, *ends]
-    if len(rows) <= 16:
-        tops = base.transform_calculate(top="isValid(datum.high) ? max(datum.high, datum.iops) : datum.iops")
-        layers.append(
-            tops.mark_text(dy=-7, fontSize=9, color=INK).encode(y="top:Q", text=alt.Text("iops:Q", format=",.0f"))
-        )
-    figure: alt.TopLevelMixin = alt.layer(*layers).properties(width=PANEL_WIDTH[1], height=230)
-    return figure
-
-
-def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -> alt.TopLevelMixin | None:
-    """Curves of latency against IOPS, reads and writes apart, with knees and limits.
-
-    Parameters
-    ----------
-    rows : sequence of rows
-        `series`, `direction` (read or write), `iops` (of both directions together), `latency_ns`, `load`, `knee`
-        (whether this point is the knee).
-    limits : sequence of rows
-        `direction`, `latency_ns`, `limit` (its text).
-    statistic : str
-        What the latency is (`mean`, `p99`), for the axis.
-    """
-    labels = ordered(rows, "series")
-    shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
-    if not shown:
-        return None
-    drawn = [row for row in limits if row["direction"] in shown]
-    factor, unit = latency_unit([row["latency_ns"] for row in (*rows, *drawn)])
-    scale, ticks = log_scale([row["latency_ns"] / factor for row in (*rows, *drawn)])
-    most = max(row["iops"] for row in rows) * 1.05
-    x = alt.X("iops:Q", title="I/Os per second, reads and writes together", axis=alt.Axis(format=",d", tickCount=5),
-              scale=alt.Scale(domain=[0, most], nice=False))  # fmt: skip
-    panels = []
-    for direction in shown:
-        title = f"{direction} latency, {statistic} ({unit}, log)"
-        y = alt.Y("latency:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
-        data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
-        hues, marks = colour("series", labels), shape("series", labels)
-        layers: list[alt.Chart] = [
-            *_limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)
-        ]
-        layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
-        layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
-        rings = base.transform_filter("datum.knee")
-        layers.append(rings.mark_point(shape="circle", size=190, filled=False, strokeWidth=1.6, color=INK))
-        panels.append(alt.layer(*layers).properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
-    figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
-    return figure
-
-
-def _limit_lines(limits: Sequence[Row], factor: float, scale: alt.Scale) -> list[alt.Chart]:
-    """Dashed lines at the limits, each with its text above its left end."""
-    if not limits:
-        return []
-    data = [{"latency": row["latency_ns"] / factor, "limit": row["limit"]} for row in limits]
-    base = alt.Chart(alt.InlineData(values=data)).encode(y=alt.Y("latency:Q", scale=scale))
-    line = base.mark_rule(color=LIMIT, strokeDash=[5, 4], strokeWidth=1.2)
-    text = base.mark_text(align="left", dy=-6, dx=4, color=LIMIT, fontSize=10).encode(x=alt.value(0), text="limit:N")
-    return [line, text]
 
 
 def nines(share_percent: float) -> float:
@@ -131,43 +44,98 @@ def nines(share_percent: float) -> float:
     return -math.log10(1 - share_percent / 100)
 
 
-def percentile_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
-    """Latency by percentile on an axis of nines, reads and writes apart.
+def nines_of(percentile: str) -> float:
+    """Position of a key of `NINES`, or of `max`."""
+    return MAX_AT if percentile == "max" else nines(NINES[percentile])
+
+
+def nines_axis(**axis: Any) -> alt.X:
+    """The axis of nines; `axis` are further properties of it."""
+    names = {f"{nines_of(name):.4f}": name.removeprefix("p").replace("_", ".") for name in (*NINES, "max")}
+    picked = " : ".join(f"format(datum.value, '.4f') == '{place}' ? '{name}'" for place, name in names.items())
+    return alt.X("nines:Q", title="percentile, on a scale of nines",
+                 scale=alt.Scale(domain=[nines(50) - 0.08, MAX_AT + 0.15], nice=False),
+                 axis=alt.Axis(values=[nines_of(name) for name in (*NINES, "max")], labelExpr=f"{picked} : ''",
+                               labelOverlap=False, **axis))  # fmt: skip
+
+
+def marked_lines(base: alt.Chart, hues: alt.Color, marks: alt.Shape, *, size: int = 34) -> Any:
+    """Lines with a marker at each value."""
+    line = base.mark_line(strokeWidth=1.6).encode(color=hues)
+    return alt.layer(line, base.mark_point(size=size, filled=True, opacity=1).encode(color=hues, shape=marks))
+
+
+def limit_lines(limits: Sequence[Row], factor: float, scale: alt.Scale) -> list[alt.Chart]:
+    """Dashed lines at limits on latency, each with its text above its left end.
+
+    Parameters
+    ----------
+    limits : sequence of rows
+        `latency_ns`, `limit` (its text).
+    factor : float
+        Nanoseconds in the unit of the axis.
+    scale : altair.Scale
+        Scale of the axis.
+    """
+    if not limits:
+        return []
+    data = [{"latency": row["latency_ns"] / factor, "limit": row["limit"]} for row in limits]
+    base = alt.Chart(alt.InlineData(values=data)).encode(y=alt.Y("latency:Q", scale=scale))
+    line = base.mark_rule(color=LIMIT, strokeDash=[5, 4], strokeWidth=1.2)
+    text = base.mark_text(align="left", dy=-6, dx=4, color=LIMIT, fontSize=10).encode(x=alt.value(0), text="limit:N")
+    return [line, text]
+
+
+def search_curve(
+    rows: Sequence[Row], axis_title: str, value_title: str, *, latency_title: str = "", limits: Sequence[Row] = ()
+) -> alt.TopLevelMixin | None:
+    """What a search found over its load, and a latency beneath it where rows have one.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `direction`, `percentile` (a key of `NINES`, or `max`), `latency_ns`.
+        `load`, `value`, `latency_ns` (or None), `state` (whether the point is an answer, in words; at most six),
+        `is_answer`.
+    axis_title, value_title, latency_title : str
+        What the load, the value and the latency are.
+    limits : sequence of rows
+        On the latency: `latency_ns`, `limit` (its text).
     """
-    labels = ordered(rows, "series")
-    shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
-    if not shown:
+    if not rows:
         return None
-    factor, unit = latency_unit([row["latency_ns"] for row in rows])
-    scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
-    places = {name: nines(value) for name, value in NINES.items()} | {"max": MAX_AT}
-    names = {f"{place:.4f}": name.removeprefix("p").replace("_", ".") for name, place in places.items()}
-    picked = " : ".join(f"format(datum.value, '.4f') == '{place}' ? '{name}'" for place, name in names.items())
-    x = alt.X("nines:Q", title="percentile, on a scale of nines",
-              scale=alt.Scale(domain=[nines(50) - 0.08, MAX_AT + 0.15], nice=False),
-              axis=alt.Axis(values=list(places.values()), labelExpr=f"{picked} : ''", labelOverlap=False,
-                        labelFontSize=10))  # fmt: skip
-    panels = []
-    for direction in shown:
-        data = [
-            {**row, "nines": places[row["percentile"]], "latency": row["latency_ns"] / factor}
-            for row in rows
-            if row["direction"] == direction
-        ]
-        y = alt.Y("latency:Q", title=f"{direction} latency ({unit}, log)", scale=scale,
+    states = ordered(sorted(rows, key=lambda row: row["state"] != MEETS), "state")
+    timed = [row for row in rows if row["latency_ns"]]
+    most = max(row["load"] for row in rows)
+    x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
+    top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
+    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",~g", tickMinStep=1))
+    value = alt.Y("value:Q", title=value_title, axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True))
+    panels = [_search_panel(rows, states, top if timed else bottom, value, "value", [])]
+    if timed:
+        factor, unit = latency_unit([row["latency_ns"] for row in timed])
+        # A limit far above all points would press them flat.
+        near = [row for row in limits if row["latency_ns"] <= 20 * max(row["latency_ns"] for row in timed)]
+        scale, ticks = log_scale([row["latency_ns"] / factor for row in (*timed, *near)])
+        y = alt.Y("latency:Q", title=f"{latency_title} ({unit}, log)", scale=scale,
                   axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
-        base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
-        hues, marks = colour("series", labels), shape("series", labels)
-        panels.append(
-            alt.layer(
-                base.mark_line(strokeWidth=1.6).encode(color=hues),
-                base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks),
-            ).properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s")
-        )
-    figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
+        data = [{**row, "latency": row["latency_ns"] / factor} for row in timed]
+        panels.append(_search_panel(data, states, bottom, y, "latency", limit_lines(near, factor, scale)))
+    figure: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(color="shared", shape="shared")
     return figure
+
+
+def _search_panel(
+    rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, field: str, limits: Sequence[alt.Chart]
+) -> alt.LayerChart | alt.FacetChart:
+    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(x=x, y=y)
+    hues, marks = colour("state", states), shape("state", states)
+    # The line runs through the mean of the points at each load, which may have been measured again.
+    loads = sorted({row["load"] for row in rows})
+    means = [{"load": load, field: fmean(row[field] for row in rows if row["load"] == load)} for load in loads]
+    layers = [
+        alt.Chart(alt.InlineData(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
+        base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
+        base.transform_filter("datum.is_answer").mark_point(shape="circle", size=210, strokeWidth=1.6, color=INK),
+        *limits,
+    ]
+    return alt.layer(*layers).properties(width=PANEL_WIDTH[1] - 60, height=170)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 
+Place = Literal["answer", "detail", "appendix"]
+"""Where a section stands: before how it was measured, after it, or after the details of all workloads."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -120,6 +123,7 @@ class Section:
     title: str
     blocks: list[Block]
     wide: bool = False
+    place: Place = "detail"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,9 @@ from assay.units import count_of, format_bytes, format_duration, format_iops, fo
 
 NOT_MEASURED = "not measured"
 DASH = "-"
+
+BASE_UNITS = frozenset({"iops", "ns", "bytes_per_s", "bytes", "share", "s", "count", "", None})
+"""Units that `value_text` has words for; those of other figures have words of their own."""
 
 
 def shorten(name: str, length: int = 60) -> str:
@@ -25,79 +28,6 @@ def shorten(name: str, length: int = 60) -> str:
         return name
     head = (length - 1) // 2
     return name[:head] + "…" + name[len(name) - (length - 1 - head) :]
-
-
-def block_bytes_of(workload: Record) -> float:
-    """Block size for sorting, bytes: the mean of a weighted mix.
-
-    Examples
-    --------
-    >>> block_bytes_of({"block_bytes": {"512": 1, "1024": 1}})
-    768.0
-    """
-    block = workload.get("block_bytes")
-    if isinstance(block, Mapping):
-        weights = [(float(size), float(share)) for size, share in block.items()]
-        total = sum(share for _, share in weights)
-        return sum(size * share for size, share in weights) / total if total else 0.0
-    return float(block or 0)
-
-
-def block_label(workload: Record) -> str:
-    """Block size as people say it; a mix by its ends.
-
-    Examples
-    --------
-    >>> block_label({"block_bytes": 8192}), block_label({"block_bytes": {"512": 0.5, "4096": 0.5}})
-    ('8 KiB', '512 B to 4 KiB mix')
-    """
-    block = workload.get("block_bytes")
-    if isinstance(block, Mapping):
-        sizes = sorted(int(size) for size in block)
-        return f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])} mix" if sizes else DASH
-    return format_bytes(float(block)) if block else DASH
-
-
-def mix_label(workload: Record) -> str:
-    """Shares of reads and writes.
-
-    Examples
-    --------
-    >>> mix_label({"read_share": 0.7}), mix_label({"read_share": 1.0})
-    ('70/30', '100 % read')
-    """
-    share = workload.get("read_share")
-    if share is None:
-        return "mix"
-    if share in (0, 1):
-        return "100 % read" if share == 1 else "100 % write"
-    return f"{share * 100:.3g}/{(1 - share) * 100:.3g}"
-
-
-def order_label(workload: Record) -> str:
-    """Random, sequential, or the share of random accesses."""
-    share = workload.get("random_share")
-    if share is None:
-        return ""
-    if share in (0, 1):
-        return "random" if share == 1 else "sequential"
-    return f"{share * 100:.3g} % random"
-
-
-def workload_label(workload: Record) -> str:
-    """Name of a workload, as the plan gives it or from its parameters.
-
-    Examples
-    --------
-    >>> workload_label({"kind": "integrity", "name": "audit"})
-    'integrity: audit'
-    """
-    if workload.get("kind") == "integrity":
-        return f"integrity: {workload.get('name') or DASH}"
-    if workload.get("name"):
-        return str(workload["name"])
-    words = (block_label(workload), order_label(workload), mix_label(workload))
-    return " ".join(word for word in words if word)
 
 
 def load_label(load: Record) -> str:
@@ -137,8 +67,6 @@ def value_text(value: Any, unit: str | None) -> str:
     match unit:
         case "iops":
             return f"{format_iops(value)} IOPS"
-        case "nopm":
-            return f"{value:,.0f} NOPM"
         case "ns":
             return format_latency(value)
         case "bytes_per_s":
@@ -240,3 +168,28 @@ def _follows(before: str, after: str) -> bool:
     """Whether two ids of points are neighbours, such as p0001 and p0002."""
     numbers = before[1:], after[1:]
     return all(number.isdecimal() and number.isascii() for number in numbers) and int(numbers[1]) == int(numbers[0]) + 1
+
+
+def sentence(text: str) -> str:
+    """Text with a capital letter and a full stop, as a notice of its own needs."""
+    first = text[:1].upper() + text[1:]
+    return first if first.endswith((".", "!", "?")) else first + "."
+
+
+def server_text(database: Record) -> str:
+    """Kind and version of a database server."""
+    kind = str(database.get("kind") or DASH)
+    names = {"postgresql": "PostgreSQL", "embedded": "embedded PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
+             "mssql": "SQL Server"}  # fmt: skip
+    return shorten(f"{names.get(kind, kind)} {database.get('version') or ''}".strip(), 60)
+
+
+def interval_text(interval: Sequence[float] | None, words: Callable[[float], str]) -> str:
+    """The 95 % interval after a value, in brackets; empty where there is none.
+
+    Examples
+    --------
+    >>> interval_text((1.0, 2.0), "{:.0f}".format)
+    ' (95 % interval 1 to 2)'
+    """
+    return f" (95 % interval {words(interval[0])} to {words(interval[1])})" if interval else ""

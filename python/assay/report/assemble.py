@@ -2,55 +2,41 @@
 
 from __future__ import annotations
 
-from assay.document.elements import Document
-from assay.document.text import DASH, joined, moment, shorten
-from assay.report.sections.curves import curves_section, percentiles_section
-from assay.report.sections.integrity import integrity_section
-from assay.report.sections.iops import iops_section
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.document.elements import Document, Place, Section
+from assay.document.text import DASH, joined, moment, server_text, shorten
+from assay.report.facts import workload_of_run, workloads_of
 from assay.report.sections.method import method_section
-from assay.report.sections.oltp import oltp_section, search_section
-from assay.report.sections.oltp_storage import oltp_storage_section
-from assay.report.sections.oltp_timeline import oltp_timeline_section
-from assay.report.sections.parts import parts_section
 from assay.report.sections.points import points_section
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
-from assay.report.transactions import server_text
 from assay.results.source import RunFacts
 from assay.units import count_of, format_bytes, format_duration
+from assay.workloads.workload import Workload
 
 
 def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
     if "reliability" in facts.manifest:
         return reliability_document(facts.manifest)
-    study = study_of(facts)
-    facts = with_levels(facts) if study is not None else facts
-    transactions = [
-        oltp_section(facts),
-        search_section(facts),
-        oltp_timeline_section(facts),
-        oltp_storage_section(facts),
-    ]
-    # Where storage was measured by itself as well, what a database makes of it follows.
-    with_io = bool(facts.io_points)
+    facts = with_levels(facts) if study_of(facts) is not None else facts
+    asked = workloads_of(facts)
+    remarks = {workload: workload.remarks(facts) for workload in asked}
+    own = {workload: workload.sections(facts) for workload in asked}
+    told = list(remarks.values())
     sections = [
-        study_section(facts),
-        summary_section(facts),
-        integrity_section(facts) if facts.verifies else None,
-        *(transactions if not with_io else []),
-        method_section(facts),
-        # A study has figures of its own; bars by block and mix would hold a level each without saying which.
-        iops_section(facts) if study is None else None,
-        curves_section(facts),
-        percentiles_section(facts),
-        parts_section(facts),
-        *(transactions if with_io else []),
-        integrity_section(facts) if not facts.verifies else None,
+        study_section(facts, told),
+        summary_section(facts, remarks),
+        *_placed(own, "answer"),
+        method_section(facts, remarks),
+        *_placed(own, "detail"),
+        *_placed(own, "appendix"),
         series_section(facts),
-        points_section(facts),
+        points_section(facts, told),
     ]
     run = facts.manifest
     version = str((run.get("build") or {}).get("version") or "of unknown version")
@@ -66,13 +52,26 @@ def assemble(facts: RunFacts) -> Document:
     )
 
 
+def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list[Section]:
+    """Sections of all workloads that stand in a place.
+
+    Where storage was measured by itself as well, what a database makes of it follows the details.
+    """
+    with_storage = any(sections and not one.verifies and one.runs_on == "storage" for one, sections in own.items())
+    found = []
+    for workload, sections in own.items():
+        is_later = with_storage and workload.runs_on == "databases"
+        found += [one for one in sections if ("detail" if is_later and one.place == "answer" else one.place) == place]
+    return found
+
+
 def _title(facts: RunFacts) -> str:
     study = study_of(facts)
     if study is not None:
         on = f", {study['target']}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
-    kind = "Integrity" if facts.verifies else "Transaction" if facts.manifest.get("verb") == "oltp" else "Storage"
-    return f"{kind} report: {shorten(_target_names(facts), 70)}"
+    workload = workload_of_run(facts)
+    return f"{workload.report_title if workload else 'Run'} report: {shorten(_target_names(facts), 70)}"
 
 
 def _target_names(facts: RunFacts) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 from assay.analysis.compare import COLUMNS, Comparison, run_letter
 from assay.document.elements import Cell, Column, Document, Facts, Figure, Notice, Notices, Paragraph, Section, Table
 from assay.report.figures_compare import compare_figure
+from assay.report.files import replace_file
 from assay.report.html import html_report
 from assay.report.render import render_figures
-from assay.report.write import replace_file
 
 NUMBERS = frozenset({"A", "other", "difference"})
 

@@ -1,14 +1,14 @@
-"""What a report is made from: the facts of one run, cleaned of everything that could not be shown as plain text."""
+"""What a report is made from: the facts of one run, cleaned of everything that could not be shown as plain text.
+
+Nothing here knows a kind of workload: `assay.report.facts` reads a run and asks the registry.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from assay.errors import AssayError
 
 if TYPE_CHECKING:
     import polars
@@ -39,113 +39,47 @@ class RunFacts:
     unreadable: list[str] = field(default_factory=list)
 
     @property
-    def verifies(self) -> bool:
-        """Whether the run is one of `assay verify`: it asks for right bytes, not for rates."""
-        return self.manifest.get("verb") == "verify"
-
-    @property
-    def integrity(self) -> Record | None:
-        """What an integrity run found, as docs/integrity.md describes it; None when the run verified nothing."""
-        found: Record | None = self.manifest.get("integrity")
-        return found
-
-    @property
-    def measured_points(self) -> list[Record]:
-        """Points that were measured; phases of an integrity run are points as well, but no measurement of a load."""
-        return [point for point in self.points if not is_phase(point)]
-
-    @property
-    def io_points(self) -> list[Record]:
-        """Measured points whose load was I/O."""
-        return [point for point in self.measured_points if not runs_transactions(point)]
-
-    @property
-    def oltp_points(self) -> list[Record]:
-        """Measured points whose load was transactions on databases."""
-        return [point for point in self.measured_points if runs_transactions(point)]
-
-    @property
-    def oltp(self) -> Record | None:
-        """What a run of transactions found, as docs/oltp.md describes it; None when the run had none."""
-        found: Record | None = self.manifest.get("oltp")
-        return found
-
-    @property
-    def answers(self) -> list[Record]:
-        """Answers of the searches for I/O that have a workload."""
-        return [answer for answer in self._answers if not runs_transactions(answer)]
-
-    @property
-    def oltp_answers(self) -> list[Record]:
-        """Answers of the searches for transactions."""
-        return [answer for answer in self._answers if runs_transactions(answer)]
-
-    @property
-    def _answers(self) -> list[Record]:
-        return [answer for answer in self.manifest.get("answers") or [] if isinstance(answer.get("workload"), Mapping)]
+    def kind(self) -> str | None:
+        """Kind of the plan that the run is of; None where it has several, or where the plan names none."""
+        plan = self.manifest.get("plan")
+        return plan.get("kind") if isinstance(plan, Mapping) else None
 
     def point(self, point_id: str | None) -> Record | None:
         """Point of an id, or None."""
         return next((point for point in self.points if point.get("id") == point_id), None)
 
-    def points_of(self, part: str) -> list[Record]:
-        """Measured points of one part, in the order they ended."""
-        return [point for point in self.io_points if point.get("part") == part]
+    def told(self, key: str | None) -> Record | None:
+        """What a workload told of the run as a whole, under its key of the manifest; None when it told nothing."""
+        found = self.manifest.get(key) if key else None
+        return found if isinstance(found, Mapping) else None
 
+    def points_of(self, kind: str) -> list[Record]:
+        """Points of one kind of workload, in the order they ended."""
+        return [point for point in self.points if point["workload"].get("kind") == kind]
 
-def load_facts(run_path: Path) -> RunFacts:
-    """Read a run folder; a damaged series or points file shortens the report instead of preventing it.
+    def answers_of(self, kind: str, measure: str) -> list[Record]:
+        """Answers of one kind of workload.
 
-    Raises
-    ------
-    RunFolderError
-        The folder is not a run, or its manifest cannot be read.
-    """
-    from assay.results.points import current_points
-    from assay.results.run_folder import RunFolder
-
-    folder = RunFolder.open(run_path)
-    manifest = shaped_manifest(clean(folder.manifest))
-    unreadable: list[str] = []
-    points: list[Record] = []
-    try:
-        points = [shaped(clean(point)) for point in current_points(folder.points())]
-    except (OSError, ValueError, AssayError) as error:
-        unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
-    series, why = _load_series(run_path)
-    return RunFacts(manifest, points, series, unreadable + why)
-
-
-def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
-    import polars
-
-    from assay.results.series import read_series
-
-    try:
-        frame = polars.from_arrow(read_series(run_path))
-    # pyarrow raises subclasses of ValueError and OSError for a damaged file.
-    except (OSError, ValueError, AssayError, polars.exceptions.PolarsError) as error:
-        return None, [f"the series could not be read: {clean(str(error))}"]
-    if not isinstance(frame, polars.DataFrame) or frame.is_empty():
-        return None, []
-    return frame, []
-
-
-def is_phase(point: Record) -> bool:
-    """Whether a point is a phase of an integrity run."""
-    return bool((point.get("workload") or {}).get("kind") == "integrity")
-
-
-def runs_transactions(point: Record) -> bool:
-    """Whether a point or an answer is of transactions on databases."""
-    return bool((point.get("workload") or {}).get("kind") == "tpcc")
+        Parameters
+        ----------
+        kind
+            The kind.
+        measure
+            Name of the figure that was searched for: `max` is None where it lacks it.
+        """
+        found: list[Record] = []
+        for answer in self.manifest.get("answers") or []:
+            workload, most = answer.get("workload"), answer.get("max")
+            if isinstance(workload, Mapping) and workload.get("kind") == kind:
+                whole = isinstance(most, Mapping) and most.get(measure) is not None
+                found.append({**answer, "max": most if whole else None})
+        return found
 
 
 def shaped(point: Record) -> Record:
     """Point with what every section counts on; a report outlives a point cut short.
 
-    Workload and load are empty if the point lacks them; a direction without its rates counts as not measured. A phase
-    of an integrity run is neither steady nor unsteady, and its users are no activities.
+    Workload and load are empty if the point lacks them; a direction without its rates counts as not measured.
     """
     made: dict[str, Any] = {**point, "workload": point.get("workload") or {}, "load": point.get("load") or {}}
     for side in ("read", "write", "total"):
@@ -154,85 +88,27 @@ def shaped(point: Record) -> Record:
     made["bursts"] = {**bursts, **{key: _direction(bursts.get(key)) for key in ("read_during", "read_between")}}
     made["activities"] = [
         {**activity, "read": _direction(activity.get("read")), "write": _direction(activity.get("write"))}
-        for activity in _records(point.get("activities"))
+        for activity in records(point.get("activities"))
     ]
-    made["limits"] = _records(point.get("limits"))
-    if runs_transactions(made):
-        made["oltp"] = _oltp(point.get("oltp"))
-    return {**made, "steady": {}, "activities": []} if is_phase(made) else made
+    made["limits"] = records(point.get("limits"))
+    return made
 
 
 def shaped_manifest(manifest: Record) -> Record:
-    """Manifest whose lists hold only records, and whose answers hold only whole values."""
+    """Manifest whose lists hold only records, and whose answers hold only whole intervals."""
     made: dict[str, Any] = {**manifest}
     for name in ("parts", "verdict", "answers"):
-        made[name] = _records(manifest.get(name))
+        made[name] = records(manifest.get(name))
     made["answers"] = [_answer(answer) for answer in made["answers"]]
     target = manifest.get("target") or {}
-    made["target"] = {**target, "volumes": _records(target.get("volumes"))}
-    span = manifest.get("cache_span")
-    if span:
-        steps = [step for step in _records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
-        made["cache_span"] = {**span, "steps": steps}
-    if "integrity" in manifest:
-        found = manifest["integrity"]
-        made["integrity"] = _integrity(found) if isinstance(found, Mapping) else None
-    if "oltp" in manifest:
-        made["oltp"] = _oltp(manifest["oltp"]) if isinstance(manifest["oltp"], Mapping) else None
-    target = made["target"]
-    made["target"] = {**target, "databases": _records(target.get("databases"))}
+    made["target"] = {**target, **{name: records(target.get(name)) for name in ("volumes", "databases")}}
     return made
-
-
-def _oltp(found: Any) -> Record:
-    """Transactions whose lists hold only records, and whose mappings are there."""
-    made: dict[str, Any] = {**found} if isinstance(found, Mapping) else {}
-    for name in ("gaps", "databases", "statements", "tables", "conditions"):
-        made[name] = _records(made.get(name))
-    by_type = made.get("by_transaction")
-    made["by_transaction"] = {
-        name: record
-        for name, record in (by_type.items() if isinstance(by_type, Mapping) else ())
-        if isinstance(record, Mapping)
-    }
-    for name in ("errors", "storage", "load", "schedule"):
-        made[name] = made[name] if isinstance(made.get(name), Mapping) else None
-    if made["storage"] is not None:
-        made["storage"] = {**made["storage"], "devices": _records(made["storage"].get("devices"))}
-    return made
-
-
-def _integrity(found: Record) -> Record:
-    """Findings whose counts hold only numbers, and whose lists hold only records of the expected form."""
-    made: dict[str, Any] = {**found}
-    for name in ("findings", "persistent", "transient"):
-        made[name] = _counts(found.get(name))
-    for name in ("injected", "observable", "masked"):
-        made[name] = _counts(found[name]) if isinstance(found.get(name), Mapping) else None
-    for name in ("phases", "files"):
-        made[name] = _records(found.get(name))
-    made["understood"] = [str(line) for line in found.get("understood") or []]
-    made["details"] = [_finding(detail) for detail in _records(found.get("details"))]
-    return made
-
-
-def _finding(finding: Record) -> Record:
-    ranges = [pair for pair in finding.get("ranges") or [] if isinstance(pair, list) and len(pair) == 2]
-    units = [unit for unit in _records(finding.get("units")) if None not in (unit.get("first"), unit.get("last"))]
-    also = [str(name) for name in finding.get("also") or []]
-    return {**finding, "ranges": ranges, "units": units, "also": also, "expected": finding.get("expected") or {}}
-
-
-def _counts(counts: Record | None) -> Record:
-    return {name: count for name, count in (counts or {}).items() if isinstance(count, int)}
 
 
 def _answer(answer: Record) -> Record:
-    most, interval = answer.get("max"), answer.get("interval_95")
+    interval = answer.get("interval_95")
     whole = isinstance(interval, list) and len(interval) == 2 and None not in interval
-    measure = "nopm" if runs_transactions(answer) else "iops"
-    found = most if most and most.get(measure) is not None else None
-    return {**answer, "max": found, "interval_95": interval if whole else None}
+    return {**answer, "interval_95": interval if whole else None}
 
 
 def _direction(direction: Record | None) -> Record | None:
@@ -240,7 +116,8 @@ def _direction(direction: Record | None) -> Record | None:
     return direction if whole else None
 
 
-def _records(values: Any) -> list[Record]:
+def records(values: Any) -> list[Record]:
+    """Those of the values that are JSON objects."""
     return [value for value in values or [] if isinstance(value, Mapping)]
 
 

@@ -19,9 +19,11 @@ from assay.results.figures import Figure
 from assay.results.limits import parse_limits
 from assay.results.shapes.kinds import Shapes
 from assay.results.shapes.point import Answer, Point, VerdictLine
+from assay.units import format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
+    from assay.document.remarks import Remarks
     from assay.progress import Display
     from assay.results.run_folder import RunFolder
     from assay.results.source import RunFacts
@@ -372,6 +374,17 @@ class Conclusion:
     notices: list[str] = field(default_factory=list)
 
 
+def io_words(point: Record) -> list[str]:
+    """I/O of a point in words: throughput, then latency of reads and writes."""
+    total = point["total"]
+    words = [f"{format_iops(total['iops'])} IOPS, {format_throughput(total['bytes_per_s'])},"]
+    for direction in ("read", "write"):
+        if point[direction]:
+            latency = point[direction]["latency_ns"]
+            words.append(f"{direction} {format_latency(latency['mean'])} p99 {format_latency(latency['p99'])};")
+    return words
+
+
 class Workload(ABC, Generic[P]):
     """A kind of workload: all that the product knows of it."""
 
@@ -388,6 +401,10 @@ class Workload(ABC, Generic[P]):
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
     goes_on: ClassVar[bool] = True
     """Whether a run that was interrupted keeps anything of it that need not be done again."""
+    title: ClassVar[str] = ""
+    """What its reports are called, before the word report; the kind where it is empty."""
+    verifies: ClassVar[bool] = False
+    """Whether its points belong to a check of the data instead of measuring a load."""
     apart: ClassVar[tuple[str, ...]] = ()
     """What takes time besides points, for `--dry-run`."""
 
@@ -497,6 +514,14 @@ class Workload(ABC, Generic[P]):
     def open(self, part: Part[P], target: Target, context: RunContext) -> OpenWorkload:
         """Begin a part on its target, which is ready."""
 
+    def point_words(self, point: Point) -> list[str]:
+        """What a finished point came to, in a line; empty where nothing was measured."""
+        if point["total"]:
+            return io_words(point)
+        found = [(figure, figure.value(point)) for figure in self.figures if figure.in_answers]
+        words = ", ".join(figure.words(value) for figure, value in found if value is not None)
+        return [f"{words};"] if words else []
+
     def ruined(self, point: Point) -> str | None:
         """Why a point makes the run a failure; None where it does not."""
         return None
@@ -529,6 +554,23 @@ class Workload(ABC, Generic[P]):
 
     # Report
 
+    @property
+    def report_title(self) -> str:
+        """What its reports are called."""
+        return self.title or self.kind.replace("_", " ").replace("-", " ").capitalize()
+
+    def label(self, workload: Record) -> str:
+        """How one of its workloads reads in tables, captions and legends."""
+        return str(workload.get("name") or self.kind)
+
     def sections(self, facts: RunFacts) -> Sequence[Section]:
-        """Its own sections of the report, most important first."""
-        return ()
+        """Its own sections of the report, in their order: by default its figures, and curves of its searches."""
+        from assay.document.figure_sections import figure_sections
+
+        return figure_sections(facts, self.kind, self.report_title, self.figures)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """What it says in the sections that all kinds share: by default what its searches found."""
+        from assay.document.figure_sections import figure_remarks
+
+        return figure_remarks(facts, self.kind, self.figures)

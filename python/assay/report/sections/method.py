@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
+from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
+from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks
 from assay.report.sections.summary import verdict_word
-from assay.report.transactions import DISCLAIMER
 from assay.results.source import Record, RunFacts
-from assay.units import count_of, format_bytes, format_duration
-
-PARTS = {
-    "oltp": "random I/O of transactions",
-    "dss": "sequential and random scans of decision support",
-    "log": "log writes",
-    "database": "the database mix: reads, checkpoints, log and tempdb at once",
-}
-"""Parts of a whole examination; a report of one says which of them it lacks."""
+from assay.units import format_bytes, format_duration
+from assay.workloads.workload import Workload
 
 
-def method_section(facts: RunFacts) -> Section:
-    """Build the section on host, target, engine and timing."""
+def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Section:
+    """Build the section on host, target, engine and timing; `remarks` are those of each workload of the run."""
     run = facts.manifest
     blocks: list[Block] = [Facts("run", _run_facts(run)), Heading("Target")]
     volumes = (run.get("target") or {}).get("volumes") or []
@@ -33,14 +28,13 @@ def method_section(facts: RunFacts) -> Section:
         blocks += [_volume_table(volumes), _queue_table(volumes)]
     else:
         blocks.append(Paragraph("The run does not describe its target."))
-    blocks += [Heading("Host and engine"), Facts("host", _host_facts(run)), Heading("Timing")]
-    blocks.append(Paragraph(_timing(facts)))
-    if facts.oltp is not None:
-        blocks.append(Paragraph(DISCLAIMER))
+    blocks += [Heading("Host and engine"), Facts("host", _host_facts(run, remarks)), Heading("Timing")]
+    blocks.append(Paragraph(_timing(facts, [text for found in remarks.values() for text in found.timing])))
+    blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
     if run.get("parts"):
         blocks.append(_parts_table(run["parts"]))
     blocks.append(Heading("Not measured"))
-    blocks += [Paragraph(text) for text in _gaps(facts)]
+    blocks += [Paragraph(text) for text in _gaps(facts, remarks)]
     return Section("method", "How it was measured", blocks)
 
 
@@ -138,7 +132,7 @@ def _queue_table(volumes: Sequence[Record]) -> Table:
     )
 
 
-def _host_facts(run: Record) -> list[tuple[str, str]]:
+def _host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[str, str]]:
     host, build, engine = (run.get(key) or {} for key in ("host", "build", "engine"))
     processor = " x ".join(str(word) for word in (host.get("cpu_count"), host.get("cpu_model")) if word)
     built = [
@@ -158,17 +152,16 @@ def _host_facts(run: Record) -> list[tuple[str, str]]:
         ("Degraded", "; ".join(degraded) or "nothing"),
         ("Assay", ", ".join(str(word) for word in built if word) or DASH),
     ]
-    # Transactions go through a database's own engine.
-    of_engine = () if engine or not run.get("oltp") else ("I/O engine", "Features in force", "Degraded")
+    # What runs on databases goes through their own engine.
+    databases = any(workload.runs_on == "databases" for workload in workloads)
+    of_engine = ("I/O engine", "Features in force", "Degraded") if databases and not engine else ()
     return [(name, value) for name, value in items if name not in of_engine]
 
 
-def _timing(facts: RunFacts) -> str:
-    points = facts.measured_points
-    phases = (facts.integrity or {}).get("phases") or []
-    checked = _phase_timing(phases) if phases else ""
+def _timing(facts: RunFacts, told: Sequence[str]) -> str:
+    points = measured_points(facts)
     if not points:
-        return checked or "No point has ended, so there is no timing to give."
+        return " ".join(told) or "No point has ended, so there is no timing to give."
     steady = [point for point in points if (point.get("steady") or {}).get("reached")]
     warm, held = ([float(point.get(key) or 0) for point in points] for key in ("warmup_s", "measured_s"))
     windows = sorted(
@@ -186,19 +179,9 @@ def _timing(facts: RunFacts) -> str:
         + f"; what ended them: {joined(ends)}.",
         f"The load threads used at most {percent(max(lags))} of a core each." if lags else "",
         "Percentiles are read from merged histograms, never averaged.",
-        checked,
+        *told,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _phase_timing(phases: Sequence[Record]) -> str:
-    spent: dict[str, float] = {}
-    for phase in phases:
-        name = str(phase.get("name") or "unnamed")
-        spent[name] = spent.get(name, 0.0) + float(phase.get("seconds") or 0)
-    cycles = len({phase.get("cycle") for phase in phases})
-    times = joined(f"{shorten(name, 30)} {format_duration(seconds)}" for name, seconds in spent.items())
-    return f"The phases of the integrity run took, in {count_of(cycles, 'cycle')}: {times}."
 
 
 def _span(seconds: list[float]) -> str:
@@ -227,33 +210,22 @@ def _parts_table(parts: Sequence[Record]) -> Table:
     return Table("part-times", "Time planned and spent.", columns, rows)
 
 
-def _gaps(facts: RunFacts) -> list[str]:
+def _gaps(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[str]:
     """Sentences on what a reader could think was measured and was not."""
-    run, texts = facts.manifest, []
-    measured = {str(point.get("part") or "") for point in facts.points}
-    planned = {str(part.get("name")) for part in run.get("parts") or []}
-    missing = [
-        title
-        for name, title in PARTS.items()
-        if name not in measured and (run.get("verb") == "assess" or name in planned)
-    ]
-    if missing:
-        texts.append(f"Missing from this run: {joined(missing)}.")
-    unanswered = [
-        str(line.get("question")) for line in run.get("verdict") or [] if verdict_word(line)[0] == NOT_MEASURED
-    ]
+    texts = []
+    lines = facts.manifest.get("verdict") or []
+    unanswered = [str(line.get("question")) for line in lines if verdict_word(line)[0] == NOT_MEASURED]
     if unanswered:
         texts.append(
             f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."
         )
-    if not run.get("cache_span") and not facts.verifies and facts.oltp is None:
-        texts.append("Where a cache ends was not searched for, so hits in caches may be part of every figure.")
+    texts += [text for found in remarks.values() for text in found.gaps]
     if facts.series is None:
         texts.append("No series over time was recorded.")
-    integrity = facts.integrity is not None or facts.verifies
-    first = "The loss of power" if integrity else "Integrity (whether what was acknowledged is kept), the loss of power"
+    verifies = any(workload.verifies for workload in remarks)
+    first = "The loss of power" if verifies else "Integrity (whether what was acknowledged is kept), the loss of power"
     texts.append(f"{first}, a rebuild after a failed disk and other hosts on the same storage are outside this run.")
-    if facts.verifies:
+    if (main := workload_of_run(facts)) and main.verifies:
         texts.append("How fast the storage is was not asked: rates here are those of checking, not limits.")
     return texts
 

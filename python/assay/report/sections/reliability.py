@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from assay.document.elements import (
@@ -44,27 +43,6 @@ METHOD = (
     " Failures that come together (a shelf, a batch, a mistake), firmware and controllers are not in it: real losses"
     " are more frequent, and the ratios closer to 1."
 )
-
-
-def write_reliability(run_path: Path, manifest: Record) -> list[Path]:
-    """Write `report.html` and `report.pdf` of a run of `assay model reliability`.
-
-    Raises
-    ------
-    OpenFailed, OutOfSpace
-        A file cannot be written.
-    """
-    from assay.report.html import html_report
-    from assay.report.pdf import pdf_report
-    from assay.report.render import render_figures
-    from assay.report.write import replace_file
-
-    document = reliability_document(manifest)
-    drawings = render_figures(document)
-    return [
-        replace_file(run_path / "report.html", html_report(document, drawings).encode()),
-        replace_file(run_path / "report.pdf", pdf_report(document, drawings)),
-    ]
 
 
 def reliability_document(manifest: Record) -> Document:

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Figure, Paragraph, Section
+from assay.document.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
 from assay.results.source import RunFacts
 from assay.units import format_duration, format_iops, format_latency
+from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_STEPS = 400
-"""Steps along the time axis: a line of 500 pixels cannot show more."""
-
 LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
-
-NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-
-
-@dataclass(frozen=True)
-class Clock:
-    """Time axis of the figure: where it starts, how long it is and how wide a step is."""
-
-    start_ns: int
-    end_s: float
-    step_s: float
 
 
 def series_section(facts: RunFacts) -> Section | None:
@@ -65,8 +52,8 @@ def _of_load(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows on the clock of the load: virtual and wall time share no axis."""
     import polars as pl
 
-    # Ticks of transactions may be shorter than samples, and have a figure of their own.
-    frame = frame.filter(pl.col("source").cast(pl.String) != "tpcc")
+    # What a kind of workload records under its own name has a figure in its own sections.
+    frame = frame.filter(~pl.col("source").cast(pl.String).is_in([workload.kind for workload in workloads()]))
     if "clock" not in frame.columns or frame["clock"].cast(pl.String).n_unique() < 2:
         return frame
     clock = pl.col("clock").cast(pl.String)
@@ -165,66 +152,6 @@ def _over_entities(frame: pl.DataFrame, metric: str, unit: float, how: str = "ma
 
     value = pl.col("value").mean() if how == "mean" else pl.col("value").max()
     return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=value / unit)
-
-
-def rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
-    """Sum over entities of a delta, per second of the time it covers."""
-    import polars as pl
-
-    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
-    summed = per_entity.agg(pl.col("value").sum(), pl.col("interval_ns").sum())
-    total = summed.group_by("step").agg(pl.col("value").sum(), pl.col("interval_ns").max())
-    return total.select("step", value=pl.col("value") / (pl.col("interval_ns") / 1e9) / unit)
-
-
-def gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
-    """Mean over time of a gauge, added over entities."""
-    import polars as pl
-
-    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
-    weighted = (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
-    return per_entity.agg(value=weighted / unit).group_by("step").agg(pl.col("value").sum())
-
-
-def largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
-    """Largest value of a percentile: percentiles cannot be averaged."""
-    import polars as pl
-
-    return frame.filter(pl.col("metric") == metric).group_by("step").agg(value=pl.col("value").max() / unit)
-
-
-def weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
-    """Mean latency over volumes and time, weighted by the I/Os each mean stands for."""
-    import polars as pl
-
-    key = ["t_ns", "entity", "step"]
-    means = frame.filter(pl.col("metric") == f"{side}_latency_mean_ns").select(*key, "value")
-    counts = frame.filter(pl.col("metric") == f"{side}_ios_count").select(*key, count="value")
-    both = means.join(counts, on=key).filter(pl.col("count") > 0)
-    weighted = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
-    return both.group_by("step").agg(value=weighted / unit)
-
-
-def panel_rows(
-    panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False
-) -> list[dict[str, Any]]:
-    """Rows of one panel; a missing step breaks the line with a row without value."""
-    rows: list[dict[str, Any]] = []
-    for name, frame in columns.items():
-        before: int | None = None
-        for step, value in frame.sort("step").iter_rows():
-            if value is None or not math.isfinite(value):
-                continue
-            if before is not None and step > before + 2:
-                rows.append(
-                    {"panel": panel, "series": name, "t_s": (before + 1) * clock.step_s, "value": None, "log": log}
-                )
-            middle = min((step + 0.5) * clock.step_s, clock.end_s)
-            rows.append(
-                {"panel": panel, "series": name, "t_s": round(middle, 3), "value": float(f"{value:.5g}"), "log": log}
-            )
-            before = step
-    return rows
 
 
 def point_bands(facts: RunFacts, clock: Clock) -> list[dict[str, Any]]:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.limits import limited_text
 from assay.document.palette import MOST_SERIES, chunks
-from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts, workload_label
+from assay.document.remarks import Remarks
+from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
+from assay.report.facts import label_of
 from assay.report.figures_study import level_figure, published_figure
-from assay.report.sections.summary import limited_text
 from assay.results.source import Record, RunFacts
 from assay.studies.words import are_of_databases, change_text, figure_text, noun_of, published_texts
 from assay.units import format_bytes, format_iops
@@ -43,13 +45,13 @@ def with_levels(facts: RunFacts) -> RunFacts:
         title, workload = titles.get(record.get("part")), record.get("workload")
         if not title or not isinstance(workload, Mapping):
             return record
-        return {**record, "workload": {**workload, "name": f"{title}: {workload_label(workload)}"}}
+        return {**record, "workload": {**workload, "name": f"{title}: {label_of(workload)}"}}
 
     answers = [named(answer) for answer in facts.manifest.get("answers") or []]
     return replace(facts, manifest={**facts.manifest, "answers": answers}, points=[named(p) for p in facts.points])
 
 
-def study_section(facts: RunFacts) -> Section | None:
+def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None:
     """Build the section; None when the run is no study."""
     study = study_of(facts)
     if study is None:
@@ -66,37 +68,8 @@ def study_section(facts: RunFacts) -> Section | None:
     chained = any(part.get("continues") for part in parts)
     followed = any(part.get("follows") for part in parts)
     blocks += [Paragraph(text) for text in _method(study, chained=chained, followed=followed)]
-    if _of_databases(study):
-        blocks += [Paragraph(text) for text in _states(facts)]
+    blocks += [Paragraph(text) for found in remarks for text in found.study]
     return Section("study", str(study["title"]), blocks)
-
-
-_KINDS = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "backup": "a base backup"}
-
-
-def _states(facts: RunFacts) -> list[str]:
-    """In what state databases were at the levels, and what went on beside the transactions."""
-    parts = facts.manifest.get("parts") or []
-    titles = {part.get("name"): str(part.get("title")) for part in parts}
-    notices = facts.manifest.get("notices") or []
-    texts = []
-    restores = {(part.get("plan") or {}).get("restores") for part in parts}
-    if restores <= {"always", "possible"} and not any("the same state" in str(notice) for notice in notices):
-        texts.append(
-            "Every level started from the same saved state of the database, with nothing in its own cache before the"
-            " warm-up."
-        )
-    done = {
-        titles.get(point.get("part"), ""): joined(
-            f"{one['count']:,} times {_KINDS.get(one['kind'], one['kind'])}" for one in beside
-        )
-        for point in facts.points
-        if (beside := (point.get("oltp") or {}).get("background"))
-    }
-    if done:
-        listed = "; ".join(f"{title}: {counts}" for title, counts in done.items())
-        texts.append(f"Finished beside the transactions of the window: {listed}.")
-    return texts
 
 
 def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
@@ -297,7 +270,7 @@ def _value_cells(result: Record) -> list[Cell]:
 def _limit_cell(result: Record) -> Cell:
     if result.get("reason"):
         return Cell(str(result["reason"]), "warn")
-    return Cell(limited_text(result["limited_by"], by="") if result.get("limited_by") else DASH, "quiet")
+    return Cell(limited_text(result, by="") if result.get("limited_by") else DASH, "quiet")
 
 
 def _place(one: Record) -> tuple[object, object]:

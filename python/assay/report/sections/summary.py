@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
-from assay.document.text import DASH, NOT_MEASURED, block_bytes_of, latency_of, shorten, value_text, workload_label
-from assay.report.faults import gravest_text, headline, uncut_power, verified_text
-from assay.report.transactions import answer_sentence, consistency_sentence, throughput_sentence
-from assay.results.source import Record, RunFacts, is_phase
+from assay.document.limits import limit_text
+from assay.document.remarks import Remarks
+from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, sentence, shorten, value_text
+from assay.report.facts import measured_points
+from assay.results.source import Record, RunFacts
 from assay.run.notices import notices_of
-from assay.units import count_of, format_bytes, format_iops, format_latency, format_throughput
+from assay.units import count_of
+from assay.workloads.registry import workloads
+from assay.workloads.workload import Workload
+
+NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
 
 
 def verdict_word(line: Record) -> tuple[str, Tone]:
@@ -22,42 +29,26 @@ def verdict_word(line: Record) -> tuple[str, Tone]:
     return ("no limit" if line.get("value") is not None and not line.get("limit") else NOT_MEASURED), "quiet"
 
 
-NOTHING_VERIFIED = "The run left no result of its checks: nothing here says whether the data came back right."
-
-
-def _checked(found: Record | None) -> str:
-    """The gravest finding in words, or how much was verified; section Integrity says the rest."""
-    if found is None:
-        return NOTHING_VERIFIED
-    return " ".join(text for text in (gravest_text(found), verified_text(found)) if text)
-
-
 def judged_lines(facts: RunFacts) -> list[Record]:
-    """Lines of the verdict; what the phases of an integrity run moved is no answer to a question."""
-    phases = {point.get("id") for point in facts.points if is_phase(point)}
+    """Lines of the verdict; what was moved during a check is no answer to a question."""
+    measured = {point.get("id") for point in measured_points(facts)}
+    checks = {point.get("id") for point in facts.points} - measured
     lines = facts.manifest.get("verdict") or []
-    return [line for line in lines if line.get("limit") or line.get("point_id") not in phases]
+    return [line for line in lines if line.get("limit") or line.get("point_id") not in checks]
 
 
-def summary_section(facts: RunFacts) -> Section:
-    """Build the summary."""
-    blocks: list[Block] = [Paragraph(sentence, strong=True) for sentence in _headlines(facts)]
+def summary_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Section:
+    """Build the summary; `remarks` are those of each workload of the run."""
+    blocks: list[Block] = [*_headlines(facts, remarks)]
+    for told in (line for found in remarks.values() for line in found.headlines if line.tone != "plain"):
+        blocks.insert(0 if told.tone == "bad" else len(blocks), told)
     verdict = judged_lines(facts)
-    if facts.integrity is not None:
-        text, tone = headline(facts.integrity)
-        # Speed is worth nothing if data come back wrong; that they come back right is one fact among others.
-        blocks.insert(0 if tone == "bad" else len(blocks), Paragraph(text, strong=True, tone=tone))
-    conditions = (facts.oltp or {}).get("conditions")
-    if conditions:
-        text, tone = consistency_sentence(conditions)
-        blocks.insert(0 if tone == "bad" else len(blocks), Paragraph(text, strong=True, tone=tone))
+    without = [found.without_verdict for found in remarks.values() if found.without_verdict]
     if verdict:
         blocks.append(_verdict_table(verdict))
-    elif facts.verifies:
-        blocks.append(Paragraph(_checked(facts.integrity)))
     else:
-        blocks.append(Paragraph("The run holds no verdict: nothing here says whether a limit was met or missed."))
-    notices = run_notices(facts)
+        blocks.append(Paragraph(without[0] if without else NO_VERDICT))
+    notices = run_notices(facts, remarks.values())
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Summary", blocks)
@@ -78,9 +69,7 @@ def _verdict_table(verdict: list[Record]) -> Table:
             [
                 Cell(shorten(str(line.get("question") or DASH), 160)),
                 Cell(limit_text(line.get("limit"))),
-                Cell(
-                    value_text(line.get("value"), line.get("unit")), "quiet" if line.get("value") is None else "plain"
-                ),
+                Cell(_value_text(line), "quiet" if line.get("value") is None else "plain"),
                 Cell(word, tone),
                 Cell(str(line.get("meaning") or "")),
             ]
@@ -88,116 +77,40 @@ def _verdict_table(verdict: list[Record]) -> Table:
     return Table("verdict", "Verdict: what was asked, its limit, and what was found.", columns, rows)
 
 
-def limit_text(limit: object) -> str:
-    """Limits as written in plans, with spaces around the comparison at which no line breaks."""
-    return "; ".join(_one_limit(text) for text in str(limit).split("; ")) if limit else DASH
+def _value_text(line: Record) -> str:
+    """The value of a line in the words of the figure that has its unit."""
+    value, unit = line.get("value"), line.get("unit")
+    figure = next((one for workload in workloads() for one in workload.figures if one.unit == unit), None)
+    if figure is None or value is None or unit in BASE_UNITS:
+        return value_text(value, unit)
+    return figure.words(value)
 
 
-def _one_limit(text: str) -> str:
-    for sign in ("<=", ">=", "<", ">"):
-        if sign in text:
-            shown = {"<=": "≤", ">=": "≥"}.get(sign, sign)
-            return f"\N{NO-BREAK SPACE}{shown}\N{NO-BREAK SPACE}".join(text.split(sign, 1))
-    return text
-
-
-def _headlines(facts: RunFacts) -> list[str]:
+def _headlines(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[Paragraph]:
     verdict = judged_lines(facts)
     words = Counter(verdict_word(line)[0] for line in verdict)
     asked = len(verdict) - words["no limit"]
-    sentences = []
+    limits = []
     if asked:
         counted = [f"{words['✓ met']} of {count_of(asked, 'limit')} met"]
         counted += [f"{words['✗ missed']} missed"] if words["✗ missed"] else []
         counted += [f"{words[NOT_MEASURED]} not measured"] if words[NOT_MEASURED] else []
-        sentences.append(", ".join(counted) + ".")
-    found = [_largest_answer(facts), _log_write(facts), _best_scan(facts)]
-    transactions = [answer_sentence(answer, stopped_text(answer)) for answer in facts.oltp_answers]
-    held = throughput_sentence(facts) if facts.oltp_points else None
-    of_databases = [*transactions, *([held] if held else [])]
-    of_storage = [sentence for sentence in found if sentence]
+        limits.append(Paragraph(", ".join(counted) + ".", strong=True))
+    of_storage, of_databases = (
+        [line for workload, found in remarks.items() if (workload.runs_on == "databases") is databases
+         for line in found.headlines if line.tone == "plain"]
+        for databases in (False, True)
+    )  # fmt: skip
     if of_storage:
         # What a database makes of storage comes after what storage can do.
-        return [*sentences, *of_storage, *of_databases]
+        return [*limits, *of_storage, *of_databases]
     # What a database did is asked first, and whether it kept to limits second.
-    return [*of_databases, *sentences]
+    return [*of_databases, *limits]
 
 
-def _largest_answer(facts: RunFacts) -> str | None:
-    """One sentence on the answer that stands for most OLTP databases: 8 KiB at 70/30, or else the first."""
-    answers = [answer for answer in facts.answers if answer.get("part") in (None, "", "oltp", "custom", "profile")]
-    answers = answers or facts.answers
-
-    def distance(answer: Record) -> float:
-        workload = answer["workload"]
-        return abs(block_bytes_of(workload) - 8192) / 8192 + abs(float(workload.get("read_share") or 0) - 0.7)
-
-    answer = min(answers, key=distance, default=None)
-    if answer is None:
-        return None
-    name, most = shorten(workload_label(answer["workload"]), 60), answer.get("max")
-    if not most:
-        return f"{name}: no load was found that meets the limits ({limited_text(answer.get('limited_by'))})."
-    interval = answer.get("interval_95")
-    span = f" (95 % interval {format_iops(interval[0])} to {format_iops(interval[1])})" if interval else ""
-    stopped = limited_text(answer.get("limited_by"))
-    return f"Holds {format_iops(most['iops'])} IOPS of {name}{span}; {stopped} [{most.get('point_id') or DASH}]."
-
-
-def limited_text(limited_by: object, *, by: str = "stopped by ") -> str:
-    """Words for what ended a search.
-
-    Examples
-    --------
-    >>> limited_text("axis end")
-    'the largest load of the plan still passed'
-    """
-    if not limited_by:
-        return "what limited it is not recorded"
-    known = {
-        "saturation": "throughput stopped rising before any limit was reached",
-        "axis end": "the largest load of the plan still passed",
-        "generator": "the load generator itself was the bottleneck",
-        "rate not sustained": "stopped because the rate was not sustained",
-        "errors": "stopped by I/O errors",
-    }
-    return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")
-
-
-def stopped_text(answer: Record) -> str:
-    """Words for what ended a search for transactions."""
-    limited_by = answer.get("limited_by")
-    return "stopped because transactions failed" if limited_by == "errors" else limited_text(limited_by)
-
-
-def _log_write(facts: RunFacts) -> str | None:
-    points = [point for point in facts.points_of("log") if latency_of(point.get("write"), "mean") is not None]
-    if not points:
-        return None
-    point = min(points, key=lambda point: abs(block_bytes_of(point["workload"]) - 8192))
-    mean, tail = (latency_of(point["write"], statistic) for statistic in ("mean", "p99"))
-    size = format_bytes(block_bytes_of(point["workload"]))
-    far = f", p99 {format_latency(tail)}" if tail is not None else ""
-    return f"Log writes of {size} take {format_latency(mean)} on average{far} [{point.get('id')}]."
-
-
-def _best_scan(facts: RunFacts) -> str | None:
-    scans = [
-        point
-        for point in facts.points_of("dss")
-        if point["workload"].get("random_share") == 0 and point["workload"].get("read_share") == 1 and point.get("read")
-    ]
-    if not scans:
-        return None
-    best = max(scans, key=lambda point: float(point["read"]["bytes_per_s"]))
-    throughput = format_throughput(best["read"]["bytes_per_s"])
-    size = format_bytes(block_bytes_of(best["workload"]))
-    return f"Sequential scans read {throughput} in blocks of {size} [{best.get('id')}]."
-
-
-def run_notices(facts: RunFacts) -> list[Notice]:
+def run_notices(facts: RunFacts, remarks: Iterable[Remarks] = ()) -> list[Notice]:
     """Everything that qualifies the figures, worst first."""
-    found = [*_status_notices(facts), *_figure_notices(facts)]
+    found = [*_status_notices(facts), *_figure_notices(facts), *(one for told in remarks for one in told.notices)]
     return sorted(found, key=lambda notice: ("bad", "warn", "plain").index(notice.tone))
 
 
@@ -215,7 +128,7 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
         notices.append(Notice(text, "bad" if status == "failed" else "warn"))
     if run.get("error"):
         notices.append(Notice(f"Error of the run: {run['error']}", "bad"))
-    if not facts.points and facts.integrity is None and not facts.oltp:
+    if not facts.points and not any(facts.told(workload.document_key) for workload in workloads()):
         notices.append(Notice("No point has been measured: there are no figures to show.", "warn"))
     notices += [Notice(f"Left out: {text}.", "bad") for text in facts.unreadable]
     return notices
@@ -227,13 +140,4 @@ def _figure_notices(facts: RunFacts) -> list[Notice]:
     tones = {note.text: note.tone for note in derived}
     error = str(facts.manifest.get("error") or "")
     given = [str(text) for text in facts.manifest.get("notices") or [] if text and str(text) != error]
-    notices = [Notice(sentence(text), tones.get(text, "warn")) for text in dict.fromkeys([*tones, *given])]
-    if facts.integrity is not None:
-        notices += [Notice(text, "plain") for text in uncut_power(facts)]
-    return notices
-
-
-def sentence(text: str) -> str:
-    """Text with a capital letter and a full stop, as a notice of its own needs."""
-    first = text[:1].upper() + text[1:]
-    return first if first.endswith((".", "!", "?")) else first + "."
+    return [Notice(sentence(text), tones.get(text, "warn")) for text in dict.fromkeys([*tones, *given])]

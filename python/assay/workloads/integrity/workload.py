@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.errors import UsageError
@@ -25,6 +25,11 @@ from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
 from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, Workload
 
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
 
 class IntegrityWorkload(Workload[IntegrityPlan]):
     """Users like a database engine's, and every page compared with what it should be."""
@@ -33,6 +38,8 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = IntegrityPlan
+    title = "Integrity"
+    verifies = True
     document_key = "integrity"
     goes_on = False
     apart = ("preparing, final checkpoint, audit",)
@@ -129,3 +136,22 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
         """Findings by name."""
         found = findings_line(told)
         return f"integrity failed: {found}" if found else None
+
+    # Report
+
+    def label(self, workload: Record) -> str:
+        """The name of a phase."""
+        return f"{self.kind}: {workload.get('name') or '-'}"
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """What was found."""
+        from assay.workloads.integrity.report.section import integrity_section
+
+        section = integrity_section(facts)
+        return [section] if section else []
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """Whether the data came back right."""
+        from assay.workloads.integrity.report.remarks import integrity_remarks
+
+        return integrity_remarks(facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.progress import Display
@@ -22,6 +22,11 @@ from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
 from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload
 
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
 ON_MODEL = "a model runs in virtual time and has nothing to flush"
 
 
@@ -32,6 +37,7 @@ class IoWorkload(Workload[Plan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = Plan
+    title = "Storage"
     apart = ("layout",)
 
     def load_plan(self, data: Record, *, source: str) -> Plan:
@@ -131,6 +137,26 @@ class IoWorkload(Workload[Plan]):
         data = plan.model_dump(mode="json", exclude_unset=True)
         first = data["activity"][0] | {"block_bytes": seen.block_bytes, "read_share": round(seen.read_share, 2)}
         return load_plan(data | {"activity": [first]}, source="what the storage saw")
+
+    # Report
+
+    def label(self, workload: Record) -> str:
+        """Its name, or its parameters."""
+        from assay.workloads.io.report.labels import workload_label
+
+        return workload_label(workload)
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """IOPS within limits, curves, percentiles, and single parts of an examination."""
+        from assay.workloads.io.report import io_sections
+
+        return io_sections(facts)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """What the storage holds, and what was not measured of it."""
+        from assay.workloads.io.report.remarks import io_remarks
+
+        return io_remarks(facts)
 
 
 def _refuse_real_time(plan: Plan) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.progress import Display
 from assay.results.shapes.point import Point
 from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration
+from assay.units import format_duration, format_latency
 from assay.workloads.tpcc.check import violations_total
 from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
@@ -21,6 +21,11 @@ from assay.workloads.tpcc.shapes import SHAPES, oltp_of
 from assay.workloads.tpcc.verdict import consistency_line, load_line
 from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
 
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
 
 class TpccWorkload(Workload[TpccPlan]):
     """Transactions of users on databases."""
@@ -29,6 +34,7 @@ class TpccWorkload(Workload[TpccPlan]):
     figures = FIGURES
     shapes = SHAPES
     plan_type = TpccPlan
+    title = "Transaction"
     runs_on = "databases"
     document_key = "oltp"
     apart = ("loading, restoring, checking",)
@@ -92,6 +98,15 @@ class TpccWorkload(Workload[TpccPlan]):
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return OpenTpcc(part, target, context)
 
+    def point_words(self, point: Point) -> list[str]:
+        """Transactions a minute, and the 90th percentile of each kind's response."""
+        oltp = oltp_of(point)
+        words = [f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"]
+        for name, figures in oltp["by_transaction"].items():
+            if figures["latency_ns"] is not None:
+                words.append(f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};")
+        return words
+
     def ruined(self, point: Point) -> str | None:
         """Every transaction failed."""
         oltp = oltp_of(point)
@@ -122,3 +137,17 @@ class TpccWorkload(Workload[TpccPlan]):
     def seen(self, point: Point) -> SeenIo | None:
         """I/O under the data, where anything counted it."""
         return seen_io(point)
+
+    # Report
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """Transactions, searches, both with their storage over time, and what each cost it."""
+        from assay.workloads.tpcc.report import tpcc_sections
+
+        return tpcc_sections(facts)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """How many transactions a minute, and whether the data are consistent."""
+        from assay.workloads.tpcc.report.remarks import tpcc_remarks
+
+        return tpcc_remarks(facts)

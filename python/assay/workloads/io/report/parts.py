@@ -10,23 +10,27 @@ from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragr
 from assay.document.palette import chunks
 from assay.document.text import (
     DASH,
-    block_bytes_of,
-    block_label,
     id_range,
     iops_text,
     joined,
     latency_of,
     latency_text,
-    mix_label,
-    order_label,
     percent,
+    sentence,
     shorten,
     throughput_texts,
 )
-from assay.report.figures_parts import cache_span, foreground_reads, log_write_lines, role_latencies, throughput_lines
-from assay.report.sections.summary import sentence
-from assay.results.source import Record, RunFacts
+from assay.results.source import Record, RunFacts, records
 from assay.units import count_of, format_bytes, format_latency, format_throughput
+from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label
+from assay.workloads.io.report.part_charts import (
+    cache_span,
+    foreground_reads,
+    log_write_lines,
+    role_latencies,
+    throughput_lines,
+)
+from assay.workloads.io.report.points import io_points, points_of_part
 
 
 def parts_section(facts: RunFacts) -> Section | None:
@@ -55,7 +59,7 @@ def _scans(facts: RunFacts) -> list[Block]:
         kind = "read" if share == 1 else "write" if share == 0 else mix_label(point["workload"])
         return f"{order_label(point['workload'])} {kind}".strip()
 
-    measured = [point for point in facts.points_of("dss") if _moved(point)]
+    measured = [point for point in points_of_part(facts, "dss") if _moved(point)]
     points = best_of_repeats(measured, lambda point: (access(point), block_label(point["workload"])))
     rows: list[dict[str, Any]] = [
             {"series": access(point), "block": block_label(point["workload"]), "bytes_per_s": _moved(point),
@@ -102,7 +106,7 @@ def _log(facts: RunFacts) -> list[Block]:
         count = appenders(point)
         return f"{point['workload'].get('sync') or 'none'}, {count_of(count, 'appender')}"
 
-    measured = [point for point in facts.points_of("log") if latency_of(point.get("write"), "mean")]
+    measured = [point for point in points_of_part(facts, "log") if latency_of(point.get("write"), "mean")]
     points = best_of_repeats(measured, lambda point: (line(point), block_label(point["workload"])))
     rows: list[dict[str, Any]] = [
             {"series": line(point), "block": block_label(point["workload"]), "point_id": point.get("id"),
@@ -140,7 +144,7 @@ def _log(facts: RunFacts) -> list[Block]:
 
 
 def _database(facts: RunFacts) -> list[Block]:
-    points = [point for point in facts.points if len(point.get("activities") or ()) > 1]
+    points = [point for point in io_points(facts) if len(point.get("activities") or ()) > 1]
     blocks: list[Block] = []
     for point in points[:3]:  # repeats add pages, not insight; every point stands in the table of points
         blocks += _activities(point)
@@ -210,8 +214,8 @@ def _bursts(point: Record) -> list[Block]:
 
 
 def _cache(facts: RunFacts) -> list[Block]:
-    span = facts.manifest.get("cache_span") or {}
-    steps = span.get("steps") or []
+    span = facts.told("cache_span") or {}
+    steps = [step for step in records(span.get("steps")) if step.get("span_bytes") and step.get("latency_mean_ns")]
     end = span.get("ends_at_bytes")
     chart = cache_span(steps, end)
     if chart is None:

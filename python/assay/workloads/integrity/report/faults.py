@@ -10,6 +10,7 @@ from assay.document.elements import Tone
 from assay.document.text import joined
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
+from assay.workloads.integrity.report.told import KIND, integrity_of
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def verified_text(found: Record) -> str:
 
 def extent(facts: RunFacts) -> str:
     """How much was verified and written, with which users, and whether every page was read at the end."""
-    found = facts.integrity or {}
+    found = integrity_of(facts) or {}
     texts = [verified_text(found)]
     if found.get("pages_written") is not None:
         texts.append(f"{_pages(found['pages_written'], found.get('bytes_written'))} written.")
@@ -187,7 +188,7 @@ def uncut_power(facts: RunFacts) -> list[str]:
 def integrity_plan(facts: RunFacts) -> Record:
     """Plan of the integrity run: the run's own, or that of a part; empty when neither is one."""
     plans: list[Any] = [facts.manifest.get("plan"), *(part.get("plan") for part in facts.manifest.get("parts") or [])]
-    found: list[Record] = [plan for plan in plans if isinstance(plan, Mapping) and plan.get("kind") == "integrity"]
+    found: list[Record] = [plan for plan in plans if isinstance(plan, Mapping) and plan.get("kind") == KIND]
     return found[0] if found else {}
 
 

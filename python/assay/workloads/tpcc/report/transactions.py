@@ -1,14 +1,17 @@
-"""Words for transactions on databases, which the summary and the sections on them share."""
+"""What a run says of its transactions, and words for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.document.elements import Tone
-from assay.document.text import DASH, joined, load_label, shorten
-from assay.results.source import Record, RunFacts
+from assay.document.limits import limited_text
+from assay.document.text import DASH, interval_text, joined, load_label, shorten
+from assay.results.source import Record, RunFacts, records
 from assay.units import count_of, format_latency
+
+KIND = "tpcc"
 
 TRANSACTIONS = {
     "new_order": "New order",
@@ -26,17 +29,49 @@ DISCLAIMER = (
 )
 
 
+def oltp_points(facts: RunFacts) -> list[Record]:
+    """Points of transactions, whose `oltp` is there."""
+    return [{**point, "oltp": _shaped(point.get("oltp"))} for point in facts.points_of(KIND)]
+
+
+def oltp_answers(facts: RunFacts) -> list[Record]:
+    """Answers of the searches."""
+    return facts.answers_of(KIND, "nopm")
+
+
 def oltp_of(facts: RunFacts) -> Record:
     """Figures of the run's transactions: those it kept, and of a run cut short those of its last point."""
-    points = facts.oltp_points
-    found: dict[str, Any] = dict(points[-1].get("oltp") or {}) if points else {}
-    kept = {name: value for name, value in (facts.oltp or {}).items() if value not in (None, [], {})}
-    return {**(facts.oltp or {}), **found, **kept}
+    points, told = oltp_points(facts), facts.told("oltp")
+    if told is None and not points:
+        return {}
+    found = _shaped(told)
+    last: dict[str, Any] = dict(points[-1]["oltp"]) if points else {}
+    kept = {name: value for name, value in found.items() if value not in (None, [], {})}
+    return {**found, **last, **kept}
 
 
 def oltp_point(facts: RunFacts) -> Record | None:
     """Point whose figures stand for the run."""
-    return facts.point(oltp_of(facts).get("point_id")) or (facts.oltp_points[-1] if facts.oltp_points else None)
+    points = oltp_points(facts)
+    return facts.point(oltp_of(facts).get("point_id")) or (points[-1] if points else None)
+
+
+def _shaped(found: Any) -> Record:
+    """Transactions whose lists hold only records, and whose mappings are there."""
+    made: dict[str, Any] = {**found} if isinstance(found, Mapping) else {}
+    for name in ("gaps", "databases", "statements", "tables", "conditions"):
+        made[name] = records(made.get(name))
+    by_type = made.get("by_transaction")
+    made["by_transaction"] = {
+        name: record
+        for name, record in (by_type.items() if isinstance(by_type, Mapping) else ())
+        if isinstance(record, Mapping)
+    }
+    for name in ("errors", "storage", "load", "schedule"):
+        made[name] = made[name] if isinstance(made.get(name), Mapping) else None
+    if made["storage"] is not None:
+        made["storage"] = {**made["storage"], "devices": records(made["storage"].get("devices"))}
+    return made
 
 
 def transaction_name(name: str) -> str:
@@ -62,22 +97,14 @@ def throughput_sentence(facts: RunFacts) -> str | None:
     )
 
 
-def answer_sentence(answer: Record, stopped: str) -> str:
-    """What a search found, in one sentence; `stopped` says what ended it."""
+def answer_sentence(answer: Record) -> str:
+    """What a search found, in one sentence."""
     name, most = shorten(str(answer["workload"].get("name") or "transactions"), 40), answer.get("max")
+    stopped = limited_text(answer, errors="stopped because transactions failed")
     if not most:
         return f"{name}: no load was found that meets the limits ({stopped})."
-    interval = answer.get("interval_95")
-    span = f" (95 % interval {interval[0]:,.0f} to {interval[1]:,.0f})" if interval else ""
+    span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
     return f"Holds {most['nopm']:,.0f} NOPM{span} with {load_label(most)}; {stopped} [{most.get('point_id') or DASH}]."
-
-
-def server_text(database: Record) -> str:
-    """Kind and version of a server."""
-    kind = str(database.get("kind") or DASH)
-    names = {"postgresql": "PostgreSQL", "embedded": "embedded PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
-             "mssql": "SQL Server"}  # fmt: skip
-    return shorten(f"{names.get(kind, kind)} {database.get('version') or ''}".strip(), 60)
 
 
 def consistency_sentence(conditions: Sequence[Record]) -> tuple[str, Tone]:

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.document.charts import NINES
+from assay.document.charts import NINES, search_curve
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
+from assay.document.figure_sections import search_state
+from assay.document.limits import limit_text
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
-from assay.report.figures_oltp import response_curves, search_curve
-from assay.report.sections.curves import parse_limit
-from assay.report.sections.summary import limit_text, stopped_text
-from assay.report.transactions import (
+from assay.results.source import Record, RunFacts
+from assay.units import format_bytes, format_duration, format_latency, parse_duration
+from assay.workloads.tpcc.report.charts import response_curves
+from assay.workloads.tpcc.report.transactions import (
     TRANSACTIONS,
     answer_sentence,
     consistency_sentence,
+    oltp_answers,
     oltp_of,
     oltp_point,
+    oltp_points,
     transaction_name,
 )
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration, format_latency, parse_duration
+
+FAILED = "transactions failed"
+"""What errors of points are called."""
 
 CONDITIONS = 12
 """Consistency conditions of clause 3.3.2; the eleventh holds after loading only."""
@@ -40,7 +45,7 @@ def oltp_section(facts: RunFacts) -> Section | None:
         blocks.append(_gap_table(found["gaps"]))
     if found.get("conditions"):
         blocks += [Heading("Consistency"), *_consistency(found["conditions"])]
-    return Section("oltp", "Transactions", blocks)
+    return Section("oltp", "Transactions", blocks, place="answer")
 
 
 def _facts(found: Record, point: Record | None) -> list[tuple[str, str]]:
@@ -247,35 +252,39 @@ def one_name(record: Record) -> str:
 def search_section(facts: RunFacts) -> Section | None:
     """Build the section on the search for the most transactions; None when there was none."""
     blocks: list[Block] = []
-    for number, answer in enumerate(facts.oltp_answers, start=1):
+    for number, answer in enumerate(oltp_answers(facts), start=1):
         blocks += _search_blocks(facts, answer, number)
-    return Section("oltp-search", "The most transactions within limits", blocks) if blocks else None
+    if not blocks:
+        return None
+    return Section("oltp-search", "The most transactions within limits", blocks, place="answer")
 
 
 def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
-    points = [point for point_id in answer.get("point_ids") or [] if (point := facts.point(point_id)) is not None]
-    points = sorted((point for point in points if point["oltp"].get("nopm") is not None), key=_load_of)
-    said = answer_sentence(answer, stopped_text(answer))
+    ids = answer.get("point_ids") or []
+    points = [point for point in oltp_points(facts) if point.get("id") in ids and point["oltp"].get("nopm") is not None]
+    points = sorted(points, key=_load_of)
+    said = answer_sentence(answer)
     blocks: list[Block] = [Paragraph(said, strong=True)]
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     best = (answer.get("max") or {}).get("point_id")
     rows = [
-        {"load": _load_of(point), "nopm": point["oltp"]["nopm"], "state": _state(point),
+        {"load": _load_of(point), "value": point["oltp"]["nopm"], "state": search_state(point, FAILED),
          "latency_ns": ((point["oltp"]["by_transaction"].get("new_order") or {}).get("latency_ns") or {}).get("p90"),
          "is_answer": point.get("id") == best}
         for point in points
     ]  # fmt: skip
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")
-    chart = search_curve(rows, _response_limits(answer), title)
+    limits = _response_limits(answer)
+    chart = search_curve(rows, title, "new orders per minute", latency_title="new orders, p90", limits=limits)
     if chart is None:
         return blocks
-    ids = id_range(point.get("id") for point in points)
+    traced = id_range(point.get("id") for point in points)
     caption = (
         f"New orders a minute and their p90 over {title}. The ring marks the answer; where a load was measured again "
-        f"the line is the mean. Points {ids}."
+        f"the line is the mean. Points {traced}."
     )
-    ends = [f"{row['nopm']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
+    ends = [f"{row['value']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"New orders a minute over {title}: from {ends[0]} to {ends[1]}. {said}"
     return [*blocks, Figure(f"oltp-search-{number}", caption, alternative, chart)]
 
@@ -284,25 +293,12 @@ def _load_of(point: Record) -> float:
     return load_size(point.get("load") or {})
 
 
-def _state(point: Record) -> str:
-    """Whether a point is an answer, in words of a legend; at most six."""
-    if (point.get("errors") or {}).get("count"):
-        return "transactions failed"
-    if (point.get("generator") or {}).get("saturated"):
-        return "the load generator limits"
-    if any(limit.get("met") is False for limit in point.get("limits") or []):
-        return "misses a limit"
-    if (point.get("offered") or {}).get("sustained") is False:
-        return "rate not sustained"
-    return "meets the limits"
-
-
 def _response_limits(answer: Record) -> list[dict[str, Any]]:
     """Limits on the p90 of responses, which the figure can show."""
     shown = []
     for text in answer.get("limits") or []:
         name, sign, value = str(text).partition("<")
-        if name == "response.p90" and sign and parse_limit(str(text)) is None:
+        if name == "response.p90" and sign:
             latency_ns = float(parse_duration(value.removeprefix("=")))
             shown.append({"latency_ns": latency_ns, "limit": f"limit {format_latency(latency_ns)}"})
     return shown

@@ -6,7 +6,10 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
 from assay.document.text import DASH, shorten
-from assay.report.faults import (
+from assay.results.source import Record, RunFacts
+from assay.units import format_bytes, format_duration
+from assay.workloads.integrity.report.charts import TIME_WIDTH, findings_timeline
+from assay.workloads.integrity.report.faults import (
     CACHES,
     FAILED_IO,
     FAULTS,
@@ -19,17 +22,15 @@ from assay.report.faults import (
     severity,
     uncut_power,
 )
-from assay.report.figures_integrity import TIME_WIDTH, findings_timeline
-from assay.report.sections.findings import finding_blocks, lasting, operation_text, word
-from assay.results.source import Record, RunFacts
-from assay.units import format_bytes, format_duration
+from assay.workloads.integrity.report.findings import finding_blocks, lasting, operation_text, word
+from assay.workloads.integrity.report.told import KIND, integrity_of
 
 MOST_PLACES = 6
 
 
 def integrity_section(facts: RunFacts) -> Section | None:
     """Build the section on integrity; None when the run verified nothing."""
-    found = facts.integrity
+    found = integrity_of(facts)
     if found is None:
         return None
     text, tone = headline(found)
@@ -46,7 +47,8 @@ def integrity_section(facts: RunFacts) -> Section | None:
         blocks += [Heading("Files"), _file_table(found["files"])]
     if found["understood"]:
         blocks += [Heading("What the configuration asked for"), Facts("understood", _understood(found))]
-    return Section("integrity", "Integrity", blocks)
+    # A run that only verifies is decided by this; beside measurements it comes last.
+    return Section("integrity", "Integrity", blocks, place="answer" if facts.kind == KIND else "appendix")
 
 
 def _fault_table(found: Record) -> Table:
@@ -173,7 +175,7 @@ def _described(found: Record) -> dict[str, int]:
 
 
 def phase_spans(facts: RunFacts, phases: list[Record]) -> tuple[list[dict[str, Any]], int | None]:
-    """Rows of `figures_integrity.findings_timeline` for the phases, and when the first began (UTC, nanoseconds).
+    """Rows of `charts.findings_timeline` for the phases, and when the first began (UTC, nanoseconds).
 
     A phase begins when its point did; one whose point is not known begins where the phase before it ended.
     """

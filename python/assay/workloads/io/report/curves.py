@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from assay.analysis.knee import Knee, find_knee
-from assay.document.charts import NINES, latency_curves, percentile_curves
+from assay.document.charts import NINES
 from assay.document.elements import Block, Figure, Paragraph, Section
+from assay.document.limits import parse_limit
 from assay.document.palette import chunks
-from assay.document.text import (
-    block_bytes_of,
-    block_label,
-    id_range,
-    joined,
-    latency_of,
-    load_size,
-    mix_label,
-    order_label,
-    shorten,
-    workload_label,
-)
+from assay.document.text import id_range, joined, latency_of, load_size, shorten
 from assay.results.source import Record, RunFacts
-from assay.units import format_iops, format_latency, parse_duration
-
-_LIMIT = re.compile(
-    r"(?:(?P<role>[\w-]+)\.)?(?P<direction>read|write)\.(?P<statistic>mean|p[0-9._]+|max)\s*<=?\s*(?P<value>[\w.µ]+)"
-)
-
-
-def parse_limit(text: str) -> tuple[str, str, float] | None:
-    """Direction, statistic and nanoseconds of a limit on latency; None for any other limit.
-
-    Examples
-    --------
-    >>> parse_limit("log.write.p99.9<=5ms"), parse_limit("cpu<80%")
-    (('write', 'p99_9', 5000000.0), None)
-    """
-    match = _LIMIT.fullmatch(text.strip())
-    if match is None:
-        return None
-    return match["direction"], match["statistic"].replace(".", "_"), float(parse_duration(match["value"]))
+from assay.units import format_iops, format_latency
+from assay.workloads.io.report.charts import latency_curves, percentile_curves
+from assay.workloads.io.report.knee import Knee, find_knee
+from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
+from assay.workloads.io.report.points import io_answers, io_points
 
 
 def curves_section(facts: RunFacts) -> Section | None:
     """Build the section on curves; None when no answer has a curve of two points."""
-    curves = [(answer, _curve(facts, answer)) for answer in facts.answers]
+    curves = [(answer, _curve(facts, answer)) for answer in io_answers(facts)]
     groups = grouped([(answer, points) for answer, points in curves if len(points) > 1])
     blocks: list[Block] = []
     for number, (title, group) in enumerate(groups, start=1):
@@ -155,7 +129,7 @@ def curve_knee(points: Sequence[Record], statistic: str) -> Knee | None:
 
 
 def curve_rows(points: Sequence[Record], label: str, knee: Knee | None, statistic: str) -> list[dict[str, Any]]:
-    """Rows of `figures.latency_curves` for one curve."""
+    """Rows of `charts.latency_curves` for one curve."""
     rows = []
     for direction in ("read", "write"):
         for point in points:
@@ -174,15 +148,15 @@ def curve_rows(points: Sequence[Record], label: str, knee: Knee | None, statisti
 def percentiles_section(facts: RunFacts) -> Section | None:
     """Build the section on percentiles: at each answer, or at the last points when nothing was searched."""
     chosen: list[Curve] = []
-    for answer in facts.answers:
+    for answer in io_answers(facts):
         point = facts.point((answer.get("max") or {}).get("point_id"))
         if point is not None:
             chosen.append((answer, [point]))
     plain = not chosen
     if plain:
         named: dict[str, Curve] = {}
-        for point in facts.points:
-            if (point.get("workload") or {}).get("kind", "io") == "io" and not (point["workload"].get("activities")):
+        for point in io_points(facts):
+            if not point["workload"].get("activities"):
                 named[workload_label(point["workload"])] = (point, [point])
         chosen = list(named.values())
     blocks: list[Block] = []
@@ -216,7 +190,7 @@ def percentiles_section(facts: RunFacts) -> Section | None:
 
 
 def percentile_rows(point: Record, label: str) -> list[dict[str, Any]]:
-    """Rows of `figures.percentile_curves` for one point; a percentile needs at least one I/O beyond it."""
+    """Rows of `charts.percentile_curves` for one point; a percentile needs at least one I/O beyond it."""
     rows = []
     for direction in ("read", "write"):
         measured = point.get(direction)

@@ -9,10 +9,10 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Table
 from assay.document.text import DASH, joined, moment, shorten
-from assay.report.faults import fault_of, severity
-from assay.report.figures_integrity import STATES, UNIT_BYTES, unit_strip
 from assay.results.source import Record
 from assay.units import count_of, format_duration
+from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, unit_strip
+from assay.workloads.integrity.report.faults import fault_of, severity
 
 MOST_BLOCKS = 10
 MOST_RANGES = 6

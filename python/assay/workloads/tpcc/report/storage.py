@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
-from assay.document.text import DASH, joined, percent, shorten
-from assay.report.sections.oltp import one_name
-from assay.report.transactions import oltp_of, server_text
+from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_latency
+from assay.workloads.tpcc.report.section import one_name
+from assay.workloads.tpcc.report.transactions import oltp_of
 
 STATEMENT_LENGTH = 160
 SETTINGS_LENGTH = 60
@@ -30,7 +30,9 @@ def oltp_storage_section(facts: RunFacts) -> Section | None:
     databases = found.get("databases") or (facts.manifest.get("target") or {}).get("databases") or []
     if any(database.get("settings") for database in databases):
         blocks += [Heading("Servers and their settings"), _settings_table(databases)]
-    return Section("oltp-storage", "Storage under the transactions", blocks) if blocks else None
+    if not blocks:
+        return None
+    return Section("oltp-storage", "Storage under the transactions", blocks, place="answer")
 
 
 def _storage_blocks(storage: Record) -> list[Block]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.document.elements import Figure, Paragraph, Section
+from assay.document.elements import Block, Figure, Paragraph, Section
+from assay.document.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment
-from assay.report.figures_oltp import timeline
-from assay.report.sections.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
-from assay.report.transactions import TRANSACTIONS, oltp_of, oltp_point, transaction_name
 from assay.results.source import Record, RunFacts
 from assay.units import format_duration, format_latency
+from assay.workloads.tpcc.report.charts import timeline
+from assay.workloads.tpcc.report.transactions import KIND, TRANSACTIONS, oltp_of, oltp_point, transaction_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +53,8 @@ def oltp_timeline_section(facts: RunFacts) -> Section | None:
     caption += " Dashed lines: a checkpoint began." if drawn else ""
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MOST_MARKS else ""
     figure = Figure("oltp-timeline", caption, _told(rows, marks), chart)
-    return Section("oltp-time", "Transactions and storage over time", [Paragraph(_text(point, clock)), figure])
+    blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
+    return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
 def _text(point: Record, clock: Clock) -> str:
@@ -88,10 +89,10 @@ def _of_point(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
 
 
 def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
-    """Rows of `figures_oltp.timeline` for the panels that have any."""
+    """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
 
-    tpcc = frame.filter(pl.col("source") == "tpcc")
+    tpcc = frame.filter(pl.col("source") == KIND)
     block = frame.filter(pl.col("source") == "block")
     server = frame.filter(pl.col("source").is_in(DATABASES))
     cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))

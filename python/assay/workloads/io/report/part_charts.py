@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import NINES, PANEL_WIDTH, ordered
+from assay.document.charts import NINES, PANEL_WIDTH, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, colour, latency_unit, log_scale, shape
 from assay.units import format_bytes
 
@@ -64,10 +64,7 @@ def log_write_lines(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
 
 
 def _lines(base: alt.Chart, labels: Sequence[str]) -> Any:
-    hues, marks = colour("series", labels), shape("series", labels)
-    line = base.mark_line(strokeWidth=1.6).encode(color=hues)
-    point = base.mark_point(size=44, filled=True, opacity=1).encode(color=hues, shape=marks)
-    return alt.layer(line, point)
+    return marked_lines(base, colour("series", labels), shape("series", labels), size=44)
 
 
 def role_latencies(rows: Sequence[Row]) -> alt.TopLevelMixin | None:

@@ -5,31 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.document.charts import iops_bars
 from assay.document.elements import Block, Cell, Column, Figure, Section, Table
 from assay.document.palette import chunks
-from assay.document.text import (
-    DASH,
-    block_bytes_of,
-    block_label,
-    id_range,
-    joined,
-    load_label,
-    mix_label,
-    order_label,
-    percent,
-    shorten,
-    throughput_texts,
-    workload_label,
-)
-from assay.report.sections.summary import limited_text
+from assay.document.text import DASH, id_range, joined, load_label, shorten, throughput_texts
 from assay.results.source import Record, RunFacts
 from assay.units import format_iops
+from assay.workloads.io.report.charts import iops_bars
+from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
+from assay.workloads.io.report.points import io_answers
+from assay.workloads.io.report.remarks import stopped_text
 
 
 def iops_section(facts: RunFacts) -> Section | None:
     """Build the section on answers; None when the run searched for nothing."""
-    answers = sorted(facts.answers, key=_place)
+    answers = sorted(io_answers(facts), key=_place)
     if not answers:
         return None
     blocks: list[Block] = []
@@ -56,7 +45,7 @@ def _place(answer: Record) -> tuple[str, float, float, float]:
 
 
 def answer_rows(answers: list[Record]) -> list[dict[str, Any]]:
-    """Rows of `figures.iops_bars`; answers without a load that passes have no bar, only a row in the table."""
+    """Rows of `charts.iops_bars`; answers without a load that passes have no bar, only a row in the table."""
     shown = [answer for answer in answers if answer.get("max")]
     plain = [_mix(answer["workload"]) for answer in shown]
     keys = [(block_label(answer["workload"]), mix) for answer, mix in zip(shown, plain, strict=True)]
@@ -120,11 +109,8 @@ def _answer_table(answers: list[Record]) -> Table:
                 Cell(span, "plain" if interval else "quiet"),
                 Cell(binary),
                 Cell(decimal),
-                Cell(limited_text(answer.get("limited_by"), by="") + note),
+                Cell(stopped_text(answer, by="") + note),
                 Cell(id_range(answer.get("point_ids") or []), "quiet"),
             ]
         )
     return Table("answers", "The largest load within the limits of each workload.", columns, rows, dense=True)
-
-
-__all__ = ["answer_rows", "iops_section", "percent"]

@@ -1,14 +1,13 @@
-"""Figures of transactions: the run over time with its storage beneath, response times, and the search for the most."""
+"""Figures of transactions: the run over time with its storage beneath, and response times."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 import altair as alt
 
-from assay.document.charts import MAX_AT, NINES, PANEL_WIDTH, nines, ordered
+from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series_charts import HEIGHT, WIDTH, lines
 
@@ -32,7 +31,7 @@ def timeline(
     Parameters
     ----------
     rows : sequence of rows
-        As of `figures_series.timeline`; panels of `STACKED` need a value of every series at every step.
+        As of `series_charts.timeline`; panels of `STACKED` need a value of every series at every step.
     spans : sequence of rows
         `start_s`, `end_s`, `kind` (a key of `SHADES`), `label` (shown above the first panel; may be empty).
     marks : sequence of float
@@ -114,88 +113,16 @@ def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     Parameters
     ----------
     rows : sequence of rows
-        `series` (the transaction), `percentile` (a key of `figures.NINES`, or `max`), `latency_ns`.
+        `series` (the transaction), `percentile` (a key of `charts.NINES`, or `max`), `latency_ns`.
     """
     labels = ordered(rows, "series")
     if not labels:
         return None
     factor, unit = latency_unit([row["latency_ns"] for row in rows])
     scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
-    places = {name: nines(value) for name, value in NINES.items()} | {"max": MAX_AT}
-    names = {f"{place:.4f}": name.removeprefix("p").replace("_", ".") for name, place in places.items()}
-    picked = " : ".join(f"format(datum.value, '.4f') == '{place}' ? '{name}'" for place, name in names.items())
-    x = alt.X("nines:Q", title="percentile, on a scale of nines",
-              scale=alt.Scale(domain=[nines(50) - 0.08, MAX_AT + 0.15], nice=False),
-              axis=alt.Axis(values=list(places.values()), labelExpr=f"{picked} : ''", labelOverlap=False))  # fmt: skip
     y = alt.Y("latency:Q", title=f"response time ({unit}, log)", scale=scale, axis=alt.Axis(values=ticks, format="~g"))
-    data = [{**row, "nines": places[row["percentile"]], "latency": row["latency_ns"] / factor} for row in rows]
-    base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+    data = [{**row, "nines": nines_of(row["percentile"]), "latency": row["latency_ns"] / factor} for row in rows]
+    base = alt.Chart(alt.InlineData(values=data)).encode(x=nines_axis(), y=y)
     hues, marks = colour("series", labels, columns=5), shape("series", labels)
-    figure: alt.TopLevelMixin = alt.layer(
-        base.mark_line(strokeWidth=1.6).encode(color=hues),
-        base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks),
-    ).properties(width=PANEL_WIDTH[1] - 60, height=240)
+    figure: alt.TopLevelMixin = marked_lines(base, hues, marks).properties(width=PANEL_WIDTH[1] - 60, height=240)
     return figure
-
-
-def search_curve(rows: Sequence[Row], limits: Sequence[Row], axis_title: str) -> alt.TopLevelMixin | None:
-    """New orders per minute over load, and their response time beneath it.
-
-    Parameters
-    ----------
-    rows : sequence of rows
-        `load`, `nopm`, `latency_ns` (p90 of new orders, or None), `state` (whether the point is an answer, in words),
-        `is_answer`.
-    limits : sequence of rows
-        `latency_ns`, `limit` (its text).
-    axis_title : str
-        What the load is.
-    """
-    if not rows:
-        return None
-    states = ordered(sorted(rows, key=lambda row: row["state"] != "meets the limits"), "state")
-    timed = [row for row in rows if row["latency_ns"]]
-    most = max(row["load"] for row in rows)
-    x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
-    top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
-    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",~g", tickMinStep=1))
-    nopm = alt.Y("nopm:Q", title="new orders per minute", axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True))
-    panels = [_search_panel(rows, states, top if timed else bottom, nopm, "nopm", [])]
-    if timed:
-        factor, unit = latency_unit([row["latency_ns"] for row in timed])
-        # A limit far above all points would press them flat.
-        near = [row for row in limits if row["latency_ns"] <= 20 * max(row["latency_ns"] for row in timed)]
-        scale, ticks = log_scale([row["latency_ns"] / factor for row in (*timed, *near)])
-        y = alt.Y("latency:Q", title=f"new orders, p90 ({unit}, log)", scale=scale,
-                  axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
-        data = [{**row, "latency": row["latency_ns"] / factor} for row in timed]
-        drawn = [{"latency": row["latency_ns"] / factor, "limit": row["limit"]} for row in near]
-        panels.append(_search_panel(data, states, bottom, y, "latency", drawn))
-    figure: alt.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(color="shared", shape="shared")
-    return figure
-
-
-def _search_panel(
-    rows: Sequence[Row], states: Sequence[str], x: alt.X, y: alt.Y, field: str, limits: Sequence[Row]
-) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(x=x, y=y)
-    hues, marks = colour("state", states), shape("state", states)
-    # The line runs through the mean of the points at each load, which may have been measured again.
-    loads = sorted({row["load"] for row in rows})
-    means = [
-        {"load": load, field: fmean(row[field] for row in rows if row["load"] == load)} for load in loads
-    ]  # fmt: skip
-    layers: list[alt.Chart] = [
-        alt.Chart(alt.InlineData(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
-        base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
-        base.transform_filter("datum.is_answer").mark_point(shape="circle", size=210, strokeWidth=1.6, color=INK),
-    ]
-    if limits:
-        lines_of = alt.Chart(alt.InlineData(values=[dict(row) for row in limits])).encode(y=y)
-        layers.append(lines_of.mark_rule(color=LIMIT, strokeDash=[5, 4], strokeWidth=1.2))
-        layers.append(
-            lines_of.mark_text(align="left", dy=-6, dx=4, color=LIMIT, fontSize=10).encode(
-                x=alt.value(0), text="limit:N"
-            )
-        )
-    return alt.layer(*layers).properties(width=PANEL_WIDTH[1] - 60, height=170)

@@ -1,0 +1,149 @@
+"""Sections that a workload's figures make by themselves: its points, and what its searches found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from assay.document.charts import MEETS, search_curve
+from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
+from assay.document.limits import limit_text, limited_text
+from assay.document.remarks import Remarks
+from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
+from assay.results.figures import Figure as Measure
+from assay.results.intervals import relative_error
+from assay.results.shapes.point import Point
+from assay.results.source import Record, RunFacts
+
+
+def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Measure]) -> list[Section]:
+    """Sections of a kind of workload: every figure of its points, and a curve of each of its searches.
+
+    Parameters
+    ----------
+    facts
+        The run.
+    kind, title
+        The kind, and how its sections are headed.
+    figures
+        Its figures, of which those that are compared are shown; searches maximise the first.
+    """
+    points = facts.points_of(kind)
+    if not points or not figures:
+        return []
+    blocks: list[Block] = []
+    for number, answer in enumerate(facts.answers_of(kind, figures[0].name), start=1):
+        blocks += _search_blocks(points, answer, figures[0], f"{kind}-search-{number}")
+    return [
+        Section(
+            kind,
+            title,
+            [*blocks, _table(points, kind, [figure for figure in figures if figure.compared])],
+            place="answer",
+        )
+    ]
+
+
+def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Remarks:
+    """Remarks of a kind of workload: what its searches found."""
+    answers = facts.answers_of(kind, figures[0].name) if figures else []
+    return Remarks(headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers])
+
+
+def answer_sentence(answer: Record, figure: Measure) -> str:
+    """What a search found, in one sentence."""
+    name, most = _name(answer), answer.get("max")
+    stopped = limited_text(answer, errors=f"stopped by {figure.failed}")
+    if not most:
+        return f"{name}: no load was found that meets the limits ({stopped})."
+    span = interval_text(answer.get("interval_95"), figure.words)
+    held = f"{figure.words(most[figure.name])} of {name}{span} with {load_label(most)}"
+    return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
+
+
+def search_state(point: Record, failed: str = "errors") -> str:
+    """Whether a point of a search is an answer, in words of a legend; at most six."""
+    if (point.get("errors") or {}).get("count"):
+        return failed
+    if (point.get("generator") or {}).get("saturated"):
+        return "the load generator limits"
+    if any(limit.get("met") is False for limit in point.get("limits") or []):
+        return "misses a limit"
+    if (point.get("offered") or {}).get("sustained") is False:
+        return "rate not sustained"
+    return MEETS
+
+
+def value_of(figure: Measure, point: Record) -> float | None:
+    """A figure of a point; None where the point lacks what it is read from."""
+    try:
+        return figure.value(cast(Point, point))
+    except (LookupError, TypeError):
+        return None
+
+
+def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
+    """The 95 % interval of a figure, from its batches; None where they are too few."""
+    from scipy import stats
+
+    value = value_of(figure, point)
+    try:
+        found = relative_error(figure.batches(cast(Point, point)))
+    except (LookupError, TypeError):
+        found = None
+    if value is None or found is None:
+        return None
+    error, freedom = found
+    half = float(stats.t.ppf(0.975, freedom)) * error
+    return value * (1 - half), value * (1 + half)
+
+
+def _name(record: Record) -> str:
+    return shorten(str(record["workload"].get("name") or record["workload"].get("kind") or DASH), 60)
+
+
+def _search_blocks(points: Sequence[Record], answer: Record, figure: Measure, name: str) -> list[Block]:
+    said = answer_sentence(answer, figure)
+    blocks: list[Block] = [Paragraph(said, strong=True)]
+    if answer.get("limits"):
+        blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
+    best, ids = (answer.get("max") or {}).get("point_id"), answer.get("point_ids") or []
+    rows: list[dict[str, Any]] = [
+        {"load": load_size(point["load"]), "value": value, "latency_ns": None,
+         "state": search_state(point, figure.failed),
+         "is_answer": point.get("id") == best}
+        for point in points if point.get("id") in ids and (value := value_of(figure, point)) is not None
+    ]  # fmt: skip
+    rows.sort(key=lambda row: float(row["load"]))
+    axis = str(answer.get("axis") or "load")
+    chart = search_curve(rows, axis, figure.title)
+    if chart is None:
+        return blocks
+    caption = (
+        f"{figure.title} over {axis}. The ring marks the answer; where a load was measured again the line is the mean."
+        f" Points {id_range(str(point_id) for point_id in ids)}."
+    )
+    ends = [f"{figure.words(row['value'])} at {row['load']:g}" for row in (rows[0], rows[-1])]
+    return [*blocks, Figure(name, caption, f"{figure.title} over {axis}: from {ends[0]} to {ends[1]}. {said}", chart)]
+
+
+def _table(points: Sequence[Record], kind: str, figures: Sequence[Measure]) -> Table:
+    intervals = [{figure.name: interval_of(figure, point) for figure in figures} for point in points]
+    spanned = {name for found in intervals for name, interval in found.items() if interval}
+    columns = [Column("Point", weight=0.85), Column("Workload", weight=1.8), Column("Load", weight=1.2)]
+    for figure in figures:
+        columns.append(Column(figure.title, number=True))
+        columns += [Column("95 % interval", number=True, weight=1.5)] if figure.name in spanned else []
+    rows = []
+    for point, found in zip(points, intervals, strict=True):
+        point_id = str(point.get("id") or DASH)
+        cells = [Cell(point_id, "quiet", point_id), Cell(_name(point)), Cell(load_label(point["load"]))]
+        for figure in figures:
+            value, interval = value_of(figure, point), found[figure.name]
+            cells.append(Cell(DASH if value is None else figure.words(value)))
+            if figure.name in spanned:
+                words = [figure.words(edge) for edge in interval or ()]
+                cells.append(Cell(" to ".join(words) or DASH, "plain" if words else "quiet"))
+        rows.append(cells)
+    caption = "Points in the order they ended; intervals are computed from batches of the window."
+    return Table(f"{kind}-figures", caption, columns, rows, dense=True)

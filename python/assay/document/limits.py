@@ -1,0 +1,73 @@
+"""Words for limits and for what ended a search."""
+
+from __future__ import annotations
+
+import re
+
+from assay.document.text import DASH
+from assay.results.source import Record
+from assay.units import parse_duration
+
+_LIMIT = re.compile(
+    r"(?:(?P<role>[\w-]+)\.)?(?P<direction>read|write)\.(?P<statistic>mean|p[0-9._]+|max)\s*<=?\s*(?P<value>[\w.µ]+)"
+)
+
+STOPPED = {
+    "saturation": "throughput stopped rising before any limit was reached",
+    "axis end": "the largest load of the plan still passed",
+    "generator": "the load generator itself was the bottleneck",
+    "rate not sustained": "stopped because the rate was not sustained",
+    "errors": "stopped by errors",
+}
+"""What ends a search besides limits."""
+
+
+def parse_limit(text: str) -> tuple[str, str, float] | None:
+    """Direction, statistic and nanoseconds of a limit on the latency of I/O; None for any other limit.
+
+    Examples
+    --------
+    >>> parse_limit("log.write.p99.9<=5ms"), parse_limit("cpu<80%")
+    (('write', 'p99_9', 5000000.0), None)
+    """
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None:
+        return None
+    return match["direction"], match["statistic"].replace(".", "_"), float(parse_duration(match["value"]))
+
+
+def limit_text(limit: object) -> str:
+    """Limits as written in plans, with spaces around the comparison at which no line breaks."""
+    return "; ".join(_one_limit(text) for text in str(limit).split("; ")) if limit else DASH
+
+
+def _one_limit(text: str) -> str:
+    for sign in ("<=", ">=", "<", ">"):
+        if sign in text:
+            shown = {"<=": "≤", ">=": "≥"}.get(sign, sign)
+            return f"\N{NO-BREAK SPACE}{shown}\N{NO-BREAK SPACE}".join(text.split(sign, 1))
+    return text
+
+
+def limited_text(answer: Record, *, by: str = "stopped by ", errors: str = STOPPED["errors"]) -> str:
+    """Words for what ended a search.
+
+    Parameters
+    ----------
+    answer
+        The answer, or whatever has `limited_by`.
+    by
+        Stands before a limit.
+    errors
+        What errors of the kind are called.
+
+    Examples
+    --------
+    >>> limited_text({"limited_by": "axis end"})
+    'the largest load of the plan still passed'
+    """
+    limited_by = answer.get("limited_by")
+    if not limited_by:
+        return "what limited it is not recorded"
+    known = {**STOPPED, "errors": errors}
+    return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")

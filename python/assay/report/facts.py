@@ -1,0 +1,113 @@
+"""Reading a run for its report, and which workloads have something to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import AssayError
+from assay.results.points import current_points
+from assay.results.run_folder import RunFolder
+from assay.results.source import Record, RunFacts, clean, shaped, shaped_manifest
+from assay.workloads.registry import DEFAULT_KIND, workloads
+from assay.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    import polars
+
+
+def load_facts(run_path: Path) -> RunFacts:
+    """Read a run folder; a damaged series or points file shortens the report instead of preventing it.
+
+    Raises
+    ------
+    RunFolderError
+        The folder is not a run, or its manifest cannot be read.
+    """
+    folder = RunFolder.open(run_path)
+    unreadable: list[str] = []
+    points: list[Any] = []
+    try:
+        points = current_points(folder.points())
+    except (OSError, ValueError, AssayError) as error:
+        unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
+    series, why = _load_series(run_path)
+    return facts_of(folder.manifest, points, series, unreadable + why)
+
+
+def facts_of(
+    manifest: Record,
+    points: Iterable[Record] = (),
+    series: polars.DataFrame | None = None,
+    unreadable: Sequence[str] = (),
+) -> RunFacts:
+    """Facts from what a run folder holds: cleaned, every point and answer with its kind."""
+    whole = shaped_manifest(clean(manifest))
+    answers = [_with_kind(answer) for answer in whole["answers"]]
+    return RunFacts(
+        {**whole, "answers": answers}, [_shaped(clean(point)) for point in points], series, list(unreadable)
+    )
+
+
+def _shaped(point: Record) -> Record:
+    made = _with_kind(shaped(point))
+    workload = workload_of(made)
+    # What belongs to a check is neither steady nor unsteady, and its users are no activities.
+    return {**made, "steady": {}, "activities": []} if workload and workload.verifies else made
+
+
+def _with_kind(record: Record) -> Record:
+    workload = record.get("workload")
+    if not isinstance(workload, Mapping):
+        return record
+    return {**record, "workload": {**workload, "kind": workload.get("kind") or DEFAULT_KIND}}
+
+
+def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
+    import polars
+
+    from assay.results.series import read_series
+
+    try:
+        frame = polars.from_arrow(read_series(run_path))
+    # pyarrow raises subclasses of ValueError and OSError for a damaged file.
+    except (OSError, ValueError, AssayError, polars.exceptions.PolarsError) as error:
+        return None, [f"the series could not be read: {clean(str(error))}"]
+    if not isinstance(frame, polars.DataFrame) or frame.is_empty():
+        return None, []
+    return frame, []
+
+
+def workload_of(record: Record) -> Workload[Any] | None:
+    """The kind of a point or an answer; None where this Assay does not know it."""
+    return workload_of_kind((record.get("workload") or {}).get("kind"))
+
+
+def workload_of_kind(kind: object) -> Workload[Any] | None:
+    """A kind by its name; None where this Assay does not know it."""
+    return next((workload for workload in workloads() if workload.kind == kind), None)
+
+
+def workload_of_run(facts: RunFacts) -> Workload[Any] | None:
+    """The kind that a run is of, by its plan; that of plans which name none, where it has several."""
+    return workload_of_kind(facts.kind or DEFAULT_KIND)
+
+
+def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
+    """The kinds that have points or told something of the run, or that the run is of."""
+    kinds = {point["workload"]["kind"] for point in facts.points}
+    found = [one for one in workloads() if one.kind in kinds or facts.told(one.document_key)]
+    main = workload_of_run(facts)
+    return found or ([main] if main else [])
+
+
+def measured_points(facts: RunFacts) -> list[Record]:
+    """Points that measure a load; those that belong to a check do not."""
+    return [point for point in facts.points if not ((one := workload_of(point)) and one.verifies)]
+
+
+def label_of(workload: Record) -> str:
+    """How a workload reads in tables, captions and legends."""
+    found = workload_of_kind(workload.get("kind"))
+    return found.label(workload) if found else str(workload.get("name") or workload.get("kind") or "")

@@ -1,0 +1,22 @@
+"""Sections of the report on I/O."""
+
+from __future__ import annotations
+
+from assay.document.elements import Section
+from assay.results.source import RunFacts
+from assay.workloads.io.report.curves import curves_section, percentiles_section
+from assay.workloads.io.report.iops import iops_section
+from assay.workloads.io.report.parts import parts_section
+
+
+def io_sections(facts: RunFacts) -> list[Section]:
+    """Sections that have matter."""
+    # A study has figures of its own; bars by block and mix would hold a level each without saying which.
+    is_study = facts.told("study") is not None
+    made = [
+        None if is_study else iops_section(facts),
+        curves_section(facts),
+        percentiles_section(facts),
+        parts_section(facts),
+    ]
+    return [section for section in made if section is not None]

@@ -1,0 +1,123 @@
+"""Figures of I/O: IOPS within limits, latency against IOPS, latency by percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.document.charts import PANEL_WIDTH, limit_lines, marked_lines, nines_axis, nines_of, ordered
+from assay.document.palette import INK, MOST_SERIES, colour, latency_unit, log_scale, shape
+
+Row = Mapping[str, Any]
+
+DIRECTIONS = ("read", "write")
+
+
+def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+    """Bars of IOPS within limits by block, one colour a mix, with 95 % intervals.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `block` (label), `mix` (label), `iops`, `low`, `high` (the interval; None when there is none); in the order
+        to show.
+    """
+    if not rows:
+        return None
+    mixes, blocks = ordered(rows, "mix"), ordered(rows, "block")
+    if len(mixes) > MOST_SERIES:
+        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(mixes)}")
+    highest = max(max(row["iops"], row["high"] or 0) for row in rows)
+    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+        x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=120)),
+        xOffset=alt.XOffset("mix:N", sort=mixes, scale=alt.Scale(paddingInner=0.12)),
+    )
+    bars = base.mark_bar().encode(
+        y=alt.Y("iops:Q", title="I/Os per second within limits", axis=alt.Axis(format=",d", tickCount=6),
+                scale=alt.Scale(domain=[0, highest * 1.12], nice=False)),
+        color=colour("mix", mixes, "read/write mix (%)"),
+    )  # fmt: skip
+    spans = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+    whiskers = spans.mark_rule(color=INK, strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
+    ends = [spans.mark_tick(color=INK, size=7, thickness=1.2, orient="horizontal").encode(y=f"{end}:Q")
+            for end in ("low", "high")]  # fmt: skip
+    layers = [bars, whiskers, *ends]
+    if len(rows) <= 16:
+        tops = base.transform_calculate(top="isValid(datum.high) ? max(datum.high, datum.iops) : datum.iops")
+        layers.append(
+            tops.mark_text(dy=-7, fontSize=9, color=INK).encode(y="top:Q", text=alt.Text("iops:Q", format=",.0f"))
+        )
+    figure: alt.TopLevelMixin = alt.layer(*layers).properties(width=PANEL_WIDTH[1], height=230)
+    return figure
+
+
+def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -> alt.TopLevelMixin | None:
+    """Curves of latency against IOPS, reads and writes apart, with knees and limits.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `series`, `direction` (read or write), `iops` (of both directions together), `latency_ns`, `load`, `knee`
+        (whether this point is the knee).
+    limits : sequence of rows
+        `direction`, `latency_ns`, `limit` (its text).
+    statistic : str
+        What the latency is (`mean`, `p99`), for the axis.
+    """
+    labels = ordered(rows, "series")
+    shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
+    if not shown:
+        return None
+    drawn = [row for row in limits if row["direction"] in shown]
+    factor, unit = latency_unit([row["latency_ns"] for row in (*rows, *drawn)])
+    scale, ticks = log_scale([row["latency_ns"] / factor for row in (*rows, *drawn)])
+    most = max(row["iops"] for row in rows) * 1.05
+    x = alt.X("iops:Q", title="I/Os per second, reads and writes together", axis=alt.Axis(format=",d", tickCount=5),
+              scale=alt.Scale(domain=[0, most], nice=False))  # fmt: skip
+    panels = []
+    for direction in shown:
+        title = f"{direction} latency, {statistic} ({unit}, log)"
+        y = alt.Y("latency:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
+        data = [{**row, "latency": row["latency_ns"] / factor} for row in rows if row["direction"] == direction]
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+        hues, marks = colour("series", labels), shape("series", labels)
+        layers: list[alt.Chart] = [*limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)]
+        layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
+        layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
+        rings = base.transform_filter("datum.knee")
+        layers.append(rings.mark_point(shape="circle", size=190, filled=False, strokeWidth=1.6, color=INK))
+        panels.append(alt.layer(*layers).properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
+    figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
+    return figure
+
+
+def percentile_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
+    """Latency by percentile on an axis of nines, reads and writes apart.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `series`, `direction`, `percentile` (a key of `NINES`, or `max`), `latency_ns`.
+    """
+    labels = ordered(rows, "series")
+    shown = [direction for direction in DIRECTIONS if any(row["direction"] == direction for row in rows)]
+    if not shown:
+        return None
+    factor, unit = latency_unit([row["latency_ns"] for row in rows])
+    scale, ticks = log_scale([row["latency_ns"] / factor for row in rows])
+    panels = []
+    for direction in shown:
+        data = [
+            {**row, "nines": nines_of(row["percentile"]), "latency": row["latency_ns"] / factor}
+            for row in rows
+            if row["direction"] == direction
+        ]
+        y = alt.Y("latency:Q", title=f"{direction} latency ({unit}, log)", scale=scale,
+                  axis=alt.Axis(values=ticks, format="~g"))  # fmt: skip
+        base = alt.Chart(alt.InlineData(values=data)).encode(x=nines_axis(labelFontSize=10), y=y)
+        lines = marked_lines(base, colour("series", labels), shape("series", labels))
+        panels.append(lines.properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
+    figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
+    return figure

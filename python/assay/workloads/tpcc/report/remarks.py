@@ -1,0 +1,109 @@
+"""What transactions say in the sections that all kinds share."""
+
+from __future__ import annotations
+
+from assay.document.elements import Cell, Column, Paragraph, Table
+from assay.document.point_cells import errors_cell, limits_cell, steady_cell
+from assay.document.remarks import WORDS, Remarks, Word
+from assay.document.text import DASH, joined, latency_text, load_label, percent, shorten
+from assay.results.source import Record, RunFacts
+from assay.units import format_latency
+from assay.workloads.tpcc.report.transactions import (
+    DISCLAIMER,
+    KIND,
+    answer_sentence,
+    consistency_sentence,
+    oltp_answers,
+    oltp_of,
+    oltp_points,
+    throughput_sentence,
+)
+
+OWN_WORDS: tuple[Word, ...] = (
+    ("NOPM, TPM", "new orders committed in a minute; transactions in a minute, user rollbacks included"),
+    ("users", "sessions that run one transaction after the other, or the places in which a rate is served"),
+    ("response", "from the first attempt's start to the answer to the commit; with a rate, from when it was due"),
+    ("retried, failed", "attempts repeated after a deadlock or serialisation failure; transactions given up"),
+    ("log flush", "bringing the log of a commit to storage, which the commit waits for"),
+)
+
+BACKGROUND = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "backup": "a base backup"}
+"""What went on beside the transactions, as people say it."""
+
+
+def tpcc_remarks(facts: RunFacts) -> Remarks:
+    """Build the remarks."""
+    points = oltp_points(facts)
+    sentences = [answer_sentence(answer) for answer in oltp_answers(facts)]
+    held = throughput_sentence(facts) if points else None
+    headlines = [Paragraph(text, strong=True) for text in (*sentences, *([held] if held else []))]
+    if conditions := oltp_of(facts).get("conditions"):
+        text, tone = consistency_sentence(conditions)
+        headlines.append(Paragraph(text, strong=True, tone=tone))
+    return Remarks(
+        headlines=headlines,
+        study=_states(facts, points),
+        method=[DISCLAIMER],
+        points=point_table(points),
+        words=(*OWN_WORDS, *WORDS),
+    )
+
+
+def _states(facts: RunFacts, points: list[Record]) -> list[str]:
+    """In what state databases were at the levels, and what went on beside the transactions."""
+    parts = facts.manifest.get("parts") or []
+    titles = {part.get("name"): str(part.get("title")) for part in parts}
+    notices = facts.manifest.get("notices") or []
+    texts = []
+    restores = {(part.get("plan") or {}).get("restores") for part in parts}
+    if restores <= {"always", "possible"} and not any("the same state" in str(notice) for notice in notices):
+        texts.append(
+            "Every level started from the same saved state of the database, with nothing in its own cache before the"
+            " warm-up."
+        )
+    done = {
+        titles.get(point.get("part"), ""): joined(
+            f"{one['count']:,} times {BACKGROUND.get(one['kind'], one['kind'])}" for one in beside
+        )
+        for point in points
+        if (beside := point["oltp"].get("background"))
+    }
+    if done:
+        listed = "; ".join(f"{title}: {counts}" for title, counts in done.items())
+        texts.append(f"Finished beside the transactions of the window: {listed}.")
+    return texts
+
+
+def point_table(points: list[Record]) -> Table | None:
+    """The table of all points; None where there is none."""
+    if not points:
+        return None
+    columns = [
+        Column("Point", weight=0.85), Column("Workload", weight=1.6), Column("Load", weight=1.3),
+        *(Column(name, number=True, weight=0.95) for name in
+          ("NOPM", "TPM", "p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
+        Column("Steady", weight=0.85), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.6),
+    ]  # fmt: skip
+    rows = []
+    for point in points:
+        found, point_id = point["oltp"], str(point.get("id") or DASH)
+        new_order, storage = found["by_transaction"].get("new_order"), found["storage"] or {}
+        retried = sum(record.get("retried") or 0 for record in found["by_transaction"].values())
+        flush_ns = storage.get("log_flush_latency_mean_ns")
+        rows.append(
+            [
+                Cell(point_id, anchor=point_id),
+                Cell(shorten(str(point["workload"].get("name") or KIND), 40)),
+                Cell(load_label(point["load"])),
+                *(Cell(DASH if found.get(key) is None else f"{found[key]:,.0f}") for key in ("nopm", "tpm_client")),
+                *(Cell(latency_text(new_order, name)) for name in ("p50", "p90", "p99", "max")),
+                Cell(f"{retried:,}"),
+                Cell(percent(storage.get("server_cpu_share"))),
+                Cell(DASH if flush_ns is None else format_latency(flush_ns)),
+                steady_cell(point),
+                errors_cell(point),
+                limits_cell(point),
+            ]
+        )
+    caption = "Points of transactions in the order they ended; response times of new orders."
+    return Table("oltp-points", caption, columns, rows, dense=True)
