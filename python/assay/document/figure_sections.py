@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from assay.document.charts import MEETS, search_curve
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
@@ -11,8 +11,8 @@ from assay.document.limits import limit_text, limited_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.results.figures import Figure as Measure
-from assay.results.figures import Point
 from assay.results.intervals import relative_error
+from assay.results.shapes.point import Point
 from assay.results.source import Record, RunFacts
 
 
@@ -74,21 +74,21 @@ def search_state(point: Record, failed: str = "errors") -> str:
     return MEETS
 
 
-def value_of(figure: Measure, point: Point) -> float | None:
+def value_of(figure: Measure, point: Record) -> float | None:
     """A figure of a point; None where the point lacks what it is read from."""
     try:
-        return figure.value(point)
+        return figure.value(cast(Point, point))
     except (LookupError, TypeError):
         return None
 
 
-def interval_of(figure: Measure, point: Point) -> tuple[float, float] | None:
+def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
     """The 95 % interval of a figure, from its batches; None where they are too few."""
     from scipy import stats
 
     value = value_of(figure, point)
     try:
-        found = relative_error(figure.batches(point))
+        found = relative_error(figure.batches(cast(Point, point)))
     except (LookupError, TypeError):
         found = None
     if value is None or found is None:

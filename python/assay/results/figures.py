@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.results.histograms import histogram_of
 
-Point = Mapping[str, Any]
+if TYPE_CHECKING:
+    from assay.results.shapes.point import Point
+
 Record = Mapping[str, Any]
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
