@@ -15,12 +15,10 @@ from assay.cli.app import app
 from assay.cli.running import OutputOptions
 from assay.errors import UsageError
 from assay.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
-from assay.run.part import Part
 from assay.run.request import Request
 from assay.workloads import registry
 from assay.workloads.options import LOAD, TIME, Option
-from assay.workloads.workload import AnyPlan, OpenWorkload, Workload
-from assay.workloads.workload import Part as PlannedPart
+from assay.workloads.workload import AnyPlan, OpenWorkload, Part, Workload
 
 
 class FlightTiming(Strict):
@@ -74,7 +72,7 @@ class Pigeons(Workload[FlightPlan]):
     def estimate_s(self, plan: FlightPlan) -> tuple[float, float]:
         return plan.timing.duration_s, plan.timing.duration_s
 
-    def open(self, part: PlannedPart[FlightPlan], context: Any) -> OpenWorkload:
+    def open(self, part: Part[FlightPlan], target: Any, context: Any) -> OpenWorkload:
         raise NotImplementedError
 
 
@@ -82,10 +80,10 @@ class Started:
     """What the command would have run."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, Request, list[Part], OutputOptions]] = []
+        self.calls: list[tuple[str, Request, list[Part[Any]], OutputOptions]] = []
         self.resumed: list[tuple[str, Path]] = []
 
-    def start(self, name: str, request: Request, parts: list[Part], shown: OutputOptions) -> None:
+    def start(self, name: str, request: Request, parts: list[Part[Any]], shown: OutputOptions) -> None:
         self.calls.append((name, request, parts, shown))
 
     def resume(self, name: str, path: Path, *_: object) -> None:
@@ -127,6 +125,7 @@ def test_its_command_is_listed_with_the_options_of_its_plan() -> None:
     output = {"--output", "-o", "--json", "--dry-run", "--no-report", "--export", "--resume", "--quiet", "--debug"}
     own = {"--duration", "--rest", "--payload", "--lost", "--height", "--soar", "--no-return", "--route", "--birds"}
     assert {flag for flag in common | output | own if f"{flag} " not in text} == set()
+    assert "Find the most within the limits: none or pigeons." in text
     assert "Birds by loft: old-loft=N,new-loft=N." in text
     assert "--preset" not in text
 

@@ -254,7 +254,7 @@ def _declared(alike: Sequence[PlanOption]) -> tuple[Any, Any]:
     plan_option = alike[0]
     option = plan_option.option
     assert len(alike) == 1 or option.is_keyed, f"{option.flag} is declared twice"
-    help_text = option.help
+    help_text = plan_option.help
     if option.is_keyed:
         help_text += f": {','.join(f'{one.table}=N' for one in alike)}."
     info = typer.Option(
@@ -351,6 +351,6 @@ def verb_of(workload: Workload[Any]) -> Callable[..., None]:
         size = {"size": plan.size} if "size" in workload.plan_type.model_fields else {}
         start(workload.kind, given.request(target, **size), [part], given.shown)
 
-    run.__doc__ = inspect.getdoc(workload)
+    run.__doc__ = type(workload).__doc__ or f"Run the workload {workload.kind!r}."
     on = opt.ON_STORAGE if workload.runs_on == "storage" else opt.ON_DATABASES
     return measuring(workload.kind, workload.plan_type, on=on)(run)

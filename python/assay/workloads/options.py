@@ -34,7 +34,7 @@ class Option:
     names
         The option's names, parted by spaces; `--on/--off` for one that is given as either.
     help
-        What it does, one sentence.
+        What it does, one sentence; `{choices}` stands for what the field accepts.
     group
         Heading under which `--help` lists it.
     parse
@@ -95,7 +95,7 @@ COMMON = {
     ("seed",): SEED,
     ("size",): SIZE,
     ("limits",): Option("--limit", "read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
-    ("search", "axis"): Option("--search", "Find the most within the limits by varying this.", TIME),
+    ("search", "axis"): Option("--search", "Find the most within the limits: {choices}.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),
     ("search", "end"): Option("--end", "Largest load of the search.", TIME),
     ("search", "repeats"): Option("--repeats", "Repeats at both ends of the answer's bracket.", TIME),
@@ -129,6 +129,12 @@ class PlanOption:
         """Name of the parameter for it."""
         name = self.option.flag.lstrip("-").replace("-", "_")
         return f"{name}_" if iskeyword(name) else name
+
+    @property
+    def help(self) -> str:
+        """What it does."""
+        *others, last = map(str, get_args(self.field.annotation) or ("",))
+        return self.option.help.replace("{choices}", f"{', '.join(others)} or {last}")
 
     @property
     def metavar(self) -> str | None:
