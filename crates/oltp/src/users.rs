@@ -43,7 +43,9 @@ const LATE_NS: u64 = 10_000_000;
 
 /// Arrivals of a thread's share of an open loop: whoever is free waits for the next.
 struct Turns {
-    arrivals: TurnMutex<Arrivals>,
+    /// Held by the user that waits for the next arrival.
+    turn: TurnMutex<()>,
+    arrivals: RefCell<Arrivals>,
     pacer: Pacer,
 }
 
@@ -132,7 +134,7 @@ impl Local {
                 let seed = plan.seed.wrapping_add(u64::from(number) << 32);
                 let arrivals = Arrivals::new(&load, 1.0, seed, number, threads).expect("an open loop has arrivals");
                 let pacer = Pacer::new().map_err(|error| OltpError::Database(format!("no timer: {error}")))?;
-                Some(Turns { arrivals: TurnMutex::new(arrivals), pacer })
+                Some(Turns { turn: TurnMutex::new(()), arrivals: RefCell::new(arrivals), pacer })
             }
         };
         Ok(Self {
@@ -199,8 +201,7 @@ impl Local {
     /// Counts arrivals that were due when the run was stopped and that nobody had taken.
     fn note_backlog(&self) {
         let Some(turns) = &self.turns else { return };
-        // A user that waits for its time holds the turn, and then nothing is due.
-        let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
+        let mut arrivals = turns.arrivals.borrow_mut();
         let oldest_ns = arrivals.next_ns();
         self.note_due(arrivals.count_due(self.stopped_ns()), oldest_ns);
     }
@@ -218,8 +219,8 @@ impl Local {
 
     /// The intended start of the next transaction of an open loop, when it has come; none once the run is stopped.
     async fn arrival(&self, turns: &Turns) -> Option<u64> {
-        let mut arrivals = turns.arrivals.lock().await;
-        let due_ns = arrivals.next_ns();
+        let _turn = turns.turn.lock().await;
+        let due_ns = turns.arrivals.borrow().next_ns();
         let now_ns = self.now_ns();
         if now_ns < due_ns {
             if turns.pacer.wait(Duration::from_nanos(due_ns - now_ns)).await.is_err() {
@@ -229,7 +230,7 @@ impl Local {
         }
         // The most overdue comes first, and with it a standstill is known to all that were due in it.
         self.watch.borrow_mut().stood_still(due_ns, self.now_ns());
-        (!self.stopping()).then(|| arrivals.advance())
+        (!self.stopping()).then(|| turns.arrivals.borrow_mut().advance())
     }
 
     /// Counts how late a wait ended.
@@ -317,12 +318,12 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
         } else {
             if inputs.thinks() {
                 local.wait_until(next_ns).await;
+                if local.stopping() {
+                    return;
+                }
             }
             local.now_ns()
         };
-        if local.stopping() {
-            return;
-        }
         if !user.transact(&input, intended_ns, &mut inputs).await {
             return;
         }

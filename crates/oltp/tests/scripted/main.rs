@@ -266,6 +266,19 @@ fn users_return_to_a_server_few_at_a_time() {
 
 // An open loop.
 
+const RATE: f64 = 50.0;
+
+/// Arrivals of an open loop of constant gaps that are due up to now.
+fn due_by_now(run: &mut OltpRun) -> u64 {
+    (run.poll().now_ns as f64 / 1e9 * RATE) as u64 + 1
+}
+
+/// Waits until so many more arrivals are due.
+fn more_are_due(run: &mut OltpRun, more: u64) {
+    let before = due_by_now(run);
+    until("more are due", || (due_by_now(run) >= before + more).then_some(()));
+}
+
 #[test]
 fn arrivals_after_the_stop_are_no_backlog() {
     const USERS: u64 = 8;
@@ -277,42 +290,48 @@ fn arrivals_after_the_stop_are_no_backlog() {
         }
         Reply::Fine
     });
-    let load = json!({"kind": "open", "rate": 50.0, "poisson": false});
+    let load = json!({"kind": "open", "rate": RATE, "poisson": false});
     let mut run = run(&server, &json!({"users": USERS, "load": load, "think_scale": 0.0}));
     goes_on(&mut run, 20);
     caught.store(false, Ordering::SeqCst);
     until("one is stuck", || caught.load(Ordering::SeqCst).then_some(()));
     goes_on(&mut run, 20);
     run.stop();
-    // Fifty more would have been due.
-    thread::sleep(Duration::from_secs(1));
+    let due = due_by_now(&mut run);
+    more_are_due(&mut run, 50);
     stuck.open();
     finish(&mut run);
-    let (count, oldest_ns) = run.window(0, u64::MAX).backlog.unwrap();
-    assert!(count <= USERS, "{count} unfinished, the oldest for {oldest_ns} ns");
+    let window = run.window(0, u64::MAX);
+    let (count, oldest_ns) = window.backlog.unwrap();
+    assert!(commits(&window) + count <= due, "{count} unfinished, the oldest for {oldest_ns} ns");
 }
 
 #[test]
 fn arrivals_that_wait_for_a_connection_are_backlog() {
+    /// The last of them is stuck.
+    const BEGUN: u64 = 6;
     let stuck = Arc::new(Gate::default());
     let (holding, calls) = (stuck.clone(), AtomicU64::new(0));
     let server = Server::start(move |_, request| {
-        if matches!(request, Request::Execute { .. }) && calls.fetch_add(1, Ordering::SeqCst) >= 5 {
+        if matches!(request, Request::Execute { .. }) && calls.fetch_add(1, Ordering::SeqCst) >= BEGUN - 1 {
             holding.pass();
         }
         Reply::Fine
     });
-    let load = json!({"kind": "open", "rate": 50.0, "poisson": false});
+    let load = json!({"kind": "open", "rate": RATE, "poisson": false});
     let mut run = run(&server, &json!({"users": 100, "connections": 1, "load": load, "think_scale": 0.0}));
-    goes_on(&mut run, 5);
-    // Users take all of some fifty more, and one of them has the connection.
-    thread::sleep(Duration::from_secs(1));
+    goes_on(&mut run, BEGUN - 1);
+    // Users take all of fifty more, and one of them has the connection.
+    more_are_due(&mut run, 50);
+    let least = due_by_now(&mut run) - BEGUN;
     run.stop();
+    let most = due_by_now(&mut run) - BEGUN;
     stuck.open();
     finish(&mut run);
     let (count, oldest_ns) = run.window(0, u64::MAX).backlog.unwrap();
-    assert!((30..100).contains(&count), "{count} unfinished");
-    assert!(oldest_ns > 500_000_000, "the oldest for {oldest_ns} ns");
+    assert!((least..=most).contains(&count), "{count} unfinished, not {least} to {most}");
+    let gaps = oldest_ns as f64 / 1e9 * RATE;
+    assert!((count as f64 - gaps).abs() <= 1.0, "{count} unfinished, the oldest for {gaps} gaps");
 }
 
 #[test]
