@@ -6,11 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use assay_device::thread_cpu_ns;
 use assay_load::{Bins, LatencyHistogram};
+use assay_sql::Cause;
 use crossbeam_queue::SegQueue;
-
-use crate::error::Cause;
-use crate::input::{TRANSACTIONS, Transaction};
 
 /// More ticks than this are folded together from the oldest on.
 const TICKS_KEPT: usize = 600;
@@ -60,7 +59,7 @@ impl Failures {
             Cause::Deadlock => &mut self.deadlock,
             Cause::Serialization => &mut self.serialization,
             Cause::Connection => &mut self.connection,
-            Cause::UnknownItem | Cause::NoSpace | Cause::Duplicate | Cause::Other => &mut self.other,
+            Cause::RolledBack | Cause::NoSpace | Cause::Duplicate | Cause::Other => &mut self.other,
         } += 1;
     }
 
@@ -77,7 +76,7 @@ impl Failures {
 pub(crate) struct Interval {
     pub(crate) tick: u64,
     /// By database, and there by transaction.
-    pub(crate) counted: Vec<[Counted; TRANSACTIONS.len()]>,
+    pub(crate) counted: Vec<Counted>,
     pub(crate) failures: Failures,
     /// Open loop: from the first statement to the end, beside latencies that count from the intended start.
     pub(crate) service: LatencyHistogram,
@@ -94,19 +93,15 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    fn new(databases: usize) -> Self {
-        Self { counted: vec![Default::default(); databases], ..Self::default() }
-    }
-
-    pub(crate) fn of(&mut self, database: usize, transaction: Transaction) -> &mut Counted {
-        &mut self.counted[database][transaction as usize]
+    fn new(places: usize) -> Self {
+        Self { counted: vec![Default::default(); places], ..Self::default() }
     }
 
     /// Adds what other threads did in the same time, or this one before or after.
     fn merge(&mut self, other: &Self) {
         self.counted.resize_with(self.counted.len().max(other.counted.len()), Default::default);
         for (mine, others) in self.counted.iter_mut().zip(&other.counted) {
-            mine.iter_mut().zip(others).for_each(|(mine, other)| mine.merge(other));
+            mine.merge(others);
         }
         self.failures.merge(&other.failures);
         self.service.merge(&other.service);
@@ -118,7 +113,7 @@ impl Interval {
     }
 
     fn clear(&mut self) {
-        self.counted.iter_mut().flatten().for_each(Counted::clear);
+        self.counted.iter_mut().for_each(Counted::clear);
         self.failures = Failures::default();
         self.service.clear();
         self.lag.clear();
@@ -143,8 +138,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    pub(crate) fn new(exchange: Arc<Exchange>, databases: usize, interval_ns: u64) -> Self {
-        let current = Box::new(Interval::new(databases));
+    pub(crate) fn new(exchange: Arc<Exchange>, places: usize, interval_ns: u64) -> Self {
+        let current = Box::new(Interval::new(places));
         Self { exchange, current, interval_ns, cpu_before_ns: thread_cpu_ns() }
     }
 
@@ -179,14 +174,6 @@ impl Counter {
     }
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec to write to.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// A [`Counted`] whose histogram is a list of bins, for keeping many.
 struct Compact {
     latency: Bins,
@@ -196,7 +183,7 @@ struct Compact {
 struct Kept {
     first_tick: u64,
     last_tick: u64,
-    counted: Vec<(usize, usize, Compact)>,
+    counted: Vec<(usize, Compact)>,
     failures: Failures,
     service: Bins,
     lag: Bins,
@@ -209,14 +196,12 @@ struct Kept {
 
 impl Kept {
     fn of(interval: &Interval, first_tick: u64, last_tick: u64) -> Self {
-        let places = interval.counted.iter().enumerate().flat_map(|(database, counted)| {
-            counted.iter().enumerate().map(move |(transaction, counted)| (database, transaction, counted))
-        });
+        let places = interval.counted.iter().enumerate();
         let counted = places
-            .filter(|(_, _, counted)| !counted.is_empty())
-            .map(|(database, transaction, counted)| {
+            .filter(|(_, counted)| !counted.is_empty())
+            .map(|(place, counted)| {
                 let counts = [counted.committed, counted.rolled_back, counted.retried, counted.failed];
-                (database, transaction, Compact { latency: Bins::of(&counted.latency), counts })
+                (place, Compact { latency: Bins::of(&counted.latency), counts })
             })
             .collect();
         Self {
@@ -235,8 +220,8 @@ impl Kept {
     }
 
     fn add_to(&self, sum: &mut Interval) {
-        for (database, transaction, compact) in &self.counted {
-            let counted = &mut sum.counted[*database][*transaction];
+        for (place, compact) in &self.counted {
+            let counted = &mut sum.counted[*place];
             compact.latency.add_to(&mut counted.latency);
             let [committed, rolled_back, retried, failed] = compact.counts;
             counted.committed += committed;
@@ -257,7 +242,7 @@ impl Kept {
 
 /// Merges the intervals of all threads tick by tick and answers for any window of complete ticks.
 pub(crate) struct Collector {
-    databases: usize,
+    places: usize,
     sources: Vec<(Arc<Exchange>, u64)>,
     open: BTreeMap<u64, Interval>,
     kept: VecDeque<Kept>,
@@ -266,9 +251,9 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(databases: usize, exchanges: &[Arc<Exchange>]) -> Self {
+    pub(crate) fn new(places: usize, exchanges: &[Arc<Exchange>]) -> Self {
         let sources = exchanges.iter().map(|exchange| (exchange.clone(), 0)).collect();
-        Self { databases, sources, open: BTreeMap::new(), kept: VecDeque::new(), fresh: Vec::new(), complete_ticks: 0 }
+        Self { places, sources, open: BTreeMap::new(), kept: VecDeque::new(), fresh: Vec::new(), complete_ticks: 0 }
     }
 
     /// Takes what the threads handed over; returns how many ticks are complete.
@@ -276,7 +261,7 @@ impl Collector {
         for (exchange, reached) in &mut self.sources {
             while let Some((mut interval, next_tick)) = exchange.full.pop() {
                 *reached = next_tick;
-                let sum = self.open.entry(interval.tick).or_insert_with(|| Interval::new(self.databases));
+                let sum = self.open.entry(interval.tick).or_insert_with(|| Interval::new(self.places));
                 sum.merge(&interval);
                 sum.fullest_cpu_ns = sum.fullest_cpu_ns.max(interval.cpu_ns);
                 interval.clear();
@@ -292,7 +277,7 @@ impl Collector {
         while self.complete_ticks < whole {
             let tick = self.complete_ticks;
             self.complete_ticks += 1;
-            let mut interval = self.open.remove(&tick).unwrap_or_else(|| Interval::new(self.databases));
+            let mut interval = self.open.remove(&tick).unwrap_or_else(|| Interval::new(self.places));
             interval.tick = tick;
             self.kept.push_back(Kept::of(&interval, tick, tick));
             self.fresh.push(interval);
@@ -306,7 +291,7 @@ impl Collector {
     /// Makes one entry of the oldest ones; windows can then only begin before or after it.
     fn fold_oldest(&mut self) {
         let oldest: Vec<Kept> = self.kept.drain(..TICKS_KEPT / 2).collect();
-        let mut sum = Interval::new(self.databases);
+        let mut sum = Interval::new(self.places);
         oldest.iter().for_each(|kept| kept.add_to(&mut sum));
         let ends = (oldest[0].first_tick, oldest[oldest.len() - 1].last_tick);
         self.kept.push_front(Kept::of(&sum, ends.0, ends.1));
@@ -326,7 +311,7 @@ impl Collector {
 
     /// Sums of the complete ticks in `from_tick..to_tick`.
     pub(crate) fn totals(&self, from_tick: u64, to_tick: u64) -> Interval {
-        let mut sum = Interval::new(self.databases);
+        let mut sum = Interval::new(self.places);
         let chosen = self.kept.iter().filter(|kept| kept.first_tick >= from_tick && kept.last_tick < to_tick);
         chosen.for_each(|kept| kept.add_to(&mut sum));
         sum
@@ -342,7 +327,7 @@ mod tests {
     use super::*;
 
     fn commit(counter: &mut Counter, at_ns: u64, latency_ns: u64) {
-        let counted = counter.at(at_ns).of(0, Transaction::Payment);
+        let counted = &mut counter.at(at_ns).counted[1];
         counted.committed += 1;
         counted.latency.record(latency_ns);
     }
@@ -350,27 +335,27 @@ mod tests {
     #[test]
     fn ticks_are_complete_when_every_thread_is_past_them() {
         let exchanges = [Arc::new(Exchange::default()), Arc::new(Exchange::default())];
-        let mut collector = Collector::new(1, &exchanges);
+        let mut collector = Collector::new(5, &exchanges);
         let mut counters: Vec<Counter> =
-            exchanges.iter().map(|exchange| Counter::new(exchange.clone(), 1, 1000)).collect();
+            exchanges.iter().map(|exchange| Counter::new(exchange.clone(), 5, 1000)).collect();
         commit(&mut counters[0], 10, 5);
         commit(&mut counters[0], 1010, 5);
         assert_eq!(collector.collect(), 0);
         commit(&mut counters[1], 500, 7);
         commit(&mut counters[1], 3500, 7);
         assert_eq!(collector.collect(), 1, "the first thread is in the second tick");
-        assert_eq!(collector.fresh()[0].counted[0][Transaction::Payment as usize].committed, 2);
+        assert_eq!(collector.fresh()[0].counted[1].committed, 2);
         counters.iter_mut().for_each(Counter::end);
         assert_eq!(collector.collect(), 3, "the last tick is not whole");
-        let total = |from, to| collector.totals(from, to).counted[0][Transaction::Payment as usize].committed;
+        let total = |from, to| collector.totals(from, to).counted[1].committed;
         assert_eq!((total(0, 1), total(1, 2), total(2, 3), total(0, 3)), (2, 1, 0, 3));
     }
 
     #[test]
     fn memory_is_bounded_and_sums_stay_right() {
         let exchange = Arc::new(Exchange::default());
-        let mut collector = Collector::new(1, std::slice::from_ref(&exchange));
-        let mut counter = Counter::new(exchange, 1, 1000);
+        let mut collector = Collector::new(5, std::slice::from_ref(&exchange));
+        let mut counter = Counter::new(exchange, 5, 1000);
         for tick in 0..5000_u64 {
             commit(&mut counter, tick * 1000, tick + 1);
             collector.collect();
@@ -378,7 +363,7 @@ mod tests {
         }
         assert!(collector.kept.len() <= TICKS_KEPT + 1);
         let total = collector.totals(0, 4999);
-        let payment = &total.counted[0][Transaction::Payment as usize];
+        let payment = &total.counted[1];
         assert_eq!(
             (payment.committed, payment.latency.count(), payment.latency.sum_ns()),
             (4999, 4999, 4999 * 5000 / 2)
