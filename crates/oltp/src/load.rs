@@ -302,7 +302,13 @@ impl<C: Chunk> Loader<C> {
     async fn connect(&mut self, database: usize) -> Option<AnyDriver> {
         let connection = &self.shared.plan.databases[database].connection;
         let statements = statements_of(&TRANSACTION_NAMES, &session_sections(connection.kind), |_| true);
-        let setup = Setup { isolation: Isolation::Default, statements: &statements, pipeline: true, bulk: true };
+        let setup = Setup {
+            isolation: Isolation::Default,
+            statements: &statements,
+            pipeline: true,
+            bulk: true,
+            within: Duration::from_secs_f64(self.shared.plan.connect_s),
+        };
         match AnyDriver::connect(connection, setup).await {
             Ok(driver) => {
                 self.shared.reached[database].store(true, Ordering::Relaxed);

@@ -29,6 +29,9 @@ pub struct LoadPlan {
     #[serde(default)]
     pub threads: Option<u32>,
     pub seed: u64,
+    /// How long a server may take to accept a connection.
+    #[serde(default = "connect_s")]
+    pub connect_s: f64,
     pub reconnect_s: f64,
 }
 
@@ -44,11 +47,18 @@ impl LoadPlan {
         if self.databases.iter().any(|database| !(1..=units.max).contains(&database.scale)) {
             return refuse(&format!("{}: accepted: 1 to {}", units.many, units.max));
         }
-        validate_common(self.reconnect_s, self.threads)
+        validate_common(self.connect_s, self.reconnect_s, self.threads)
     }
 }
 
-fn validate_common(reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpError> {
+fn connect_s() -> f64 {
+    15.0
+}
+
+fn validate_common(connect_s: f64, reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpError> {
+    if !(connect_s > 0.0 && connect_s <= 1e6) {
+        return Err(OltpError::InvalidPlan("connect_s: accepted: above 0, at most 1000000 seconds".into()));
+    }
     if !(0.0..=1e6).contains(&reconnect_s) {
         return Err(OltpError::InvalidPlan("reconnect_s: accepted: 0 to 1000000 seconds".into()));
     }
@@ -99,6 +109,9 @@ pub struct RunPlan {
     pub pipeline: bool,
     pub isolation: Isolation,
     pub retries: u32,
+    /// How long a server may take to accept a connection.
+    #[serde(default = "connect_s")]
+    pub connect_s: f64,
     pub reconnect_s: f64,
     pub seed: u64,
     pub interval_ns: u64,
@@ -138,6 +151,6 @@ impl RunPlan {
         if self.interval_ns < 1_000_000 {
             return refuse("interval_ns: at least a millisecond");
         }
-        validate_common(self.reconnect_s, self.threads)
+        validate_common(self.connect_s, self.reconnect_s, self.threads)
     }
 }

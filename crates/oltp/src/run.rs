@@ -10,18 +10,17 @@ use std::{
 };
 
 use assay_device::Heartbeat;
-use assay_load::{LatencyHistogram, Standstills};
+use assay_load::{Exchange, LatencyHistogram, Standstills};
 use assay_sql::{Statement, statements_of};
 
 use crate::{
-    counts::{Collector, Counted, Counter, Exchange, Interval},
+    counts::{Counted, SPARE_INTERVALS, ThreadCounter, TransactionCollector, TransactionTally},
     error::OltpError,
     panics::{Alive, OnPanic},
     plan::{RunPlan, UsedDatabase},
     shared::{Gap, Shared},
     users::run_thread,
-    workload::{Transaction, Workload},
-    workloads::all_sections,
+    workload::{Transaction, Workload, all_sections},
 };
 
 /// A thread for so many connections unless the plan says otherwise, at most one per core. One thread keeps up with tens of thousands
@@ -112,7 +111,9 @@ pub struct Window {
 /// Users at work. Dropping it stops them.
 pub struct OltpRun {
     shared: Arc<Shared>,
-    collector: Collector,
+    collector: TransactionCollector,
+    /// Ticks before this one were told.
+    told_ticks: u64,
     threads: Vec<JoinHandle<()>>,
     alive: Arc<AtomicU32>,
     transactions: &'static [Transaction],
@@ -146,7 +147,7 @@ impl OltpRun {
         let workload = Arc::new(workload);
         let places = databases * W::TRANSACTIONS.len();
         let shared = Arc::new(Shared::new(plan, statements, connections));
-        let exchanges: Vec<Arc<Exchange>> = (0..threads).map(|_| Arc::default()).collect();
+        let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();
         for (number, exchange) in (0..threads).zip(&exchanges) {
@@ -156,7 +157,7 @@ impl OltpRun {
                 let _alive = Alive(alive);
                 let failing = shared.clone();
                 let _guard = OnPanic(|error| failing.fail(error));
-                let counter = Counter::new(exchange, places, interval_ns);
+                let counter = ThreadCounter::new(exchange, places, interval_ns);
                 run_thread(shared, workload, counter, number, threads);
             };
             let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
@@ -165,7 +166,7 @@ impl OltpRun {
                 OltpError::Database(format!("no thread: {error}"))
             })?);
         }
-        let collector = Collector::new(places, &exchanges);
+        let collector = TransactionCollector::new(exchanges.into_iter().map(|exchange| ((), exchange)));
         let began = shared.epoch.subscribe();
         let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
         let heartbeat = Heartbeat::start(shared.pulse.clone(), now_ns).map_err(|error| {
@@ -175,6 +176,7 @@ impl OltpRun {
         Ok(Self {
             shared,
             collector,
+            told_ticks: 0,
             threads: handles,
             alive,
             transactions: W::TRANSACTIONS,
@@ -199,10 +201,14 @@ impl OltpRun {
         let ended = self.alive.load(Ordering::Acquire) == 0;
         self.collector.collect();
         let (mut ticks, mut cpu_ns) = (Vec::new(), Vec::new());
-        for interval in self.collector.fresh() {
-            cpu_ns.push((interval.tick, interval.cpu_ns));
-            ticks.extend(self.tick_lines(interval));
+        let mut fresh = self.collector.fresh_ticks().into_iter().peekable();
+        for tick in self.told_ticks..self.collector.complete_ticks() {
+            // A tick that no thread was in holds nothing, and is told as well.
+            let tally = fresh.next_if(|fresh| fresh.tick == tick).map(|fresh| fresh.counted).unwrap_or_default();
+            cpu_ns.push((tick, tally.cpu_ns));
+            ticks.extend(self.tick_lines(tick, tally));
         }
+        self.told_ticks = self.collector.complete_ticks();
         let error = self.shared.failure();
         let epoch = *self.shared.epoch.borrow();
         let state = match (&error, ended, epoch) {
@@ -226,9 +232,10 @@ impl OltpRun {
         }
     }
 
-    fn tick_lines(&self, interval: Interval) -> impl Iterator<Item = TransactionTick> + use<> {
-        let (tick, transactions) = (interval.tick, self.transactions);
-        interval.counted.into_iter().enumerate().map(move |(place, counted)| TransactionTick {
+    fn tick_lines(&self, tick: u64, mut tally: TransactionTally) -> impl Iterator<Item = TransactionTick> + use<> {
+        let transactions = self.transactions;
+        tally.make_room(self.names.len() * transactions.len());
+        tally.counted.into_iter().enumerate().map(move |(place, counted)| TransactionTick {
             tick,
             database: place / transactions.len(),
             transaction: transactions[place % transactions.len()].name,
@@ -247,7 +254,7 @@ impl OltpRun {
 
     /// What was counted in the complete ticks of a window.
     pub fn window(&self, from_tick: u64, to_tick: u64) -> Window {
-        let sum = self.collector.totals(from_tick, to_tick);
+        let sum = self.collector.totals(from_tick, to_tick).remove(&()).unwrap_or_default();
         let mut by_transaction: Vec<_> =
             self.transactions.iter().map(|transaction| (transaction.name, TransactionSum::default())).collect();
         let mut databases = vec![DatabaseSum::default(); self.names.len()];

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    counts::Counter,
+    counts::ThreadCounter,
     error::OltpError,
     inputs::{Drawn, Inputs},
     pacer::Pacer,
@@ -51,7 +51,7 @@ struct Turns {
 /// What the users of one thread share.
 struct Local {
     shared: Arc<Shared>,
-    counter: RefCell<Counter>,
+    counter: RefCell<ThreadCounter>,
     pools: Vec<Pool<AnyDriver>>,
     turns: Option<Turns>,
     epoch: Cell<Instant>,
@@ -66,7 +66,7 @@ struct Local {
 pub(crate) fn run_thread<W: Workload>(
     shared: Arc<Shared>,
     workload: Arc<W>,
-    counter: Counter,
+    counter: ThreadCounter,
     number: u32,
     threads: u32,
 ) {
@@ -129,7 +129,7 @@ async fn connect_one(local: Rc<Local>, database: usize) {
 }
 
 impl Local {
-    fn new(shared: Arc<Shared>, counter: Counter, number: u32, threads: u32) -> Result<Self, OltpError> {
+    fn new(shared: Arc<Shared>, counter: ThreadCounter, number: u32, threads: u32) -> Result<Self, OltpError> {
         let plan = &shared.plan;
         let pools = plan.databases.iter().map(|_| Pool::default()).collect();
         let turns = match plan.load {
@@ -170,6 +170,7 @@ impl Local {
             statements: &self.shared.statements[database],
             pipeline: plan.procedures || plan.pipeline,
             bulk: false,
+            within: Duration::from_secs_f64(plan.connect_s),
         };
         AnyDriver::connect(&plan.databases[database].connection, setup).await
     }
@@ -248,10 +249,10 @@ impl Local {
         let now_ns = self.now_ns();
         let lag_ns = now_ns.saturating_sub(due_ns);
         let mut counter = self.counter.borrow_mut();
-        let interval = counter.at(now_ns);
-        interval.lag.record(lag_ns);
-        interval.waits += 1;
-        interval.late += u64::from(lag_ns > LATE_NS);
+        let tally = counter.at(now_ns);
+        tally.lag.record(lag_ns);
+        tally.waits += 1;
+        tally.late += u64::from(lag_ns > LATE_NS);
     }
 
     /// Waits for a time that is far away by the runtime's timers.
@@ -476,24 +477,24 @@ impl User<'_> {
         let local = self.local;
         let now_ns = local.now_ns();
         let mut counter = local.counter.borrow_mut();
-        let interval = counter.at(now_ns);
-        let counted = &mut interval.counted[self.database * W::TRANSACTIONS.len() + transaction];
+        let tally = counter.at(now_ns);
+        let counted = &mut tally.counted[self.database * W::TRANSACTIONS.len() + transaction];
         counted.retried += u64::from(retried);
         match ended {
             Ok(outcome) => {
                 *(if *outcome == Outcome::Committed { &mut counted.committed } else { &mut counted.rolled_back }) += 1;
                 if local.watch.borrow_mut().stood_still(intended_ns, now_ns) {
-                    interval.standstill_count += 1;
+                    tally.standstill_count += 1;
                     return;
                 }
                 counted.latency.record(now_ns.saturating_sub(intended_ns));
                 if local.turns.is_some() {
-                    interval.service.record(now_ns - started_ns);
+                    tally.service.record(now_ns - started_ns);
                 }
             }
             Err(error) => {
                 counted.failed += 1;
-                interval.failures.count(error.cause);
+                tally.failures.count(error.cause);
             }
         }
     }

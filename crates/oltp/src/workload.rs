@@ -1,6 +1,6 @@
 //! What a transactional workload says of itself. Each is a folder beside this file; `workloads.rs` registers it.
 
-use assay_sql::{DbError, Driver, Kind, Rows, Section, Table};
+use assay_sql::{DbError, Driver, Kind, Rows, Section, Table, session_sections};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -77,4 +77,11 @@ pub(crate) trait Chunk: Copy + Send + 'static {
 
     /// The tables it fills, one after the other.
     fn tables(self, seed: u64) -> impl Iterator<Item = (Table, Self::Rows)>;
+}
+
+/// The statements of a file of a workload; among its statements those of every session, in front.
+pub(crate) fn all_sections<W: Workload>(dialect: Kind, file: &str) -> Option<Vec<Section>> {
+    let own = W::sections(dialect, file)?;
+    let before = if file == "statements" { session_sections(dialect) } else { Vec::new() };
+    Some(before.into_iter().chain(own).collect())
 }

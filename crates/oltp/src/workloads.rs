@@ -1,9 +1,15 @@
 //! The workloads there are. A new one is a folder beside `tpcc/` and an entry here.
 
-use assay_sql::{Kind, Section, session_sections};
+use assay_sql::{Kind, Section};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::{error::OltpError, load::OltpLoad, run::OltpRun, tpcc::Tpcc, workload::Workload};
+use crate::{
+    error::OltpError,
+    load::OltpLoad,
+    run::OltpRun,
+    tpcc::Tpcc,
+    workload::{Workload, all_sections},
+};
 
 const WORKLOADS: [Registered; 1] = [Registered::of::<Tpcc>()];
 
@@ -62,11 +68,4 @@ fn parse<T: DeserializeOwned>(plan: &str) -> Result<T, OltpError> {
         let place = format!("line {}, column {}", error.line(), error.column());
         OltpError::InvalidPlan(format!("plan of transactions: not understood at {place}"))
     })
-}
-
-/// The statements of a file of a workload; among its statements those of every session, in front.
-pub(crate) fn all_sections<W: Workload>(dialect: Kind, file: &str) -> Option<Vec<Section>> {
-    let own = W::sections(dialect, file)?;
-    let before = if file == "statements" { session_sections(dialect) } else { Vec::new() };
-    Some(before.into_iter().chain(own).collect())
 }

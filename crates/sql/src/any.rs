@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use tokio::time::timeout;
 
 use crate::{
@@ -21,9 +19,6 @@ pub enum AnyDriver {
     Mysql(Box<Mysql>),
     Mssql(Box<Mssql>),
 }
-
-/// A server that has not taken a connection and prepared its statements by then does not answer.
-const CONNECT_WITHIN: Duration = Duration::from_secs(15);
 
 macro_rules! each {
     ($driver:expr, $name:ident => $action:expr) => {
@@ -47,7 +42,7 @@ impl AnyDriver {
 
 impl Driver for AnyDriver {
     async fn connect(connection: &Connection, setup: Setup<'_>) -> Result<Self, DbError> {
-        let connected = timeout(CONNECT_WITHIN, Self::of_kind(connection, setup)).await;
+        let connected = timeout(setup.within, Self::of_kind(connection, setup)).await;
         connected.unwrap_or_else(|_| Err(DbError::connection("does not answer")))
     }
 

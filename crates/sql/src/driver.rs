@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{
     batch::{Batch, Results},
     connection::{Connection, Isolation, Kind},
@@ -16,6 +18,8 @@ pub struct Setup<'a> {
     pub pipeline: bool,
     /// Whether rows are loaded in bulk.
     pub bulk: bool,
+    /// A server that has not taken the connection and prepared its statements by then does not answer.
+    pub within: Duration,
 }
 
 /// A connection to a database. After an error other than a lost connection it is outside any transaction.

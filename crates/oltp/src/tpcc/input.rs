@@ -1,8 +1,8 @@
 //! What users ask for: the input of each transaction (clauses 2.4 to 2.8).
 
 use super::{
-    Home, Tpcc,
     nurand::{self, C_LAST_LOAD, C_LAST_STRICT, write_last_name},
+    plan::{Home, Tpcc},
     rows::{DISTRICTS, ITEMS},
 };
 use crate::random::Random;

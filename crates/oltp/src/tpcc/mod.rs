@@ -2,13 +2,14 @@
 
 mod input;
 mod nurand;
+mod plan;
 mod rows;
 mod statements;
 mod transactions;
 
 use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
-use serde::Deserialize;
 
+pub(crate) use self::plan::Tpcc;
 use self::{
     input::{Input, User},
     rows::{LoadChunk, TpccTable},
@@ -28,26 +29,6 @@ const FILES: [(&str, Layers); 6] = [
     ("conditions", layers!("sql", "conditions")),
     ("drop", layers!("sql", "drop")),
 ];
-
-/// How users choose the warehouse they work for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Home {
-    /// Each keeps one warehouse and draws the district.
-    Warehouse,
-    /// Each keeps one district, as a terminal of the specification does.
-    District,
-    /// Each draws the warehouse anew for every transaction.
-    All,
-}
-
-/// What a plan says of this workload alone.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Tpcc {
-    /// Items are skewed, and last names are drawn with the constant of a strict run.
-    nurand_items: bool,
-    home: Home,
-}
 
 impl Workload for Tpcc {
     const KIND: &'static str = "tpcc";

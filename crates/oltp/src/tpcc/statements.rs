@@ -47,7 +47,7 @@ mod tests {
     use assay_sql::{Kind, Section};
 
     use super::Statement;
-    use crate::{tpcc::Tpcc, workloads::all_sections};
+    use crate::{tpcc::Tpcc, workload::all_sections};
 
     /// The statements for SQL Server without their comments.
     fn mssql() -> Vec<(String, String)> {

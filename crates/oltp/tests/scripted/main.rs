@@ -126,8 +126,10 @@ fn a_database_that_never_answers_is_given_up() {
         silent.pass();
         Reply::Cut
     });
-    let mut load = start_load(&load_plan(&[&server], 1.0));
-    let error = failure(&mut run(&server, &json!({"users": 2})));
+    let mut plan = load_plan(&[&server], 1.0);
+    plan["connect_s"] = json!(0.2);
+    let mut load = start_load(&plan);
+    let error = failure(&mut run(&server, &json!({"users": 2, "connect_s": 0.2})));
     for error in [error, ended(&mut load).error.unwrap()] {
         assert_eq!(error.kind(), "open");
         assert!(error.to_string().ends_with(": does not answer"), "{error}");

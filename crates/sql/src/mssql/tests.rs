@@ -78,7 +78,13 @@ impl Server {
     }
 
     async fn connect_for(&self, pipeline: bool, bulk: bool) -> Result<Mssql, DbError> {
-        let setup = Setup { isolation: Isolation::Default, statements: &statements(), pipeline, bulk };
+        let setup = Setup {
+            isolation: Isolation::Default,
+            statements: &statements(),
+            pipeline,
+            bulk,
+            within: Duration::from_secs(60),
+        };
         Mssql::connect(&self.connection, setup).await
     }
 

@@ -315,6 +315,7 @@ mod tests {
         io::{Read, Write},
         os::unix::net::UnixListener,
         sync::atomic::{AtomicU32, Ordering},
+        time::Duration,
     };
 
     use proptest::prelude::*;
@@ -345,7 +346,13 @@ mod tests {
             tls_ca: None,
         };
         let statements = [Statement { id: StatementId(0), name: "call", text: "SELECT 1".into() }];
-        let setup = Setup { isolation: Isolation::Default, statements: &statements, pipeline: true, bulk: false };
+        let setup = Setup {
+            isolation: Isolation::Default,
+            statements: &statements,
+            pipeline: true,
+            bulk: false,
+            within: Duration::from_secs(60),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let connected = runtime.block_on(Postgresql::connect(&connection, setup));
         server.join().unwrap();

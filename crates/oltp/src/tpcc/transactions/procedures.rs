@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Adds the call of a transaction's procedure: one statement, which is a transaction of its own.
-pub(in crate::tpcc) fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {
+pub(crate) fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {
     match input {
         Input::NewOrder { warehouse, district, customer, lines } => {
             let has_arrays = talk.driver.kind() == Kind::Postgresql;
