@@ -1,4 +1,4 @@
-"""The files of `crates/oltp/sql` as tests read them, sessions that run them, and a small consistent database."""
+"""The SQL of the workload as tests read it, sessions that run them, and a small consistent database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pymysql
 
-SQL = Path(__file__).parents[2] / "crates/oltp/sql"
+CRATES = Path(__file__).parents[2] / "crates"
+SQL = CRATES / "oltp/src/tpcc/sql"
+SESSION = CRATES / "sql/sql"
 FILES = ("schema", "indexes", "statements", "procedures", "conditions", "drop")
 LAYERS = {
     "postgresql": ("base", "postgresql"),
@@ -27,10 +29,11 @@ Rows = list[tuple[Any, ...]]
 def sections(dialect: str, file: str) -> dict[str, str]:
     """Texts by name, in order; a section without a statement takes away what a layer below it has."""
     merged: dict[str, str] = {}
-    for layer in LAYERS[dialect]:
-        own = re.split(r"(?m)^-- name: ", (SQL / layer / f"{file}.sql").read_text())[1:]
+    of_sessions = [SESSION / layer / "session.sql" for layer in LAYERS[dialect] if file == "statements"]
+    for path in [*filter(Path.exists, of_sessions), *(SQL / layer / f"{file}.sql" for layer in LAYERS[dialect])]:
+        own = re.split(r"(?m)^-- name: ", path.read_text())[1:]
         names = [part.partition("\n")[0].strip() for part in own]
-        assert len(names) == len(set(names)), f"{layer}/{file}.sql has a name twice"
+        assert len(names) == len(set(names)), f"{path} has a name twice"
         merged |= {name: part.partition("\n")[2].strip() for name, part in zip(names, own, strict=True)}
     return {name: text for name, text in merged.items() if statement(text)}
 

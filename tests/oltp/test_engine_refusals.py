@@ -103,7 +103,7 @@ IMPOSSIBLE_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"reconnect_s": -1.0}, "reconnect_s: accepted"),
     ({"databases": []}, "needs a database"),
     # What does not fit in kind is named by its place only.
-    ({"mix": [1, 2, 3]}, "not understood at line 1"),
+    ({"mix": [1, 2, 3]}, "mix: one weight for each of 5 transactions"),
     ({"home": "away"}, "not understood at line 1"),
     ({"isolation": "snapshot"}, "not understood at line 1"),
     ({"seed": "t0p-s3cret"}, "not understood at line 1"),

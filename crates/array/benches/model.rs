@@ -33,7 +33,7 @@ fn run(session: &mut ModelSession, seconds: u64) -> (u64, f64) {
     session.run_ticks(seconds);
     let (mut read, mut write) = ((0, 0.0), (0, 0.0));
     for tick in session.collector().fresh_ticks() {
-        for (sum, side) in [(&mut read, tick.read), (&mut write, tick.write)] {
+        for (sum, side) in [(&mut read, tick.counted.read), (&mut write, tick.counted.write)] {
             sum.0 += side.count;
             sum.1 += side.mean_ns.unwrap_or(0.0) * side.count as f64;
         }

@@ -20,6 +20,7 @@ pub mod reliability;
 mod session;
 mod spread;
 mod streams;
+mod task;
 mod write_anywhere;
 
 pub use error::ArrayError;

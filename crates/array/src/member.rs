@@ -1,5 +1,8 @@
 //! One array: its disks, its cache, and the work between them.
 
+mod destaging;
+mod rebuilding;
+
 use std::collections::VecDeque;
 
 use crate::{
@@ -10,40 +13,9 @@ use crate::{
     events::{Event, Events},
     rebuild::Rebuild,
     streams::Streams,
+    task::{Access, ChunkParts, Task, Work},
     write_anywhere::WriteAnywhere,
 };
-
-/// Work that disk commands belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// A command of a host waits for reads.
-    Read { command: u32 },
-    /// A command of a host waits for its write to be on disk.
-    WriteThrough { command: u32 },
-    /// Dirty chunks of a lane go to disk.
-    Destage { lane: u32 },
-    /// A chunk is read ahead.
-    Prefetch,
-    /// A row of the lost disk is computed and written to the spare.
-    Rebuild { row: u64 },
-}
-
-/// Parts of a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChunkParts {
-    pub(crate) chunk: u64,
-    pub(crate) parts: u64,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Task {
-    pub(crate) work: Work,
-    /// Disk commands, and chunks being read ahead, that are still to come.
-    pub(crate) remaining: u32,
-    /// Whether old data and parity have been read.
-    pub(crate) writing: bool,
-    pub(crate) chunks: Vec<ChunkParts>,
-}
 
 /// What a member has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,16 +29,6 @@ pub(crate) struct MemberCounters {
     pub(crate) rebuilt_bytes: u64,
     /// Read ahead in pieces, and made dirty to be written in one.
     pub(crate) reallocated_bytes: u64,
-}
-
-/// A host's command at a member, in the member's address space.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Access {
-    pub(crate) command: u32,
-    pub(crate) at_bytes: u64,
-    pub(crate) bytes: u64,
-    /// Where the volume's page ends: what follows belongs to somebody else.
-    pub(crate) page_end_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -503,17 +465,4 @@ impl Member {
             }
         }
     }
-}
-
-/// Contiguous runs of parts: the first part and how many.
-pub(crate) fn runs(mut parts: u64) -> impl Iterator<Item = (u32, u32)> {
-    std::iter::from_fn(move || {
-        if parts == 0 {
-            return None;
-        }
-        let first = parts.trailing_zeros();
-        let count = (parts >> first).trailing_ones();
-        parts &= if first + count == PARTS { 0 } else { u64::MAX << (first + count) };
-        Some((first, count))
-    })
 }

@@ -7,8 +7,9 @@ use crate::{
     disk::{DiskCounters, DiskKind},
     events::{Event, Events},
     links::{Links, PortCounters},
-    member::{Access, Member, MemberCounters},
+    member::{Member, MemberCounters},
     spread::Spread,
+    task::Access,
     write_anywhere,
 };
 

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan,
+    Activity, IoCollector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan,
     WorkersPlan, plan_workers,
 };
 use serde::Deserialize;
@@ -73,7 +73,7 @@ pub struct Reading {
 /// Workers at work on a model. Time passes only in [`Self::run_ticks`] and [`Self::finish`].
 pub struct ModelSession {
     driver: VirtualDriver<ArrayModel>,
-    collector: Collector,
+    collector: IoCollector,
     stop: Arc<AtomicBool>,
     /// The model's time when the session began; its own starts at 0.
     interval_ns: u64,
@@ -124,7 +124,7 @@ impl ModelSession {
         Ok(Self {
             workers_count: workers.len(),
             driver: VirtualDriver::new(model, workers),
-            collector: Collector::new(sources),
+            collector: IoCollector::new(sources),
             stop,
             interval_ns: plan.interval_ns,
             ticks_run: 0,
@@ -201,7 +201,7 @@ impl ModelSession {
         std::mem::take(&mut self.readings)
     }
 
-    pub fn collector(&mut self) -> &mut Collector {
+    pub fn collector(&mut self) -> &mut IoCollector {
         &mut self.collector
     }
 

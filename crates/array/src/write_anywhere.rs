@@ -18,7 +18,7 @@ mod write;
 use map::{Map, PLACES_MOST};
 use space::Space;
 
-use crate::{ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, member::ChunkParts};
+use crate::{ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, task::ChunkParts};
 
 /// Shorter runs would make more rows than there is memory for.
 const RUN_LEAST: u32 = 8;

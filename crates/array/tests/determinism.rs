@@ -159,7 +159,7 @@ fn ticks_of(plan: &ArrayPlan) -> u64 {
     session.run_ticks(6);
     let mut hash = Fnv::new();
     for tick in session.collector().fresh_ticks() {
-        for side in [tick.read, tick.write] {
+        for side in [tick.counted.read, tick.counted.write] {
             let mean = side.mean_ns.unwrap_or(0.0).to_bits();
             for value in [side.count, side.bytes, mean, side.p99_ns.unwrap_or(0), side.max_ns.unwrap_or(0)] {
                 hash.add(value);

@@ -6,13 +6,13 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use assay_array::{ArrayModel, ArrayPlan, DiskPlan, MechanicalPlan, ModelSession, RaidPolicy, SessionPlan};
 use assay_load::{
-    Activity, Collector, Load, Outcome, Pulse, Queue, SimulatedQueue, Worker, WorkerPlan, WorkersPlan, plan_workers,
+    Activity, IoCollector, Load, Outcome, Pulse, Queue, SimulatedQueue, Worker, WorkerPlan, WorkersPlan, plan_workers,
     run_worker,
 };
 use plans::{GIB, KIB, MIB, POLICIES, SECOND, activity, plan};
 
 /// I/Os and their latencies' sum, over ticks and what was drained.
-fn counted(collector: &Collector, ticks: u64) -> (u64, u128) {
+fn counted(collector: &IoCollector, ticks: u64) -> (u64, u128) {
     let totals = collector.totals(0, ticks);
     totals.values().chain(collector.drained().values()).fold((0, 0), |(count, sum_ns), interval| {
         assert_eq!(interval.errors.count(), 0);
@@ -39,7 +39,7 @@ fn one_worker_on_its_own_queue_counts_every_io() {
                 pulse: &Pulse::default(),
             };
             let (sources, mut workers) = plan_workers(&plan_of_workers, &stop);
-            let mut collector = Collector::new(sources);
+            let mut collector = IoCollector::new(sources);
             let (volume, worker_plan) = workers.remove(0);
             let mut worker = Worker::new(WorkerPlan { volume: volume as u16, ..worker_plan });
             let mut queue = SimulatedQueue::new(ArrayModel::new(&plan(policy)).unwrap());
@@ -73,7 +73,7 @@ fn many_workers_on_one_clock_keep_littles_law_in_every_tick() {
         assert_eq!(session.now_ns(), ticks * SECOND);
         let (mut count, mut latency_ns) = (0, 0.0);
         for tick in session.collector().fresh_ticks() {
-            for side in [tick.read, tick.write].into_iter().filter(|side| side.count > 0) {
+            for side in [tick.counted.read, tick.counted.write].into_iter().filter(|side| side.count > 0) {
                 count += side.count;
                 latency_ns += side.mean_ns.unwrap() * side.count as f64;
             }

@@ -33,7 +33,7 @@ impl SessionClock {
 }
 
 /// CPU time of the calling thread.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

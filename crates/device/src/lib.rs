@@ -18,7 +18,7 @@ mod threads;
 mod uring;
 
 pub use buffers::BufferPool;
-pub use clock::SessionClock;
+pub use clock::{SessionClock, thread_cpu_ns};
 pub use engine::{Backend, Engine, open_data_queue};
 pub use error::DeviceError;
 pub use file::{VolumeFile, allocate, claim};

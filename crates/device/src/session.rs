@@ -13,7 +13,7 @@ use std::{
 };
 
 use assay_load::{
-    Activity, Collector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MOST, Worker, WorkerPlan,
+    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MOST, Worker, WorkerPlan,
     WorkersPlan, plan_workers, run_worker,
 };
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub enum Status {
 /// Workers at work, one thread each, and the collector of what they count.
 pub struct Session {
     clock: SessionClock,
-    collector: Collector,
+    collector: IoCollector,
     stop: Arc<AtomicBool>,
     ends: mpsc::Receiver<Result<Outcome, String>>,
     running: usize,
@@ -165,7 +165,7 @@ impl Session {
         }
         Ok(Self {
             clock,
-            collector: Collector::new(sources),
+            collector: IoCollector::new(sources),
             stop,
             ends,
             running: workers_count,
@@ -271,7 +271,7 @@ impl Session {
         Status::Running
     }
 
-    pub fn collector(&mut self) -> &mut Collector {
+    pub fn collector(&mut self) -> &mut IoCollector {
         &mut self.collector
     }
 

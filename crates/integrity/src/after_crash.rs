@@ -13,10 +13,10 @@ use assay_load::{Op, Sync};
 
 use crate::{
     Fault, FilePlan, Finding, JournalError, JournalReader, Phase, Record, RunError, RunPlan, VerifyPlan, classify,
-    core::{User, UserKind},
     finding::describe,
     log::Log,
     stamp::{PageId, Stamp, Stamper, Unit},
+    user::{User, UserKind},
 };
 
 const CHUNK_BYTES: usize = 1 << 20;

@@ -8,72 +8,20 @@ use rand::{SeedableRng, rngs::SmallRng};
 use crate::{
     VerifyPlan,
     expected::{File, Flag, expected_state_bytes, state_mut},
+    failure::{FAILURES_MOST, Failure},
     finding::Findings,
     history::{Entry, History},
+    in_flight::{InFlight, Purpose},
     log::Log,
+    observer::{Counts, Observer},
+    phase::Phase,
     pool::Pool,
     slots::Slots,
     stamp::{NOT_READ, PageId, Stamp, Stamper},
     tasks::{Schedule, Task, TaskId},
     throttle::Throttle,
-    verify::{FAILURES_MOST, Failure, Observer, Phase},
+    user::User,
 };
-
-/// Who asks for an I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum UserKind {
-    Prepare = 1,
-    Random,
-    Audit,
-    ReadAhead,
-    BulkUpdate,
-    Shrink,
-    Checkpoint,
-    Log,
-    FinalAudit,
-    Investigation,
-    LogReader,
-}
-
-impl UserKind {
-    const ALL: [(Self, &str); 11] = [
-        (Self::Prepare, "prepare"),
-        (Self::Random, "random"),
-        (Self::Audit, "audit"),
-        (Self::ReadAhead, "read-ahead"),
-        (Self::BulkUpdate, "bulk-update"),
-        (Self::Shrink, "shrink"),
-        (Self::Checkpoint, "checkpoint"),
-        (Self::Log, "log"),
-        (Self::FinalAudit, "final-audit"),
-        (Self::Investigation, "investigation"),
-        (Self::LogReader, "log-reader"),
-    ];
-
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize - 1].1
-    }
-
-    /// The writer as pages name it: its kind, and its number among those of its kind.
-    pub fn writer(self, number: u32) -> u16 {
-        (self as u16) << 12 | (number & 0xfff) as u16
-    }
-
-    /// The name of a writer as pages name it.
-    pub fn writer_name(writer: u16) -> String {
-        let kind = usize::from(writer >> 12);
-        let name = kind.checked_sub(1).and_then(|kind| Self::ALL.get(kind)).map_or("nobody", |(_, name)| name);
-        format!("{name} {}", writer & 0xfff)
-    }
-}
-
-/// A user: its kind and its number among those of its kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
-    pub kind: UserKind,
-    pub number: u32,
-}
 
 /// What waiting tasks wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,32 +41,6 @@ pub(crate) enum Event {
 
 const EVENTS: usize = Event::Quiet as usize + 1;
 
-/// What becomes of a completion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Pages are verified and unlatched.
-    Verify,
-    /// Pages are unlatched.
-    Write,
-    /// The task that asked looks at it; latches stay.
-    Raw,
-}
-
-/// An I/O under way.
-#[derive(Debug, Clone, Copy)]
-pub struct InFlight {
-    pub op: Op,
-    pub id: PageId,
-    pub pages: u32,
-    pub first_frame: u32,
-    pub user: User,
-    pub purpose: Purpose,
-    pub task: TaskId,
-    pub submitted_ns: u64,
-    pub history: u64,
-    pub reported_long: bool,
-}
-
 /// Something to be looked into; its pages stay latched until then.
 #[derive(Debug, Clone)]
 pub(crate) enum Suspect {
@@ -133,16 +55,6 @@ pub(crate) enum Suspect {
 pub(crate) struct RawEnd {
     pub result: i32,
     pub image: Box<[u8]>,
-}
-
-/// What was done so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub pages_verified: u64,
-    pub bytes_verified: u64,
-    pub pages_written: u64,
-    pub bytes_written: u64,
-    pub resizes: u64,
 }
 
 pub(crate) struct Core {

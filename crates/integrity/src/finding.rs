@@ -6,10 +6,10 @@ use assay_load::Op;
 
 use crate::{
     Fault,
-    core::User,
     history::Entry,
+    phase::Phase,
     stamp::{PageId, Stamp, Unit},
-    verify::Phase,
+    user::User,
 };
 
 /// Findings of a kind, persistent and transient apart, whose images are kept; more are counted and described without.

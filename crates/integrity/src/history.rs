@@ -2,7 +2,7 @@
 
 use assay_load::Op;
 
-use crate::{core::User, stamp::PageId};
+use crate::{stamp::PageId, user::User};
 
 const ENTRIES: usize = 131_072;
 
@@ -80,7 +80,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::UserKind;
+    use crate::user::UserKind;
 
     #[test]
     fn the_ring_keeps_the_last_and_finds_what_was_near() {

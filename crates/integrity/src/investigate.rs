@@ -5,12 +5,15 @@ use assay_load::Op;
 use crate::{
     Fault,
     classify::{self, Named},
-    core::{Core, Event, Suspect, User, UserKind},
+    core::{Core, Event, Suspect},
     expected::{Flag, state_mut},
+    failure::Failure,
     finding::{Finding, describe, differing},
+    in_flight::InFlight,
     kernel::Kernel,
+    phase::Phase,
     stamp::{NOT_READ, PageId, UNIT_BYTES, Unit},
-    verify::{Failure, Phase},
+    user::{User, UserKind},
 };
 
 const HISTORY_DISTANCE_PAGES: u32 = 64;
@@ -430,7 +433,7 @@ impl Core {
         self.found(finding);
     }
 
-    pub(crate) fn find_long(&mut self, io: &crate::core::InFlight, age_ns: u64) {
+    pub(crate) fn find_long(&mut self, io: &InFlight, age_ns: u64) {
         let mut finding = self.finding(Fault::LongIo, io.op, io.id, io.pages.max(1), false, io.user);
         finding.explanation = format!("{} outstanding for {:.1} s", op_name(io.op), age_ns as f64 / 1e9);
         self.found(finding);

@@ -5,10 +5,13 @@ use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 use crate::{
-    core::{Core, Event, Purpose, RawEnd, User, most_pages_per_io},
+    core::{Core, Event, RawEnd, most_pages_per_io},
     expected::{Flag, state_mut},
+    failure::Failure,
+    in_flight::Purpose,
+    phase::Phase,
     stamp::PageId,
-    verify::{Failure, Phase},
+    user::User,
 };
 
 /// Suspects that wait to be looked into, before reads wait for them.
@@ -19,6 +22,10 @@ const SUSPECTS_MOST: usize = 256;
 pub(crate) struct Kernel(pub Rc<RefCell<Core>>);
 
 impl Kernel {
+    pub(crate) fn data_files(&self) -> Vec<u16> {
+        self.with(|core| (0..core.files.len() as u16).filter(|file| !core.is_log(*file)).collect())
+    }
+
     /// Tries until it works; between the tries `event` must happen.
     async fn until<T>(&self, event: Event, mut attempt: impl FnMut(&mut Core) -> Option<T>) -> T {
         poll_fn(|_| {

@@ -1,11 +1,12 @@
 //! The phases of a run, as SQLIOSim has them: prepare, stress, final checkpoint, audit of every page.
 
 use crate::{
-    core::{Event, User, UserKind},
+    core::Event,
     kernel::Kernel,
+    phase::Phase,
     stamp::PageId,
+    user::{User, UserKind},
     users,
-    verify::Phase,
 };
 
 const PREPARE: User = User { kind: UserKind::Prepare, number: 0 };
@@ -76,7 +77,7 @@ async fn end(kernel: &Kernel, phase: Phase) {
 /// Writes every page and a whole round of the log, and makes them durable.
 async fn prepare(kernel: &Kernel) {
     users::write_log_round(kernel).await;
-    let files = data_files(kernel);
+    let files = kernel.data_files();
     let all = files.iter().map(|file| u64::from(kernel.pages(*file))).sum();
     let mut done = 0;
     for file in files {
@@ -124,8 +125,4 @@ async fn audit(kernel: &Kernel) {
         }
     }
     kernel.settle().await;
-}
-
-pub(crate) fn data_files(kernel: &Kernel) -> Vec<u16> {
-    kernel.with(|core| (0..core.files.len() as u16).filter(|file| !core.is_log(*file)).collect())
 }

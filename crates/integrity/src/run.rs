@@ -15,19 +15,21 @@ use std::{
 };
 
 use assay_device::{Backend, DeviceError, Engine, Heartbeat, SessionClock, VolumeFile, claim, open_data_queue};
-use assay_load::{DataQueue, Interval, LoadError, Op, Pulse, Standstills, Sync};
+use assay_load::{DataQueue, IoTally, LoadError, Op, Pulse, Standstills, Sync, Tally};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::{
     FaultCounts, FilePlan, FileStanding, Finding, PAGE_BYTES, Phase, VerifyPlan,
-    core::InFlight,
     expected::PageState,
+    failure::Failure,
     faulty::{FaultyClock, FaultyFile, FaultyOptions, FaultyQueue, FileMedium},
+    in_flight::InFlight,
     journal::{Journal, JournalError},
+    observer::Observer,
+    observer::{RunView, Standing},
     stamp::PageId,
-    verify::{Failure, Observer, Verifier},
-    view::{RunView, Standing},
+    verify::Verifier,
 };
 
 /// How long opening the files may take.
@@ -66,7 +68,7 @@ impl From<LoadError> for RunError {
 pub struct FileTick {
     pub tick: u64,
     pub file: usize,
-    pub interval: Interval,
+    pub interval: IoTally,
 }
 
 /// A phase that ended.
@@ -77,7 +79,7 @@ pub struct PhaseDone {
     pub to_ns: u64,
     pub pages_verified: u64,
     pub pages_written: u64,
-    pub files: Vec<Interval>,
+    pub files: Vec<IoTally>,
 }
 
 /// What the faulty device did.
@@ -262,8 +264,8 @@ fn prepare(run: &RunPlan, shared: Shared) -> Result<(Verifier, Engine), RunError
         tick: 0,
         interval_ns: run.plan.interval_ns.max(1),
         began: (0, crate::Counts::default()),
-        ticks: run.plan.files.iter().map(|_| Interval::default()).collect(),
-        phase: run.plan.files.iter().map(|_| Interval::default()).collect(),
+        ticks: run.plan.files.iter().map(|_| IoTally::default()).collect(),
+        phase: run.plan.files.iter().map(|_| IoTally::default()).collect(),
         journal,
         shared,
     };
@@ -327,8 +329,8 @@ struct Meter {
     interval_ns: u64,
     /// When the phase began, and the counts then.
     began: (u64, crate::Counts),
-    ticks: Vec<Interval>,
-    phase: Vec<Interval>,
+    ticks: Vec<IoTally>,
+    phase: Vec<IoTally>,
     journal: Option<Journal>,
     shared: Shared,
 }
@@ -343,7 +345,7 @@ impl Meter {
         }
     }
 
-    fn publish(&mut self, view: &mut RunView<'_>) {
+    fn publish(&mut self, view: &mut dyn RunView) {
         // A tick is counted by the clock: one that passed unseen stays empty.
         let tick = view.standing().now_ns / self.interval_ns;
         if tick > self.tick {
@@ -408,13 +410,13 @@ impl Observer for Meter {
         }
     }
 
-    fn phase_began(&mut self, view: &mut RunView<'_>) {
+    fn phase_began(&mut self, view: &mut dyn RunView) {
         let standing = view.standing();
         self.began = (standing.now_ns, standing.counts);
         self.publish(view);
     }
 
-    fn phase_ended(&mut self, view: &mut RunView<'_>) {
+    fn phase_ended(&mut self, view: &mut dyn RunView) {
         self.publish(view);
         // What belongs to the phase must be in its sums, though the tick goes on.
         self.end_tick();
@@ -432,13 +434,13 @@ impl Observer for Meter {
         });
     }
 
-    fn look(&mut self, view: &mut RunView<'_>) -> bool {
+    fn look(&mut self, view: &mut dyn RunView) -> bool {
         self.publish(view);
         let recorded = self.journal.as_mut().is_none_or(|journal| journal.failed().is_none());
         recorded && !self.shared.stop.load(Ordering::Relaxed)
     }
 
-    fn ended(&mut self, view: &mut RunView<'_>, well: bool) -> Result<(), Failure> {
+    fn ended(&mut self, view: &mut dyn RunView, well: bool) -> Result<(), Failure> {
         self.publish(view);
         match &mut self.journal {
             Some(journal) => journal.finish(well).map_err(|error| Failure::Journal(error.to_string())),

@@ -2,22 +2,19 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use assay_load::{Completion, DataQueue, Op, Pulse, Watch};
-use serde::Serialize;
-use thiserror::Error;
+use assay_load::{Completion, DataQueue, Pulse, Watch};
 
 use crate::{
     Finding, VerifyPlan,
     core::{Core, Event},
-    expected::PageState,
+    failure::Failure,
     investigate::investigator,
     kernel::Kernel,
+    observer::{Observer, RunView, Standing},
     phases::script,
     slots::Slots,
-    stamp::PageId,
     tasks::{Task, TaskId, Tasks},
     users,
-    view::{RunView, Standing},
 };
 
 /// Investigations that go on at the same time.
@@ -26,104 +23,6 @@ const INVESTIGATORS: u32 = 8;
 const STEPS_MOST: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
 const LOOKS_PER_LONG_IO: u64 = 8;
-
-/// What a run does now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Every page is written.
-    Prepare,
-    /// Users read and change pages.
-    Stress,
-    /// What was changed and not yet written is written.
-    Checkpoint,
-    /// Every page is read.
-    Audit,
-}
-
-impl Phase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "prepare",
-            Self::Stress => "stress",
-            Self::Checkpoint => "checkpoint",
-            Self::Audit => "audit",
-        }
-    }
-}
-
-/// Why a run cannot go on.
-#[derive(Debug, Error, Clone, PartialEq, Eq)]
-pub enum Failure {
-    #[error("{path}: the file system is full")]
-    NoSpace { path: String },
-    #[error("{path}: the storage is gone (errno {errno})")]
-    Gone { path: String, errno: i32 },
-    #[error("{0}")]
-    Queue(String),
-    #[error("{outstanding} I/Os outstanding, the oldest for {oldest_s} s")]
-    NotAnswering { outstanding: u32, oldest_s: u64 },
-    #[error("the expected state of all pages needs {needed_bytes} bytes of memory")]
-    Memory { needed_bytes: u64 },
-    #[error("the journal cannot be written: {0}")]
-    Journal(String),
-}
-
-const EDQUOT: i32 = 122;
-const ENOSPC: i32 = 28;
-const EFBIG: i32 = 27;
-/// ENOENT, ENXIO, EBADF, ENODEV, EROFS, ESHUTDOWN, ESTALE: there is nothing left to talk to, or to write to.
-const GONE: [i32; 7] = [2, 6, 9, 19, 30, 108, 116];
-/// I/Os that fail one after the other, none between them well, before the storage counts as gone.
-pub(crate) const FAILURES_MOST: u32 = 2000;
-
-impl Failure {
-    /// Whether this error says something about the environment rather than about the integrity of data.
-    pub fn is_failure(errno: i32) -> bool {
-        matches!(errno, ENOSPC | EDQUOT | EFBIG) || GONE.contains(&errno)
-    }
-
-    pub fn of_errno(path: &str, errno: i32) -> Self {
-        match errno {
-            ENOSPC | EDQUOT | EFBIG => Self::NoSpace { path: path.to_owned() },
-            _ => Self::Gone { path: path.to_owned(), errno },
-        }
-    }
-}
-
-/// Watches a run from inside, on its thread.
-pub trait Observer {
-    /// An I/O ended. Of one during which the process stood still the latency is not known.
-    fn io(&mut self, _file: usize, _op: Op, _latency_ns: Option<u64>, _bytes: u32, _result: i32) {}
-
-    /// These pages are written: the storage has acknowledged them.
-    fn acknowledged(&mut self, _first: PageId, _pages: &[PageState]) {}
-
-    /// A file is about to be flushed; flushes are numbered.
-    fn flushing(&mut self, _file: u16, _number: u32) {}
-
-    /// A file was flushed; what was acknowledged before the flush was issued is durable.
-    fn flushed(&mut self, _file: u16, _number: u32) {}
-
-    fn phase_began(&mut self, _run: &mut RunView<'_>) {}
-
-    fn phase_ended(&mut self, _run: &mut RunView<'_>) {}
-
-    /// Called once an interval at least; tells whether the run goes on.
-    fn look(&mut self, _run: &mut RunView<'_>) -> bool {
-        true
-    }
-
-    /// The run is over, `well` or with a failure.
-    ///
-    /// # Errors
-    /// What the observer could not do.
-    fn ended(&mut self, _run: &mut RunView<'_>, _well: bool) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-impl Observer for () {}
 
 /// A run of a plan on a queue.
 pub struct Verifier {
@@ -250,7 +149,7 @@ impl Verifier {
     }
 
     pub fn standing(&self) -> Standing {
-        self.kernel.with(|core| RunView(core).standing())
+        self.kernel.with(|core| core.standing())
     }
 
     /// Looks at the run.
@@ -268,9 +167,9 @@ impl Core {
         self.wake(Event::Quiet);
     }
 
-    pub(crate) fn observe<T>(&mut self, action: impl FnOnce(&mut dyn Observer, &mut RunView<'_>) -> T) -> T {
+    pub(crate) fn observe<T>(&mut self, action: impl FnOnce(&mut dyn Observer, &mut dyn RunView) -> T) -> T {
         let mut observer = std::mem::replace(&mut self.observer, Box::new(()));
-        let result = action(observer.as_mut(), &mut RunView(self));
+        let result = action(observer.as_mut(), self);
         self.observer = observer;
         result
     }

@@ -1,97 +1,43 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{Counted, Errors, Exchange, Interval, histogram::Bins};
+use crate::interval::{Exchange, Tally};
 
 /// More ticks than this are folded together from the oldest on.
 const TICKS_KEPT: usize = 600;
 
-/// What statistics are kept apart by: the activity and the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupKey {
-    pub activity: usize,
-    pub volume: usize,
-}
-
-/// Sums over a window of ticks.
-pub type Totals = BTreeMap<GroupKey, Interval>;
-
-/// One tick of one group, for series.
+/// One tick of the workers of one key, for series.
 #[derive(Debug, Clone)]
-pub struct GroupTick {
+pub struct Tick<K, S> {
     pub tick: u64,
-    pub key: GroupKey,
-    pub read: DirectionTick,
-    pub write: DirectionTick,
-    pub error_count: u64,
-    pub cpu_ns: u64,
+    pub key: K,
+    pub counted: S,
 }
 
-/// One direction in one tick; latencies are `None` when nothing ended.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DirectionTick {
-    pub count: u64,
-    pub bytes: u64,
-    pub mean_ns: Option<f64>,
-    pub p50_ns: Option<u64>,
-    pub p99_ns: Option<u64>,
-    pub max_ns: Option<u64>,
-}
-
-impl DirectionTick {
-    pub fn of(counted: &Counted) -> Self {
-        let latency = &counted.latency;
-        let some = |value: u64| (!latency.is_empty()).then_some(value);
-        Self {
-            count: latency.count(),
-            bytes: counted.bytes,
-            mean_ns: latency.mean_ns(),
-            p50_ns: some(latency.percentile_ns(50.0)),
-            p99_ns: some(latency.percentile_ns(99.0)),
-            max_ns: some(latency.max_ns()),
-        }
-    }
-}
-
-/// Merges the intervals of all workers tick by tick and answers for any window of complete ticks.
-pub struct Collector {
-    sources: Vec<Source>,
-    open: BTreeMap<u64, Totals>,
-    kept: VecDeque<Kept>,
-    fresh: Vec<GroupTick>,
+/// Merges the intervals of all workers tick by tick, those of one key together, and answers for any window of complete ticks.
+pub struct Collector<K, T: Tally> {
+    sources: Vec<Source<K, T>>,
+    open: BTreeMap<u64, BTreeMap<K, T>>,
+    kept: VecDeque<Kept<K, T::Compact>>,
+    fresh: Vec<Tick<K, T::Summary>>,
     complete_ticks: u64,
-    drained: Totals,
+    drained: BTreeMap<K, T>,
 }
 
-struct Source {
-    key: GroupKey,
-    exchange: Exchange,
+struct Source<K, T> {
+    key: K,
+    exchange: Exchange<T>,
     next_tick: u64,
 }
 
-struct Kept {
+struct Kept<K, C> {
     first_tick: u64,
     last_tick: u64,
-    groups: Vec<(GroupKey, Compact)>,
+    groups: Vec<(K, C)>,
 }
 
-/// An interval with its histograms as lists of bins: ticks touch few of the bins.
-struct Compact {
-    read: (Bins, u64),
-    read_in_burst: (Bins, u64),
-    write: (Bins, u64),
-    flush: (Bins, u64),
-    service: Bins,
-    lag: Bins,
-    errors: Errors,
-    standstill_ios: u64,
-    cpu_ns: u64,
-    burst_ns: u64,
-    bursts_count: u64,
-}
-
-impl Collector {
+impl<K: Copy + Ord, T: Tally> Collector<K, T> {
     /// A collector of one exchange per worker.
-    pub fn new(sources: impl IntoIterator<Item = (GroupKey, Exchange)>) -> Self {
+    pub fn new(sources: impl IntoIterator<Item = (K, Exchange<T>)>) -> Self {
         let sources = sources.into_iter().map(|(key, exchange)| Source { key, exchange, next_tick: 0 }).collect();
         Self {
             sources,
@@ -99,7 +45,7 @@ impl Collector {
             kept: VecDeque::new(),
             fresh: Vec::new(),
             complete_ticks: 0,
-            drained: Totals::new(),
+            drained: BTreeMap::new(),
         }
     }
 
@@ -113,7 +59,7 @@ impl Collector {
                 } else {
                     self.open.entry(interval.tick).or_default()
                 };
-                totals.entry(source.key).or_default().merge(&interval);
+                totals.entry(source.key).or_default().merge(&interval.tally);
                 if interval.next_tick != u64::MAX {
                     source.exchange.give_back(interval);
                 }
@@ -131,9 +77,8 @@ impl Collector {
             let tick = self.complete_ticks;
             self.complete_ticks += 1;
             let totals = self.open.remove(&tick).unwrap_or_default();
-            self.fresh.extend(totals.iter().map(|(key, interval)| group_tick(tick, *key, interval)));
-            let groups = totals.iter().map(|(key, interval)| (*key, Compact::of(interval))).collect();
-            self.kept.push_back(Kept { first_tick: tick, last_tick: tick, groups });
+            self.kept.push_back(Kept::of(tick, tick, &totals));
+            self.fresh.extend(totals.into_iter().map(|(key, tally)| Tick { tick, key, counted: tally.summary() }));
         }
         if self.kept.len() > TICKS_KEPT {
             self.fold_oldest(TICKS_KEPT / 2);
@@ -142,15 +87,14 @@ impl Collector {
 
     /// Makes one entry of the oldest ones; windows can then only begin before or after it.
     fn fold_oldest(&mut self, count: usize) {
-        let oldest: Vec<Kept> = self.kept.drain(..count).collect();
-        let mut totals = Totals::new();
+        let oldest: Vec<_> = self.kept.drain(..count).collect();
+        let mut totals = BTreeMap::<K, T>::new();
         oldest.iter().for_each(|kept| kept.add_to(&mut totals));
-        let groups = totals.iter().map(|(key, interval)| (*key, Compact::of(interval))).collect();
-        self.kept.push_front(Kept { first_tick: oldest[0].first_tick, last_tick: oldest[count - 1].last_tick, groups });
+        self.kept.push_front(Kept::of(oldest[0].first_tick, oldest[count - 1].last_tick, &totals));
     }
 
     /// Ticks that became complete since the last call.
-    pub fn fresh_ticks(&mut self) -> Vec<GroupTick> {
+    pub fn fresh_ticks(&mut self) -> Vec<Tick<K, T::Summary>> {
         std::mem::take(&mut self.fresh)
     }
 
@@ -162,8 +106,8 @@ impl Collector {
     }
 
     /// Sums of the complete ticks in `from_tick..to_tick`.
-    pub fn totals(&self, from_tick: u64, to_tick: u64) -> Totals {
-        let mut totals = Totals::new();
+    pub fn totals(&self, from_tick: u64, to_tick: u64) -> BTreeMap<K, T> {
+        let mut totals = BTreeMap::new();
         self.kept
             .iter()
             .filter(|kept| kept.first_tick >= from_tick && kept.last_tick < to_tick)
@@ -172,7 +116,7 @@ impl Collector {
     }
 
     /// What ended after the workers were told to stop.
-    pub fn drained(&self) -> &Totals {
+    pub fn drained(&self) -> &BTreeMap<K, T> {
         &self.drained
     }
 
@@ -181,60 +125,15 @@ impl Collector {
     }
 }
 
-fn group_tick(tick: u64, key: GroupKey, interval: &Interval) -> GroupTick {
-    let mut read = interval.read.clone();
-    read.merge(&interval.read_in_burst);
-    GroupTick {
-        tick,
-        key,
-        read: DirectionTick::of(&read),
-        write: DirectionTick::of(&interval.write),
-        error_count: interval.errors.count(),
-        cpu_ns: interval.cpu_ns,
+impl<K: Copy + Ord, C> Kept<K, C> {
+    fn of<T: Tally<Compact = C>>(first_tick: u64, last_tick: u64, totals: &BTreeMap<K, T>) -> Self {
+        let groups = totals.iter().map(|(key, tally)| (*key, tally.compact())).collect();
+        Self { first_tick, last_tick, groups }
     }
-}
 
-impl Kept {
-    fn add_to(&self, totals: &mut Totals) {
+    fn add_to<T: Tally<Compact = C>>(&self, totals: &mut BTreeMap<K, T>) {
         for (key, compact) in &self.groups {
-            compact.add_to(totals.entry(*key).or_default());
+            totals.entry(*key).or_default().add(compact);
         }
-    }
-}
-
-impl Compact {
-    fn of(interval: &Interval) -> Self {
-        let counted = |counted: &Counted| (Bins::of(&counted.latency), counted.bytes);
-        Self {
-            read: counted(&interval.read),
-            read_in_burst: counted(&interval.read_in_burst),
-            write: counted(&interval.write),
-            flush: counted(&interval.flush),
-            service: Bins::of(&interval.service),
-            lag: Bins::of(&interval.lag),
-            errors: interval.errors,
-            standstill_ios: interval.standstill_ios,
-            cpu_ns: interval.cpu_ns,
-            burst_ns: interval.burst_ns,
-            bursts_count: interval.bursts_count,
-        }
-    }
-
-    fn add_to(&self, interval: &mut Interval) {
-        let add = |(bins, bytes): &(Bins, u64), counted: &mut Counted| {
-            bins.add_to(&mut counted.latency);
-            counted.bytes += bytes;
-        };
-        add(&self.read, &mut interval.read);
-        add(&self.read_in_burst, &mut interval.read_in_burst);
-        add(&self.write, &mut interval.write);
-        add(&self.flush, &mut interval.flush);
-        self.service.add_to(&mut interval.service);
-        self.lag.add_to(&mut interval.lag);
-        interval.errors.merge(&self.errors);
-        interval.standstill_ios += self.standstill_ios;
-        interval.cpu_ns += self.cpu_ns;
-        interval.burst_ns += self.burst_ns;
-        interval.bursts_count += self.bursts_count;
     }
 }

@@ -1,120 +1,87 @@
+//! How workers count: each into an interval of its own, which it hands over at every tick.
+
 use std::{mem, sync::Arc};
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::LatencyHistogram;
+/// What a worker counts between two ticks.
+pub trait Tally: Default {
+    /// The same with histograms as lists of bins, for keeping many.
+    type Compact;
+    /// What series tell of a tick.
+    type Summary;
 
-/// I/Os that ended in an interval, of one kind.
+    /// Adds what another worker counted in the same tick.
+    fn merge(&mut self, other: &Self);
+
+    fn clear(&mut self);
+
+    fn compact(&self) -> Self::Compact;
+
+    /// Adds what was counted in another tick.
+    fn add(&mut self, compact: &Self::Compact);
+
+    fn summary(self) -> Self::Summary;
+}
+
+/// What one worker did between two ticks of the session.
 #[derive(Debug, Default, Clone)]
-pub struct Counted {
-    pub latency: LatencyHistogram,
-    pub bytes: u64,
+pub struct Interval<T> {
+    pub tick: u64,
+    /// The tick the worker is in now: ticks in between passed while it waited, and hold nothing. `u64::MAX` at its end.
+    pub next_tick: u64,
+    pub tally: T,
 }
 
-impl Counted {
+/// A worker's end of an [`Exchange`].
+pub struct Counter<T> {
+    exchange: Exchange<T>,
+    interval: Box<Interval<T>>,
+    interval_ns: u64,
+    next_tick_ns: u64,
+}
+
+impl<T: Tally> Counter<T> {
+    /// A counter whose first tick begins at zero.
+    pub fn new(exchange: Exchange<T>, interval_ns: u64) -> Self {
+        assert!(interval_ns > 0, "ticks have a length");
+        Self { exchange, interval: Box::default(), interval_ns, next_tick_ns: interval_ns }
+    }
+
+    /// What is being counted.
     #[inline]
-    pub fn record(&mut self, latency_ns: u64, bytes: u32) {
-        self.latency.record(latency_ns);
-        self.bytes += u64::from(bytes);
+    pub fn tally(&mut self) -> &mut T {
+        &mut self.interval.tally
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        self.latency.merge(&other.latency);
-        self.bytes += other.bytes;
+    /// When the interval being filled is over.
+    #[inline]
+    pub fn next_tick_ns(&self) -> u64 {
+        self.next_tick_ns
     }
 
-    pub fn clear(&mut self) {
-        self.latency.clear();
-        self.bytes = 0;
-    }
-}
-
-/// I/Os that failed, by what the kernel said.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Errors {
-    pub io: u64,
-    pub no_space: u64,
-    /// Fewer bytes were moved than asked.
-    pub short: u64,
-    pub other: u64,
-}
-
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
-
-impl Errors {
-    pub fn count(&self) -> u64 {
-        self.io + self.no_space + self.short + self.other
+    /// Whether the interval being filled is over.
+    #[inline]
+    pub fn tick_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_tick_ns
     }
 
-    /// Counts a failed I/O by its result: a negative `errno`, or too few bytes.
-    pub fn record(&mut self, result: i32) {
-        match -result {
-            EIO => self.io += 1,
-            ENOSPC => self.no_space += 1,
-            errno if errno > 0 => self.other += 1,
-            _ => self.short += 1,
+    /// Hands the interval over and begins the one `now_ns` lies in.
+    pub fn tick(&mut self, now_ns: u64) {
+        let tick = now_ns / self.interval_ns;
+        self.next_tick_ns = (tick + 1) * self.interval_ns;
+        self.interval.next_tick = tick;
+        if self.exchange.swap(&mut self.interval) {
+            self.interval.tick = tick;
         }
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        self.io += other.io;
-        self.no_space += other.no_space;
-        self.short += other.short;
-        self.other += other.other;
-    }
-}
-
-/// What one worker did between two ticks of the session. I/Os count where they end.
-#[derive(Debug, Default, Clone)]
-pub struct Interval {
-    pub tick: u64,
-    /// The tick the worker is in now: ticks in between passed while it waited, and hold nothing.
-    pub next_tick: u64,
-    pub read: Counted,
-    /// Reads that ended while a checkpoint burst was going on.
-    pub read_in_burst: Counted,
-    pub write: Counted,
-    pub flush: Counted,
-    /// Open loop: from submission to end, beside `read` and `write`, which count from the intended start.
-    pub service: LatencyHistogram,
-    /// Open loop: how late I/Os were submitted although a slot was free; counted where they are submitted.
-    pub lag: LatencyHistogram,
-    pub errors: Errors,
-    /// I/Os during which the generator stood still; they are in no histogram.
-    pub standstill_ios: u64,
-    pub cpu_ns: u64,
-    pub burst_ns: u64,
-    pub bursts_count: u64,
-}
-
-impl Interval {
-    pub fn merge(&mut self, other: &Self) {
-        self.read.merge(&other.read);
-        self.read_in_burst.merge(&other.read_in_burst);
-        self.write.merge(&other.write);
-        self.flush.merge(&other.flush);
-        self.service.merge(&other.service);
-        self.lag.merge(&other.lag);
-        self.errors.merge(&other.errors);
-        self.standstill_ios += other.standstill_ios;
-        self.cpu_ns += other.cpu_ns;
-        self.burst_ns += other.burst_ns;
-        self.bursts_count += other.bursts_count;
-    }
-
-    pub fn clear(&mut self) {
-        self.read.clear();
-        self.read_in_burst.clear();
-        self.write.clear();
-        self.flush.clear();
-        self.service.clear();
-        self.lag.clear();
-        self.errors = Errors::default();
-        self.standstill_ios = 0;
-        self.cpu_ns = 0;
-        self.burst_ns = 0;
-        self.bursts_count = 0;
+    /// Hands over what was counted since the last tick, at the worker's end: no whole tick any more.
+    pub fn finish(&mut self) {
+        let mut last = mem::take(&mut self.interval);
+        last.next_tick = u64::MAX;
+        self.next_tick_ns = u64::MAX;
+        self.exchange.deliver(last);
     }
 }
 
@@ -122,13 +89,18 @@ impl Interval {
 ///
 /// When the collector is late the worker finds no empty interval and keeps counting into the one it has, which then
 /// spans several ticks: nothing is lost, only the time resolution.
-#[derive(Clone)]
-pub struct Exchange {
-    full: Arc<ArrayQueue<Box<Interval>>>,
-    empty: Arc<ArrayQueue<Box<Interval>>>,
+pub struct Exchange<T> {
+    full: Arc<ArrayQueue<Box<Interval<T>>>>,
+    empty: Arc<ArrayQueue<Box<Interval<T>>>>,
 }
 
-impl Exchange {
+impl<T> Clone for Exchange<T> {
+    fn clone(&self) -> Self {
+        Self { full: Arc::clone(&self.full), empty: Arc::clone(&self.empty) }
+    }
+}
+
+impl<T: Tally> Exchange<T> {
     /// An exchange with this many intervals besides the one being filled.
     pub fn new(spare: usize) -> Self {
         let exchange = Self { full: Arc::new(ArrayQueue::new(spare + 1)), empty: Arc::new(ArrayQueue::new(spare + 1)) };
@@ -139,7 +111,7 @@ impl Exchange {
     }
 
     /// Swaps a full interval for an empty one; keeps the full one when there is none.
-    pub(crate) fn swap(&self, interval: &mut Box<Interval>) -> bool {
+    fn swap(&self, interval: &mut Box<Interval<T>>) -> bool {
         let Some(mut other) = self.empty.pop() else { return false };
         mem::swap(interval, &mut other);
         self.deliver(other);
@@ -147,20 +119,20 @@ impl Exchange {
     }
 
     /// Hands over the last interval of a worker.
-    pub(crate) fn deliver(&self, full: Box<Interval>) {
+    fn deliver(&self, full: Box<Interval<T>>) {
         // There are never more intervals than places.
         let delivered = self.full.push(full);
         debug_assert!(delivered.is_ok());
     }
 
     /// Takes the next full interval.
-    pub fn take(&self) -> Option<Box<Interval>> {
+    pub fn take(&self) -> Option<Box<Interval<T>>> {
         self.full.pop()
     }
 
     /// Returns an interval to be filled again.
-    pub fn give_back(&self, mut interval: Box<Interval>) {
-        interval.clear();
+    pub fn give_back(&self, mut interval: Box<Interval<T>>) {
+        interval.tally.clear();
         let returned = self.empty.push(interval);
         debug_assert!(returned.is_ok());
     }

@@ -2,7 +2,8 @@
 //!
 //! An [`Activity`] is one role's [`Access`] under one [`Load`]. A [`Worker`] turns it into [`Request`]s for a [`Queue`]:
 //! a state machine without threads or clocks of its own, so that the same code drives real devices on the wall clock
-//! and modelled arrays on a virtual one. Workers count into [`Interval`]s that a [`Collector`] merges.
+//! and modelled arrays on a virtual one. Workers count into [`Interval`]s that a [`Collector`] merges;
+//! what they count is a [`Tally`], of I/Os an [`IoTally`].
 //! This crate makes no operating-system call.
 
 mod access;
@@ -14,6 +15,7 @@ mod driver;
 mod error;
 mod histogram;
 mod interval;
+mod io;
 mod pattern;
 mod pulse;
 mod queue;
@@ -24,11 +26,12 @@ mod workers;
 
 pub use access::{Access, Activity, BlockShare, Load, Region, Skew, Sync};
 pub use arrivals::{Arrivals, BurstGate};
-pub use collector::{Collector, DirectionTick, GroupKey, GroupTick, Totals};
+pub use collector::{Collector, Tick};
 pub use driver::run_worker;
 pub use error::LoadError;
 pub use histogram::{Bins, LatencyHistogram};
-pub use interval::{Counted, Errors, Exchange, Interval};
+pub use interval::{Counter, Exchange, Interval, Tally};
+pub use io::{Counted, DirectionTick, Errors, GroupKey, GroupTick, IoCollector, IoTally, IoTick, Totals};
 pub use pattern::{NextAccess, Pattern};
 pub use pulse::{Pulse, STANDSTILL_LEAST_NS, Standstills, Watch};
 pub use queue::{Completion, DataQueue, Op, Queue, QueueError, Request};

@@ -1,13 +1,11 @@
-use std::{
-    mem,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use crate::{
-    Activity, Arrivals, BurstGate, Completion, Exchange, Interval, Load, Op, Pattern, Pulse, Request, Sync, Watch,
+    Activity, Arrivals, BurstGate, Completion, Counter, Exchange, IoTally, Load, Op, Pattern, Pulse, Request, Sync,
+    Watch,
 };
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
@@ -32,7 +30,7 @@ pub struct WorkerPlan {
     pub gate: BurstGate,
     pub pulse: Pulse,
     pub stop: Arc<AtomicBool>,
-    pub exchange: Exchange,
+    pub exchange: Exchange<IoTally>,
 }
 
 impl WorkerPlan {
@@ -93,8 +91,7 @@ pub struct Worker {
     plan: WorkerPlan,
     pattern: Pattern,
     arrivals: Option<Arrivals>,
-    interval: Box<Interval>,
-    next_tick_ns: u64,
+    counter: Counter<IoTally>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     flushes_wanted: Vec<u32>,
@@ -129,7 +126,6 @@ struct Burst {
 
 impl Worker {
     pub fn new(plan: WorkerPlan) -> Self {
-        assert!(plan.interval_ns > 0, "ticks have a length");
         let activity = &plan.activity;
         let depth = activity.load.queue_depth();
         let slot = Slot {
@@ -151,8 +147,7 @@ impl Worker {
                 plan.worker,
                 plan.workers,
             ),
-            interval: Box::default(),
-            next_tick_ns: plan.interval_ns,
+            counter: Counter::new(plan.exchange.clone(), plan.interval_ns),
             slots: vec![slot; depth as usize],
             free: (0..depth).rev().collect(),
             flushes_wanted: Vec::with_capacity(depth as usize),
@@ -185,37 +180,30 @@ impl Worker {
     /// Whether the interval being filled is over.
     #[inline]
     pub fn tick_due(&self, now_ns: u64) -> bool {
-        now_ns >= self.next_tick_ns
+        self.counter.tick_due(now_ns)
     }
 
     /// Hands the interval over and begins the one `now_ns` lies in. `cpu_ns` is the thread's CPU time so far.
     pub fn tick(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         self.account(now_ns, cpu_ns);
-        let tick = now_ns / self.plan.interval_ns;
-        self.next_tick_ns = (tick + 1) * self.plan.interval_ns;
-        self.interval.next_tick = tick;
-        if self.plan.exchange.swap(&mut self.interval) {
-            self.interval.tick = tick;
-        }
+        self.counter.tick(now_ns);
     }
 
     /// Hands over what the worker counted since the last tick, at its end: no whole tick any more.
     pub fn finish(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         self.account(now_ns, cpu_ns);
         self.end_burst(now_ns);
-        let mut last = mem::take(&mut self.interval);
-        last.next_tick = u64::MAX;
-        self.plan.exchange.deliver(last);
+        self.counter.finish();
     }
 
     /// Adds what is measured by time, not by I/O, up to now.
     fn account(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
         if let Some(cpu_ns) = cpu_ns {
-            self.interval.cpu_ns += cpu_ns.saturating_sub(self.cpu_before_ns);
+            self.counter.tally().cpu_ns += cpu_ns.saturating_sub(self.cpu_before_ns);
             self.cpu_before_ns = cpu_ns;
         }
         if self.burst.on {
-            self.interval.burst_ns += self.plan.gate.uncounted_ns(now_ns);
+            self.counter.tally().burst_ns += self.plan.gate.uncounted_ns(now_ns);
         }
     }
 
@@ -229,9 +217,9 @@ impl Worker {
     pub fn next_due_ns(&self) -> u64 {
         match &self.arrivals {
             Some(arrivals) if !self.free.is_empty() && self.stopping_since_ns.is_none() => {
-                self.next_tick_ns.min(arrivals.next_ns())
+                self.counter.next_tick_ns().min(arrivals.next_ns())
             }
-            _ => self.next_tick_ns,
+            _ => self.counter.next_tick_ns(),
         }
     }
 
@@ -299,7 +287,7 @@ impl Worker {
                     let intended_ns = arrivals.advance();
                     let ends_burst = arrivals.starts_burst();
                     self.note_burst(now_ns, starts_burst, ends_burst);
-                    self.interval.lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
+                    self.counter.tally().lag.record(now_ns.saturating_sub(intended_ns.max(self.full_until_ns)));
                     // The most overdue comes first, and with it the standstill is known to all that were due in it.
                     self.watch.stood_still(intended_ns, now_ns);
                     intended_ns
@@ -372,12 +360,16 @@ impl Worker {
 
     #[inline]
     fn wait_for(&self, now_ns: u64) -> (usize, u64) {
-        let Some(arrivals) = &self.arrivals else { return (1, self.next_tick_ns) };
+        let Some(arrivals) = &self.arrivals else { return (1, self.counter.next_tick_ns()) };
         if self.free.is_empty() || self.stopping_since_ns.is_some() {
-            return (1, self.next_tick_ns);
+            return (1, self.counter.next_tick_ns());
         }
         let next_ns = arrivals.next_ns();
-        if next_ns <= now_ns + POLL_NS { (0, now_ns) } else { (1, self.next_tick_ns.min(next_ns - POLL_NS / 2)) }
+        if next_ns <= now_ns + POLL_NS {
+            (0, now_ns)
+        } else {
+            (1, self.counter.next_tick_ns().min(next_ns - POLL_NS / 2))
+        }
     }
 
     /// Counts the end of an I/O.
@@ -389,7 +381,7 @@ impl Worker {
         if slot.flushing {
             self.complete_flush(slot, completion);
         } else if completion.result < 0 || completion.result as u32 != slot.length_bytes {
-            self.interval.errors.record(completion.result);
+            self.counter.tally().errors.record(completion.result);
         } else if slot.op == Op::Write && self.flush_follows() {
             let slot = &mut self.slots[tag as usize];
             slot.flushing = true;
@@ -422,10 +414,10 @@ impl Worker {
     /// A write that asked for a flush ends with it.
     fn complete_flush(&mut self, slot: Slot, completion: Completion) {
         if completion.result < 0 {
-            self.interval.errors.record(completion.result);
+            self.counter.tally().errors.record(completion.result);
         } else {
             if !self.watch.stood_still(slot.flush_submitted_ns, completion.at_ns) {
-                self.interval.flush.record(completion.at_ns.saturating_sub(slot.flush_submitted_ns), 0);
+                self.counter.tally().flush.record(completion.at_ns.saturating_sub(slot.flush_submitted_ns), 0);
             }
             if slot.op == Op::Write {
                 self.count(slot, completion.at_ns);
@@ -439,18 +431,18 @@ impl Worker {
     #[inline]
     fn count(&mut self, slot: Slot, at_ns: u64) {
         if self.watch.stood_still(slot.intended_ns, at_ns) {
-            self.interval.standstill_ios += 1;
+            self.counter.tally().standstill_ios += 1;
             return;
         }
         let latency_ns = at_ns.saturating_sub(slot.intended_ns);
         let counted = match slot.op {
-            Op::Read if self.plan.gate.is_open() => &mut self.interval.read_in_burst,
-            Op::Read => &mut self.interval.read,
-            _ => &mut self.interval.write,
+            Op::Read if self.plan.gate.is_open() => &mut self.counter.tally().read_in_burst,
+            Op::Read => &mut self.counter.tally().read,
+            _ => &mut self.counter.tally().write,
         };
         counted.record(latency_ns, slot.length_bytes);
         if self.arrivals.is_some() {
-            self.interval.service.record(at_ns.saturating_sub(slot.submitted_ns));
+            self.counter.tally().service.record(at_ns.saturating_sub(slot.submitted_ns));
         }
     }
 
@@ -461,7 +453,7 @@ impl Worker {
         }
         // All workers of the activity burst together: the first of them counts for all.
         if starts && self.plan.worker == 0 {
-            self.interval.bursts_count += 1;
+            self.counter.tally().bursts_count += 1;
         }
         if starts && !self.burst.on {
             self.burst.on = true;
@@ -472,7 +464,7 @@ impl Worker {
 
     fn end_burst(&mut self, now_ns: u64) {
         if self.burst.on {
-            self.interval.burst_ns += self.plan.gate.uncounted_ns(now_ns);
+            self.counter.tally().burst_ns += self.plan.gate.uncounted_ns(now_ns);
             self.burst.on = false;
             self.plan.gate.leave();
         }

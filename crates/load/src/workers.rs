@@ -1,6 +1,6 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
-use crate::{Activity, BurstGate, Exchange, GroupKey, Pulse, WorkerPlan};
+use crate::{Activity, BurstGate, Exchange, GroupKey, IoTally, Pulse, WorkerPlan};
 
 /// Most workers of a session: more are a mistake.
 pub const WORKERS_MOST: usize = 4096;
@@ -20,7 +20,7 @@ pub struct WorkersPlan<'a> {
 }
 
 /// What a collector gets intervals from.
-pub type Sources = Vec<(GroupKey, Exchange)>;
+pub type Sources = Vec<(GroupKey, Exchange<IoTally>)>;
 
 /// Workers with the volumes they are on.
 pub type VolumeWorkers = Vec<(usize, WorkerPlan)>;

@@ -4,12 +4,12 @@ mod simulated;
 
 use std::{cell::RefCell, rc::Rc};
 
-use assay_load::{Activity, Collector, Exchange, Interval, Op, Sync, Totals, Worker, WorkerPlan, run_worker};
+use assay_load::{Activity, Exchange, IoCollector, IoTally, Op, Sync, Tally, Totals, Worker, WorkerPlan, run_worker};
 use proptest::prelude::*;
 use simulated::{BLOCK_BYTES, Device, KEY, MS, S, Service, US, activity, closed, collector, open, plan, takes};
 
 /// Runs a worker with a collector that collects every so often, or only at the end.
-fn run(plan: &WorkerPlan, stop_at_ns: u64, service: Service, collect_every_ns: u64) -> (Collector, Device) {
+fn run(plan: &WorkerPlan, stop_at_ns: u64, service: Service, collect_every_ns: u64) -> (IoCollector, Device) {
     let mut device = Device::new(plan, stop_at_ns, service);
     let collector = Rc::new(RefCell::new(collector(plan)));
     let collects = Rc::clone(&collector);
@@ -26,17 +26,17 @@ fn run(plan: &WorkerPlan, stop_at_ns: u64, service: Service, collect_every_ns: u
     (Rc::into_inner(collector).unwrap().into_inner(), device)
 }
 
-fn sum<'a>(intervals: impl IntoIterator<Item = &'a Interval>) -> Interval {
-    let mut sum = Interval::default();
+fn sum<'a>(intervals: impl IntoIterator<Item = &'a IoTally>) -> IoTally {
+    let mut sum = IoTally::default();
     intervals.into_iter().for_each(|interval| sum.merge(interval));
     sum
 }
 
-fn window(collector: &Collector, from_tick: u64, to_tick: u64) -> Interval {
+fn window(collector: &IoCollector, from_tick: u64, to_tick: u64) -> IoTally {
     sum(collector.totals(from_tick, to_tick).values())
 }
 
-fn everything(collector: &Collector) -> Interval {
+fn everything(collector: &IoCollector) -> IoTally {
     let mut all: Totals = collector.totals(0, u64::MAX);
     for (key, interval) in collector.drained() {
         all.entry(*key).or_default().merge(interval);
@@ -44,7 +44,7 @@ fn everything(collector: &Collector) -> Interval {
     sum(all.values())
 }
 
-fn count(interval: &Interval) -> u64 {
+fn count(interval: &IoTally) -> u64 {
     interval.read.latency.count() + interval.write.latency.count()
 }
 
@@ -105,7 +105,7 @@ proptest! {
         let ticks = collector.fresh_ticks();
         let complete = collector.complete_ticks();
         prop_assert!(ticks.windows(2).all(|pair| pair[0].tick < pair[1].tick));
-        let of_ticks: u64 = ticks.iter().map(|tick| tick.read.count + tick.write.count).sum();
+        let of_ticks: u64 = ticks.iter().map(|tick| tick.counted.read.count + tick.counted.write.count).sum();
         prop_assert_eq!(of_ticks, count(&window(&collector, 0, complete)));
         let middle = complete / 2;
         prop_assert_eq!(
@@ -137,11 +137,16 @@ fn each_tick_holds_what_ended_in_it() {
     assert_eq!(ticks.iter().map(|tick| tick.tick).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     for tick in ticks {
         let ends = device.completed.iter().filter(|(at_ns, ..)| at_ns / (100 * MS) == tick.tick).count() as u64;
-        assert!(tick.read.count.abs_diff(ends) <= 1, "tick {}: {} and {ends}", tick.tick, tick.read.count);
-        assert_eq!(tick.read.bytes, tick.read.count * u64::from(BLOCK_BYTES));
-        assert_eq!(tick.read.mean_ns, Some(2_400_000.0));
-        assert_eq!(tick.write.count, 0);
-        assert_eq!(tick.write.max_ns, None, "what did not happen has no latency");
+        assert!(
+            tick.counted.read.count.abs_diff(ends) <= 1,
+            "tick {}: {} and {ends}",
+            tick.tick,
+            tick.counted.read.count
+        );
+        assert_eq!(tick.counted.read.bytes, tick.counted.read.count * u64::from(BLOCK_BYTES));
+        assert_eq!(tick.counted.read.mean_ns, Some(2_400_000.0));
+        assert_eq!(tick.counted.write.count, 0);
+        assert_eq!(tick.counted.write.max_ns, None, "what did not happen has no latency");
     }
 }
 
@@ -172,14 +177,17 @@ fn old_ticks_are_folded_and_nothing_is_lost() {
     assert!(collector.complete_ticks() >= 1999, "{}", collector.complete_ticks());
     let ticks = collector.fresh_ticks();
     let all = window(&collector, 0, collector.complete_ticks());
-    assert_eq!(count(&all), ticks.iter().map(|tick| tick.read.count + tick.write.count).sum());
-    assert_eq!(all.errors.count(), ticks.iter().map(|tick| tick.error_count).sum());
-    let longest_ns = ticks.iter().filter_map(|tick| tick.read.max_ns.max(tick.write.max_ns)).max();
+    assert_eq!(count(&all), ticks.iter().map(|tick| tick.counted.read.count + tick.counted.write.count).sum());
+    assert_eq!(all.errors.count(), ticks.iter().map(|tick| tick.counted.error_count).sum());
+    let longest_ns = ticks.iter().filter_map(|tick| tick.counted.read.max_ns.max(tick.counted.write.max_ns)).max();
     assert_eq!(Some(all.read.latency.max_ns().max(all.write.latency.max_ns())), longest_ns);
     // The last ticks are still there one by one.
     let last = collector.complete_ticks() - 1;
-    let in_last: u64 =
-        ticks.iter().filter(|tick| tick.tick == last).map(|tick| tick.read.count + tick.write.count).sum();
+    let in_last: u64 = ticks
+        .iter()
+        .filter(|tick| tick.tick == last)
+        .map(|tick| tick.counted.read.count + tick.counted.write.count)
+        .sum();
     assert_eq!(count(&window(&collector, last, last + 1)), in_last);
 }
 
@@ -220,7 +228,7 @@ fn ticks_in_which_nothing_ended_are_complete_and_empty() {
     let (mut collector, _) = run(&plan, 3 * S, takes(800 * MS), 10 * MS);
     assert!(collector.complete_ticks() >= 30, "{}", collector.complete_ticks());
     let ticks = collector.fresh_ticks();
-    let ended: Vec<u64> = ticks.iter().filter(|tick| tick.read.count > 0).map(|tick| tick.tick).collect();
+    let ended: Vec<u64> = ticks.iter().filter(|tick| tick.counted.read.count > 0).map(|tick| tick.tick).collect();
     assert_eq!(ended, [7, 15, 23, 31], "every 800 ms, the last one after the stop");
     assert_eq!(count(&window(&collector, 9, 15)), 0);
 }
@@ -229,7 +237,7 @@ fn ticks_in_which_nothing_ended_are_complete_and_empty() {
 fn a_tick_is_complete_when_every_worker_has_passed_it() {
     let quick = plan(activity(closed(1), 1.0));
     let slow = WorkerPlan { exchange: Exchange::new(8), ..quick.clone() };
-    let mut collector = Collector::new([(KEY, quick.exchange.clone()), (KEY, slow.exchange.clone())]);
+    let mut collector = IoCollector::new([(KEY, quick.exchange.clone()), (KEY, slow.exchange.clone())]);
     let mut ahead = Worker::new(quick);
     let mut behind = Worker::new(slow);
     ahead.tick(300 * MS, None);

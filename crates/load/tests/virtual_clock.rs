@@ -9,7 +9,7 @@ use std::{
 };
 
 use assay_load::{
-    Access, Activity, BlockShare, Collector, Completion, Load, Op, Outcome, Pulse, Queue, Region, Request, Simulated,
+    Access, Activity, BlockShare, Completion, IoCollector, Load, Op, Outcome, Pulse, Queue, Region, Request, Simulated,
     SimulatedQueue, Skew, Sync, VirtualDriver, Worker, WorkerPlan, WorkersPlan, plan_workers, run_worker,
 };
 
@@ -122,7 +122,7 @@ fn activity(volumes: usize, load: Load) -> Activity {
     }
 }
 
-fn workers(activities: &[Activity], stop: &Arc<AtomicBool>) -> (Collector, Vec<Worker>) {
+fn workers(activities: &[Activity], stop: &Arc<AtomicBool>) -> (IoCollector, Vec<Worker>) {
     let plan = WorkersPlan {
         activities,
         seed: 1,
@@ -134,11 +134,11 @@ fn workers(activities: &[Activity], stop: &Arc<AtomicBool>) -> (Collector, Vec<W
     let (sources, workers) = plan_workers(&plan, stop);
     let workers =
         workers.into_iter().map(|(volume, plan)| Worker::new(WorkerPlan { volume: volume as u16, ..plan })).collect();
-    (Collector::new(sources), workers)
+    (IoCollector::new(sources), workers)
 }
 
 /// I/Os, the sum of their latencies, and ticks that are complete.
-fn counted(collector: &mut Collector) -> (u64, u128, u64) {
+fn counted(collector: &mut IoCollector) -> (u64, u128, u64) {
     let ticks = collector.collect();
     let totals = collector.totals(0, u64::MAX);
     let (count, sum_ns) =

@@ -4,29 +4,29 @@ mod simulated;
 
 use std::sync::Arc;
 
-use assay_load::{Activity, Exchange, Interval, Load, Op, Outcome, Sync, Worker, WorkerPlan, run_worker};
+use assay_load::{Activity, Exchange, IoTally, Load, Op, Outcome, Sync, Tally, Worker, WorkerPlan, run_worker};
 use proptest::prelude::*;
 use simulated::{
     BLOCK_BYTES, Device, KEY, MS, S, Service, US, activity, closed, collector, host, open, plan, stalls, takes,
 };
 
 /// Runs a worker until `stop_at_ns` and returns all it counted, how it ended, and the device.
-fn run(plan: &WorkerPlan, stop_at_ns: u64, service: Service) -> (Interval, Outcome, Device) {
+fn run(plan: &WorkerPlan, stop_at_ns: u64, service: Service) -> (IoTally, Outcome, Device) {
     let device = Device::new(plan, stop_at_ns, service);
     run_on(plan, device)
 }
 
-fn run_on(plan: &WorkerPlan, mut device: Device) -> (Interval, Outcome, Device) {
+fn run_on(plan: &WorkerPlan, mut device: Device) -> (IoTally, Outcome, Device) {
     let mut worker = Worker::new(plan.clone());
     let mut collector = collector(plan);
-    let mut sum = Interval::default();
+    let mut sum = IoTally::default();
     let exchange = plan.exchange.clone();
     // Everything is taken as it comes, so that ticks are as long as planned.
-    let taken = Arc::new(std::sync::Mutex::new(Interval::default()));
+    let taken = Arc::new(std::sync::Mutex::new(IoTally::default()));
     let into = Arc::clone(&taken);
     device.each_wait = Box::new(move |_| {
         while let Some(interval) = exchange.take() {
-            into.lock().unwrap().merge(&interval);
+            into.lock().unwrap().merge(&interval.tally);
             exchange.give_back(interval);
         }
     });
@@ -182,11 +182,11 @@ fn reads_during_bursts_are_told_apart() {
         };
         hosted.push((Worker::new(writer.clone()), Device::new(&writer, 10 * S - MS, takes(100 * US))));
     }
-    let mut counted = Interval::default();
+    let mut counted = IoTally::default();
     host(&mut hosted, |_| {
         for exchange in &exchanges {
             while let Some(interval) = exchange.take() {
-                counted.merge(&interval);
+                counted.merge(&interval.tally);
                 exchange.give_back(interval);
             }
         }

@@ -1,19 +1,15 @@
 //! What users count, tick by tick. Each thread has an interval of its own and hands it over when its tick is over; no lock, and
 //! after the first ticks no allocation.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use assay_device::thread_cpu_ns;
+use assay_load::{Bins, Collector, Counter, Exchange, LatencyHistogram, Tally};
+use assay_sql::Cause;
 
-use assay_load::{Bins, LatencyHistogram};
-use crossbeam_queue::SegQueue;
+/// Ticks that a thread can be ahead of the collector before they grow longer.
+pub(crate) const SPARE_INTERVALS: usize = 64;
 
-use crate::error::Cause;
-use crate::input::{TRANSACTIONS, Transaction};
-
-/// More ticks than this are folded together from the oldest on.
-const TICKS_KEPT: usize = 600;
+/// Merges what all threads count.
+pub(crate) type TransactionCollector = Collector<(), TransactionTally>;
 
 /// One kind of transaction on one database.
 #[derive(Debug, Default, Clone)]
@@ -60,7 +56,7 @@ impl Failures {
             Cause::Deadlock => &mut self.deadlock,
             Cause::Serialization => &mut self.serialization,
             Cause::Connection => &mut self.connection,
-            Cause::UnknownItem | Cause::NoSpace | Cause::Duplicate | Cause::Other => &mut self.other,
+            Cause::RolledBack | Cause::NoSpace | Cause::Duplicate | Cause::Other => &mut self.other,
         } += 1;
     }
 
@@ -72,12 +68,11 @@ impl Failures {
     }
 }
 
-/// What one thread did in a tick, or all of them in a window.
+/// What users count of transactions.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Interval {
-    pub(crate) tick: u64,
-    /// By database, and there by transaction.
-    pub(crate) counted: Vec<[Counted; TRANSACTIONS.len()]>,
+pub(crate) struct TransactionTally {
+    /// By database, and there by transaction; empty where nothing was counted yet.
+    pub(crate) counted: Vec<Counted>,
     pub(crate) failures: Failures,
     /// Open loop: from the first statement to the end, beside latencies that count from the intended start.
     pub(crate) service: LatencyHistogram,
@@ -93,110 +88,19 @@ pub(crate) struct Interval {
     pub(crate) fullest_cpu_ns: u64,
 }
 
-impl Interval {
-    fn new(databases: usize) -> Self {
-        Self { counted: vec![Default::default(); databases], ..Self::default() }
-    }
-
-    pub(crate) fn of(&mut self, database: usize, transaction: Transaction) -> &mut Counted {
-        &mut self.counted[database][transaction as usize]
-    }
-
-    /// Adds what other threads did in the same time, or this one before or after.
-    fn merge(&mut self, other: &Self) {
-        self.counted.resize_with(self.counted.len().max(other.counted.len()), Default::default);
-        for (mine, others) in self.counted.iter_mut().zip(&other.counted) {
-            mine.iter_mut().zip(others).for_each(|(mine, other)| mine.merge(other));
+impl TransactionTally {
+    /// Makes room for so many places of transactions on databases.
+    pub(crate) fn make_room(&mut self, places: usize) {
+        if self.counted.len() < places {
+            self.counted.resize_with(places, Counted::default);
         }
-        self.failures.merge(&other.failures);
-        self.service.merge(&other.service);
-        self.lag.merge(&other.lag);
-        self.waits += other.waits;
-        self.late += other.late;
-        self.standstill_count += other.standstill_count;
-        self.cpu_ns += other.cpu_ns;
-    }
-
-    fn clear(&mut self) {
-        self.counted.iter_mut().flatten().for_each(Counted::clear);
-        self.failures = Failures::default();
-        self.service.clear();
-        self.lag.clear();
-        (self.waits, self.late, self.standstill_count) = (0, 0, 0);
-        (self.cpu_ns, self.fullest_cpu_ns) = (0, 0);
     }
 }
 
-/// Full intervals of one thread on their way to the collector, and empty ones on their way back.
-#[derive(Debug, Default)]
-pub(crate) struct Exchange {
-    full: SegQueue<(Box<Interval>, u64)>,
-    empty: SegQueue<Box<Interval>>,
-}
-
-/// A thread's end of the exchange.
-pub(crate) struct Counter {
-    exchange: Arc<Exchange>,
-    current: Box<Interval>,
-    interval_ns: u64,
-    cpu_before_ns: u64,
-}
-
-impl Counter {
-    pub(crate) fn new(exchange: Arc<Exchange>, databases: usize, interval_ns: u64) -> Self {
-        let current = Box::new(Interval::new(databases));
-        Self { exchange, current, interval_ns, cpu_before_ns: thread_cpu_ns() }
-    }
-
-    /// Counts CPU time from here on: what connecting took is no part of it.
-    pub(crate) fn begin(&mut self) {
-        self.cpu_before_ns = thread_cpu_ns();
-    }
-
-    /// The interval of now; one that is over is handed over first.
-    #[inline]
-    pub(crate) fn at(&mut self, now_ns: u64) -> &mut Interval {
-        let tick = now_ns / self.interval_ns;
-        if tick != self.current.tick {
-            self.hand_over(tick);
-        }
-        &mut self.current
-    }
-
-    #[cold]
-    fn hand_over(&mut self, next_tick: u64) {
-        let mut next = self.exchange.empty.pop().unwrap_or_else(|| Box::new(Interval::new(self.current.counted.len())));
-        next.tick = next_tick;
-        let cpu_ns = thread_cpu_ns();
-        self.current.cpu_ns = cpu_ns - self.cpu_before_ns;
-        self.cpu_before_ns = cpu_ns;
-        self.exchange.full.push((std::mem::replace(&mut self.current, next), next_tick));
-    }
-
-    /// Hands over what there is, at the end.
-    pub(crate) fn end(&mut self) {
-        self.hand_over(u64::MAX);
-    }
-}
-
-/// CPU time of the calling thread.
-pub(crate) fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec to write to.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// A [`Counted`] whose histogram is a list of bins, for keeping many.
-struct Compact {
-    latency: Bins,
-    counts: [u64; 4],
-}
-
-struct Kept {
-    first_tick: u64,
-    last_tick: u64,
-    counted: Vec<(usize, usize, Compact)>,
+/// A tally whose histograms are lists of bins.
+#[derive(Debug)]
+pub(crate) struct Compact {
+    counted: Vec<(usize, Bins, [u64; 4])>,
     failures: Failures,
     service: Bins,
     lag: Bins,
@@ -207,133 +111,119 @@ struct Kept {
     fullest_cpu_ns: u64,
 }
 
-impl Kept {
-    fn of(interval: &Interval, first_tick: u64, last_tick: u64) -> Self {
-        let places = interval.counted.iter().enumerate().flat_map(|(database, counted)| {
-            counted.iter().enumerate().map(move |(transaction, counted)| (database, transaction, counted))
+impl Tally for TransactionTally {
+    type Compact = Compact;
+    type Summary = Self;
+
+    fn merge(&mut self, other: &Self) {
+        self.make_room(other.counted.len());
+        self.counted.iter_mut().zip(&other.counted).for_each(|(mine, other)| mine.merge(other));
+        self.failures.merge(&other.failures);
+        self.service.merge(&other.service);
+        self.lag.merge(&other.lag);
+        self.waits += other.waits;
+        self.late += other.late;
+        self.standstill_count += other.standstill_count;
+        self.cpu_ns += other.cpu_ns;
+        self.fullest_cpu_ns = self.fullest_cpu_ns.max(other.fullest_cpu_ns);
+    }
+
+    fn clear(&mut self) {
+        self.counted.iter_mut().for_each(Counted::clear);
+        self.failures = Failures::default();
+        self.service.clear();
+        self.lag.clear();
+        (self.waits, self.late, self.standstill_count) = (0, 0, 0);
+        (self.cpu_ns, self.fullest_cpu_ns) = (0, 0);
+    }
+
+    fn compact(&self) -> Compact {
+        let places = self.counted.iter().enumerate().filter(|(_, counted)| !counted.is_empty());
+        let compact = places.map(|(place, counted)| {
+            let counts = [counted.committed, counted.rolled_back, counted.retried, counted.failed];
+            (place, Bins::of(&counted.latency), counts)
         });
-        let counted = places
-            .filter(|(_, _, counted)| !counted.is_empty())
-            .map(|(database, transaction, counted)| {
-                let counts = [counted.committed, counted.rolled_back, counted.retried, counted.failed];
-                (database, transaction, Compact { latency: Bins::of(&counted.latency), counts })
-            })
-            .collect();
-        Self {
-            first_tick,
-            last_tick,
-            counted,
-            failures: interval.failures,
-            service: Bins::of(&interval.service),
-            lag: Bins::of(&interval.lag),
-            waits: interval.waits,
-            late: interval.late,
-            standstill_count: interval.standstill_count,
-            cpu_ns: interval.cpu_ns,
-            fullest_cpu_ns: interval.fullest_cpu_ns,
+        Compact {
+            counted: compact.collect(),
+            failures: self.failures,
+            service: Bins::of(&self.service),
+            lag: Bins::of(&self.lag),
+            waits: self.waits,
+            late: self.late,
+            standstill_count: self.standstill_count,
+            cpu_ns: self.cpu_ns,
+            fullest_cpu_ns: self.fullest_cpu_ns,
         }
     }
 
-    fn add_to(&self, sum: &mut Interval) {
-        for (database, transaction, compact) in &self.counted {
-            let counted = &mut sum.counted[*database][*transaction];
-            compact.latency.add_to(&mut counted.latency);
-            let [committed, rolled_back, retried, failed] = compact.counts;
+    fn add(&mut self, compact: &Compact) {
+        for (place, latency, [committed, rolled_back, retried, failed]) in &compact.counted {
+            self.make_room(place + 1);
+            let counted = &mut self.counted[*place];
+            latency.add_to(&mut counted.latency);
             counted.committed += committed;
             counted.rolled_back += rolled_back;
             counted.retried += retried;
             counted.failed += failed;
         }
-        sum.failures.merge(&self.failures);
-        self.service.add_to(&mut sum.service);
-        self.lag.add_to(&mut sum.lag);
-        sum.waits += self.waits;
-        sum.late += self.late;
-        sum.standstill_count += self.standstill_count;
-        sum.cpu_ns += self.cpu_ns;
-        sum.fullest_cpu_ns += self.fullest_cpu_ns;
+        self.failures.merge(&compact.failures);
+        compact.service.add_to(&mut self.service);
+        compact.lag.add_to(&mut self.lag);
+        self.waits += compact.waits;
+        self.late += compact.late;
+        self.standstill_count += compact.standstill_count;
+        self.cpu_ns += compact.cpu_ns;
+        self.fullest_cpu_ns += compact.fullest_cpu_ns;
+    }
+
+    fn summary(self) -> Self {
+        self
     }
 }
 
-/// Merges the intervals of all threads tick by tick and answers for any window of complete ticks.
-pub(crate) struct Collector {
-    databases: usize,
-    sources: Vec<(Arc<Exchange>, u64)>,
-    open: BTreeMap<u64, Interval>,
-    kept: VecDeque<Kept>,
-    fresh: Vec<Interval>,
-    complete_ticks: u64,
+/// Where the users of a thread count.
+pub(crate) struct ThreadCounter {
+    counter: Counter<TransactionTally>,
+    /// How many transactions on databases are told apart.
+    places: usize,
+    cpu_before_ns: u64,
 }
 
-impl Collector {
-    pub(crate) fn new(databases: usize, exchanges: &[Arc<Exchange>]) -> Self {
-        let sources = exchanges.iter().map(|exchange| (exchange.clone(), 0)).collect();
-        Self { databases, sources, open: BTreeMap::new(), kept: VecDeque::new(), fresh: Vec::new(), complete_ticks: 0 }
+impl ThreadCounter {
+    pub(crate) fn new(exchange: Exchange<TransactionTally>, places: usize, interval_ns: u64) -> Self {
+        let mut counter = Counter::new(exchange, interval_ns);
+        counter.tally().make_room(places);
+        Self { counter, places, cpu_before_ns: thread_cpu_ns() }
     }
 
-    /// Takes what the threads handed over; returns how many ticks are complete.
-    pub(crate) fn collect(&mut self) -> u64 {
-        for (exchange, reached) in &mut self.sources {
-            while let Some((mut interval, next_tick)) = exchange.full.pop() {
-                *reached = next_tick;
-                let sum = self.open.entry(interval.tick).or_insert_with(|| Interval::new(self.databases));
-                sum.merge(&interval);
-                sum.fullest_cpu_ns = sum.fullest_cpu_ns.max(interval.cpu_ns);
-                interval.clear();
-                exchange.empty.push(interval);
-            }
+    /// Counts CPU time from here on: what connecting took is no part of it.
+    pub(crate) fn begin(&mut self) {
+        self.cpu_before_ns = thread_cpu_ns();
+    }
+
+    /// The tally of now; an interval that is over is handed over first.
+    #[inline]
+    pub(crate) fn at(&mut self, now_ns: u64) -> &mut TransactionTally {
+        if self.counter.tick_due(now_ns) {
+            self.hand_over(|counter| counter.tick(now_ns));
         }
-        let reached = self.sources.iter().map(|(_, reached)| *reached).min().unwrap_or(0);
-        // Threads that ended have handed over everything; the last tick they were in is not whole.
-        let whole = match reached {
-            u64::MAX => self.open.keys().next_back().copied().unwrap_or(self.complete_ticks),
-            reached => reached,
-        };
-        while self.complete_ticks < whole {
-            let tick = self.complete_ticks;
-            self.complete_ticks += 1;
-            let mut interval = self.open.remove(&tick).unwrap_or_else(|| Interval::new(self.databases));
-            interval.tick = tick;
-            self.kept.push_back(Kept::of(&interval, tick, tick));
-            self.fresh.push(interval);
-        }
-        if self.kept.len() > TICKS_KEPT {
-            self.fold_oldest();
-        }
-        self.complete_ticks
+        self.counter.tally()
     }
 
-    /// Makes one entry of the oldest ones; windows can then only begin before or after it.
-    fn fold_oldest(&mut self) {
-        let oldest: Vec<Kept> = self.kept.drain(..TICKS_KEPT / 2).collect();
-        let mut sum = Interval::new(self.databases);
-        oldest.iter().for_each(|kept| kept.add_to(&mut sum));
-        let ends = (oldest[0].first_tick, oldest[oldest.len() - 1].last_tick);
-        self.kept.push_front(Kept::of(&sum, ends.0, ends.1));
+    #[cold]
+    fn hand_over(&mut self, hand: impl FnOnce(&mut Counter<TransactionTally>)) {
+        let cpu_ns = thread_cpu_ns();
+        let tally = self.counter.tally();
+        tally.cpu_ns += cpu_ns - self.cpu_before_ns;
+        tally.fullest_cpu_ns = tally.cpu_ns;
+        self.cpu_before_ns = cpu_ns;
+        hand(&mut self.counter);
+        self.counter.tally().make_room(self.places);
     }
 
-    /// Ticks that became complete since the last call.
-    pub(crate) fn fresh(&mut self) -> Vec<Interval> {
-        std::mem::take(&mut self.fresh)
-    }
-
-    /// Forgets the ticks before `tick`.
-    pub(crate) fn measure_from(&mut self, tick: u64) {
-        while self.kept.front().is_some_and(|kept| kept.last_tick < tick) {
-            self.kept.pop_front();
-        }
-    }
-
-    /// Sums of the complete ticks in `from_tick..to_tick`.
-    pub(crate) fn totals(&self, from_tick: u64, to_tick: u64) -> Interval {
-        let mut sum = Interval::new(self.databases);
-        let chosen = self.kept.iter().filter(|kept| kept.first_tick >= from_tick && kept.last_tick < to_tick);
-        chosen.for_each(|kept| kept.add_to(&mut sum));
-        sum
-    }
-
-    pub(crate) fn complete_ticks(&self) -> u64 {
-        self.complete_ticks
+    /// Hands over what there is, at the end.
+    pub(crate) fn end(&mut self) {
+        self.hand_over(Counter::finish);
     }
 }
 
@@ -341,47 +231,43 @@ impl Collector {
 mod tests {
     use super::*;
 
-    fn commit(counter: &mut Counter, at_ns: u64, latency_ns: u64) {
-        let counted = counter.at(at_ns).of(0, Transaction::Payment);
+    fn commit(counter: &mut ThreadCounter, at_ns: u64, latency_ns: u64) {
+        let counted = &mut counter.at(at_ns).counted[1];
         counted.committed += 1;
         counted.latency.record(latency_ns);
     }
 
-    #[test]
-    fn ticks_are_complete_when_every_thread_is_past_them() {
-        let exchanges = [Arc::new(Exchange::default()), Arc::new(Exchange::default())];
-        let mut collector = Collector::new(1, &exchanges);
-        let mut counters: Vec<Counter> =
-            exchanges.iter().map(|exchange| Counter::new(exchange.clone(), 1, 1000)).collect();
-        commit(&mut counters[0], 10, 5);
-        commit(&mut counters[0], 1010, 5);
-        assert_eq!(collector.collect(), 0);
-        commit(&mut counters[1], 500, 7);
-        commit(&mut counters[1], 3500, 7);
-        assert_eq!(collector.collect(), 1, "the first thread is in the second tick");
-        assert_eq!(collector.fresh()[0].counted[0][Transaction::Payment as usize].committed, 2);
-        counters.iter_mut().for_each(Counter::end);
-        assert_eq!(collector.collect(), 3, "the last tick is not whole");
-        let total = |from, to| collector.totals(from, to).counted[0][Transaction::Payment as usize].committed;
-        assert_eq!((total(0, 1), total(1, 2), total(2, 3), total(0, 3)), (2, 1, 0, 3));
+    fn committed(collector: &TransactionCollector, from_tick: u64, to_tick: u64) -> u64 {
+        collector.totals(from_tick, to_tick).get(&()).map_or(0, |tally| tally.counted[1].committed)
     }
 
     #[test]
-    fn memory_is_bounded_and_sums_stay_right() {
-        let exchange = Arc::new(Exchange::default());
-        let mut collector = Collector::new(1, std::slice::from_ref(&exchange));
-        let mut counter = Counter::new(exchange, 1, 1000);
-        for tick in 0..5000_u64 {
-            commit(&mut counter, tick * 1000, tick + 1);
-            collector.collect();
-            collector.fresh();
-        }
-        assert!(collector.kept.len() <= TICKS_KEPT + 1);
-        let total = collector.totals(0, 4999);
-        let payment = &total.counted[0][Transaction::Payment as usize];
-        assert_eq!(
-            (payment.committed, payment.latency.count(), payment.latency.sum_ns()),
-            (4999, 4999, 4999 * 5000 / 2)
-        );
+    fn ticks_are_complete_when_every_thread_is_past_them() {
+        let exchanges = [Exchange::new(2), Exchange::new(2)];
+        let mut collector = TransactionCollector::new(exchanges.clone().map(|exchange| ((), exchange)));
+        let [mut one, mut other] = exchanges.map(|exchange| ThreadCounter::new(exchange, 5, 1000));
+        commit(&mut one, 10, 5);
+        commit(&mut one, 1010, 5);
+        assert_eq!(collector.collect(), 0);
+        commit(&mut other, 500, 7);
+        commit(&mut other, 1500, 7);
+        assert_eq!(collector.collect(), 1);
+        assert_eq!(collector.fresh_ticks()[0].counted.counted[1].committed, 2);
+        one.at(2000);
+        other.at(2000);
+        [one, other].iter_mut().for_each(ThreadCounter::end);
+        assert_eq!(collector.collect(), 2, "the last tick is not whole");
+        assert_eq!((committed(&collector, 0, 1), committed(&collector, 1, 2), committed(&collector, 0, 9)), (2, 2, 4));
+    }
+
+    #[test]
+    fn a_window_is_the_sum_of_its_ticks_and_of_each_the_fullest_thread() {
+        let tally = |cpu_ns| TransactionTally { cpu_ns, fullest_cpu_ns: cpu_ns, ..TransactionTally::default() };
+        let mut tick = tally(5);
+        tick.merge(&tally(3));
+        let mut window = TransactionTally::default();
+        window.add(&tick.compact());
+        window.add(&tally(4).compact());
+        assert_eq!((window.cpu_ns, window.fullest_cpu_ns), (12, 9));
     }
 }

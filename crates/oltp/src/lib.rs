@@ -1,40 +1,28 @@
-//! A TPC-C-like workload on real databases: rows, bulk loading, users, and the drivers that carry their transactions.
+//! Transactions on real databases: loading, users, rates and retries, for any workload; and the workloads, a folder each.
 //!
-//! Start with [`OltpRun`]: threads (`users.rs`) host users as tasks; a user draws an input (`input.rs`), runs it as statements or
-//! procedures (`transactions/`) on a connection (`databases/`) and counts it (`counts.rs`). [`OltpLoad`] fills a database with the
-//! rows of `rows.rs`.
+//! Start with [`OltpRun`]: threads (`users.rs`) host users as tasks; a user draws an input (`inputs.rs`), runs it as statements or
+//! as a procedure on a connection of `assay-sql`, and counts it (`counts.rs`). [`OltpLoad`] fills a database with a workload's rows.
+//! `workload.rs` says what a workload is, `workloads.rs` which there are.
 
-mod batch;
 mod counts;
-mod databases;
 mod error;
-mod input;
+mod inputs;
 mod load;
 mod pacer;
 mod panics;
 mod plan;
-mod pool;
 mod random;
-mod rows;
 mod run;
 mod shared;
-mod socket;
-mod sql;
-mod tls;
-mod transactions;
+mod talk;
+mod tpcc;
 mod users;
+mod workload;
+mod workloads;
 
 pub use error::OltpError;
-pub use input::{TRANSACTIONS, Transaction};
 pub use load::{LoadState, LoadStatus, OltpLoad};
-pub use plan::{
-    Connection, Home, Isolation, Kind, LoadPlan, LoadedDatabase, Password, RunLoad, RunPlan, Tls, UsedDatabase,
-};
-pub use run::{OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
+pub use plan::{LoadPlan, LoadedDatabase, RunLoad, RunPlan, UsedDatabase};
+pub use run::{DatabaseSum, OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
 pub use shared::Gap;
-pub use sql::{Section, sections};
-
-/// Rows of each table of a database of so many warehouses; of order lines as many as are to be expected.
-pub fn row_counts(warehouses: u32) -> [(&'static str, u64); 9] {
-    rows::Table::ALL.map(|table| (table.name(), table.row_count(warehouses)))
-}
+pub use workloads::{Registered, workload, workload_of};

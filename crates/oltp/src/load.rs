@@ -10,17 +10,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use assay_device::thread_cpu_ns;
+use assay_sql::{
+    AnyDriver, BEGIN, Batch, COMMIT, Cause, DbError, Driver, Isolation, Results, Setup, StatementId, TRANSACTION_NAMES,
+    session_sections, statements_of,
+};
 use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
-    OltpError,
-    batch::{Batch, Results, Statement},
-    counts::thread_cpu_ns,
-    databases::{AnyDriver, Driver, Use},
-    error::{Cause, DbError},
+    error::OltpError,
     panics::{Alive, OnPanic},
-    plan::{Isolation, LoadPlan},
-    rows::{Chunk, Rows, Table},
+    plan::LoadPlan,
+    workload::{Chunk, Workload},
 };
 
 const RECONNECT_PAUSE: Duration = Duration::from_millis(300);
@@ -40,7 +41,7 @@ pub struct LoadStatus {
     pub error: Option<OltpError>,
     pub rows: u64,
     pub bytes: u64,
-    /// Rows that there will be, lines of orders as many as are to be expected.
+    /// Rows that there will be; where they are drawn, as many as are to be expected.
     pub rows_total: u64,
     pub chunks_done: u64,
     pub chunks_total: u64,
@@ -51,10 +52,11 @@ pub struct LoadStatus {
     pub reconnects: u64,
 }
 
+/// What is still to be loaded: chunks, each with its database.
+type Waiting<C> = Arc<Mutex<VecDeque<(usize, C)>>>;
+
 struct Shared {
     plan: LoadPlan,
-    /// Chunks to be loaded, each with its database.
-    waiting: Mutex<VecDeque<(usize, Chunk)>>,
     stop: AtomicBool,
     /// Whether each database was connected to once.
     reached: Vec<AtomicBool>,
@@ -83,29 +85,32 @@ impl OltpLoad {
     ///
     /// # Errors
     /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
-    pub fn start(plan: LoadPlan) -> Result<Self, OltpError> {
-        plan.validate()?;
+    pub(crate) fn start<W: Workload>(plan: LoadPlan) -> Result<Self, OltpError> {
+        plan.validate::<W>()?;
         let mut waiting = Vec::new();
         let (mut rows_total, mut chunks_total) = (0, 0);
         for (database, loaded) in plan.databases.iter().enumerate() {
-            let named = |(kind, warehouse, part): &(String, u32, u32)| Chunk::named(kind, *warehouse, *part);
-            let done: BTreeSet<Chunk> = loaded.done.iter().filter_map(named).collect();
-            let missing = Chunk::all(loaded.warehouses).enumerate().filter(|(_, chunk)| !done.contains(chunk));
-            waiting.extend(missing.map(|(place, chunk)| (place, database, chunk)));
-            rows_total += Table::ALL.iter().map(|table| table.row_count(loaded.warehouses)).sum::<u64>();
-            chunks_total += Chunk::count(loaded.warehouses);
+            let done: BTreeSet<_> =
+                loaded.done.iter().map(|(kind, unit, part)| (kind.as_str(), *unit, *part)).collect();
+            for (place, chunk) in W::Chunk::all(loaded.scale).enumerate() {
+                chunks_total += 1;
+                if !done.contains(&chunk.key()) {
+                    waiting.push((place, database, chunk));
+                }
+            }
+            rows_total += W::row_counts(loaded.scale).iter().map(|(_, count)| count).sum::<u64>();
         }
         // Databases take turns, so that all are loaded at the same pace.
-        waiting.sort_unstable();
+        waiting.sort_unstable_by_key(|(place, database, _)| (*place, *database));
         let chunks_skipped = chunks_total - waiting.len() as u64;
         let waiting = waiting.into_iter().map(|(_, database, chunk)| (database, chunk)).collect();
+        let waiting: Waiting<W::Chunk> = Arc::new(Mutex::new(waiting));
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let threads = plan.threads.unwrap_or(cores).min(plan.connections).max(1);
         let connections = plan.connections;
         let shared = Arc::new(Shared {
             reached: plan.databases.iter().map(|_| AtomicBool::new(false)).collect(),
             plan,
-            waiting: Mutex::new(waiting),
             stop: AtomicBool::new(false),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -118,11 +123,12 @@ impl OltpLoad {
         let mut handles = Vec::new();
         for number in 0..threads {
             let (stopping, shared, alive) = (shared.clone(), shared.clone(), alive.clone());
+            let waiting = waiting.clone();
             let own = connections / threads + u32::from(number < connections % threads);
             let work = move || {
                 let _alive = Alive(alive);
                 let _guard = OnPanic(|error| shared.fail(error));
-                load_thread(&shared, own);
+                load_thread(&shared, &waiting, own);
                 shared.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
             };
             let spawned = thread::Builder::new().name(format!("assay-load-{number}")).spawn(work);
@@ -186,7 +192,7 @@ impl Drop for OltpLoad {
     }
 }
 
-fn load_thread(shared: &Arc<Shared>, connections: u32) {
+fn load_thread<C: Chunk>(shared: &Arc<Shared>, waiting: &Waiting<C>, connections: u32) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
@@ -194,7 +200,8 @@ fn load_thread(shared: &Arc<Shared>, connections: u32) {
     let tasks = LocalSet::new();
     let loaders: Vec<_> = (0..connections)
         .map(|_| {
-            let loader = Loader { shared: shared.clone(), drivers: BTreeMap::new(), lost_at: None };
+            let loader =
+                Loader { shared: shared.clone(), waiting: waiting.clone(), drivers: BTreeMap::new(), lost_at: None };
             let failing = shared.clone();
             tasks.spawn_local(async move {
                 let _guard = OnPanic(|error| failing.fail(error));
@@ -214,36 +221,37 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.store(true, Ordering::Relaxed);
     }
-
-    fn next(&self) -> Option<(usize, Chunk)> {
-        if self.stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    fn give_back(&self, database: usize, chunk: Chunk) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_front((database, chunk));
-    }
 }
 
 /// Loads chunks one after the other, over a connection to each database.
-struct Loader {
+struct Loader<C> {
     shared: Arc<Shared>,
+    waiting: Waiting<C>,
     drivers: BTreeMap<usize, AnyDriver>,
     /// Since when no connection is to be had.
     lost_at: Option<Instant>,
 }
 
-impl Loader {
+impl<C: Chunk> Loader<C> {
+    fn next(&self) -> Option<(usize, C)> {
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    fn give_back(&self, database: usize, chunk: C) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_front((database, chunk));
+    }
+
     async fn run(mut self) {
-        while let Some((database, chunk)) = self.shared.next() {
+        while let Some((database, chunk)) = self.next() {
             let connected = match self.drivers.remove(&database) {
                 Some(driver) => Some(driver),
                 None => self.connect(database).await,
             };
             let Some(mut driver) = connected else {
-                self.shared.give_back(database, chunk);
+                self.give_back(database, chunk);
                 continue;
             };
             match self.load(&mut driver, chunk).await {
@@ -260,7 +268,7 @@ impl Loader {
                     self.drivers.insert(database, driver);
                 }
                 Err(error) => {
-                    self.shared.give_back(database, chunk);
+                    self.give_back(database, chunk);
                     self.failed(database, &error).await;
                 }
             }
@@ -271,29 +279,37 @@ impl Loader {
     }
 
     /// The entry goes first: if the chunk is there already, its rows are not sent.
-    async fn load(&self, driver: &mut AnyDriver, chunk: Chunk) -> Result<(u64, u64), DbError> {
-        run(driver, Statement::Begin).await?;
-        let (kind, warehouse, part) = (chunk.kind.name(), chunk.warehouse, chunk.part);
+    async fn load(&self, driver: &mut AnyDriver, chunk: C) -> Result<(u64, u64), DbError> {
+        run(driver, BEGIN).await?;
+        let (column, (kind, unit, part)) = (C::UNIT_COLUMN, chunk.key());
         let entry =
-            format!("INSERT INTO assay_chunk (kind, w_id, part, row_count) VALUES ('{kind}', {warehouse}, {part}, 0)");
+            format!("INSERT INTO assay_chunk (kind, {column}, part, row_count) VALUES ('{kind}', {unit}, {part}, 0)");
         driver.execute(&entry).await?;
         let (mut rows, mut bytes) = (0, 0);
-        for table in chunk.kind.tables() {
-            let (more_rows, more_bytes) = driver.copy(*table, Rows::of(self.shared.plan.seed, *table, chunk)).await?;
+        for (table, of_table) in chunk.tables(self.shared.plan.seed) {
+            let (more_rows, more_bytes) = driver.copy(table, of_table).await?;
             rows += more_rows;
             bytes += more_bytes;
         }
         let count = format!(
-            "UPDATE assay_chunk SET row_count = {rows} WHERE kind = '{kind}' AND w_id = {warehouse} AND part = {part}"
+            "UPDATE assay_chunk SET row_count = {rows} WHERE kind = '{kind}' AND {column} = {unit} AND part = {part}"
         );
         driver.execute(&count).await?;
-        run(driver, Statement::Commit).await?;
+        run(driver, COMMIT).await?;
         Ok((rows, bytes))
     }
 
     async fn connect(&mut self, database: usize) -> Option<AnyDriver> {
         let connection = &self.shared.plan.databases[database].connection;
-        match AnyDriver::connect(connection, Use::Load, Isolation::Default).await {
+        let statements = statements_of(&TRANSACTION_NAMES, &session_sections(connection.kind), |_| true);
+        let setup = Setup {
+            isolation: Isolation::Default,
+            statements: &statements,
+            pipeline: true,
+            bulk: true,
+            within: Duration::from_secs_f64(self.shared.plan.connect_s),
+        };
+        match AnyDriver::connect(connection, setup).await {
             Ok(driver) => {
                 self.shared.reached[database].store(true, Ordering::Relaxed);
                 Some(driver)
@@ -325,7 +341,7 @@ impl Loader {
                 sleep(RECONNECT_PAUSE).await;
             }
             Cause::NoSpace => self.shared.fail(OltpError::NoSpace(format!("{place}: {}", error.text))),
-            Cause::UnknownItem | Cause::Duplicate | Cause::Other => {
+            Cause::RolledBack | Cause::Duplicate | Cause::Other => {
                 self.shared.fail(OltpError::Database(format!("{place}: {}", error.text)));
             }
         }
@@ -333,7 +349,7 @@ impl Loader {
 }
 
 /// Runs a statement without parameters as its dialect has it.
-async fn run(driver: &mut AnyDriver, statement: Statement) -> Result<(), DbError> {
+async fn run(driver: &mut AnyDriver, statement: StatementId) -> Result<(), DbError> {
     let mut batch = Batch::default();
     batch.add(statement);
     driver.run(&batch, &mut Results::default()).await

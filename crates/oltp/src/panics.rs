@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use crate::OltpError;
+use crate::error::OltpError;
 
 /// Says so when what holds it panics.
 pub(crate) struct OnPanic<F: Fn(OltpError)>(pub(crate) F);

@@ -1,106 +1,23 @@
 //! What to load and what to run, as Python hands it over.
 
-use std::fmt;
+use assay_sql::{Connection, Isolation};
+use serde::Deserialize;
 
-use serde::{Deserialize, Deserializer, de::Error};
-
-use crate::OltpError;
+use crate::{error::OltpError, workload::Workload};
 
 /// Most users of a run: each has a task of its own, a few kilobytes.
 const USERS_MOST: u32 = 100_000;
-/// Ten terabytes.
-const WAREHOUSES_MOST: u32 = 100_000;
 const WEIGHT_MOST: u32 = 1000;
 const LOAD_CONNECTIONS_MOST: u32 = 1000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Postgresql,
-    Mariadb,
-    Mysql,
-    Mssql,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tls {
-    Disable,
-    /// If the server offers it; its certificate is not looked at.
-    #[default]
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
-/// A password. Shown as stars.
-#[derive(Clone)]
-pub struct Password(String);
-
-impl<'de> Deserialize<'de> for Password {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Other errors would show what is there instead of a text.
-        String::deserialize(deserializer).map(Self).map_err(|_| D::Error::custom("the password is not a text"))
-    }
-}
-
-impl Password {
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("***")
-    }
-}
-
-/// Where a database is and who asks.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Connection {
-    pub kind: Kind,
-    #[serde(default)]
-    pub host: Option<String>,
-    #[serde(default)]
-    pub port: u16,
-    /// Path of a Unix socket; goes before `host`.
-    #[serde(default)]
-    pub socket: Option<String>,
-    pub user: String,
-    #[serde(default)]
-    pub password: Option<Password>,
-    pub database: String,
-    #[serde(default)]
-    pub tls: Tls,
-    /// File with the authorities to trust, instead of the system's.
-    #[serde(default)]
-    pub tls_ca: Option<String>,
-}
-
-impl Connection {
-    /// The server for messages.
-    pub(crate) fn place(&self) -> String {
-        match (&self.socket, &self.host) {
-            (Some(socket), _) => socket.clone(),
-            (None, Some(host)) => format!("{host}:{}", self.port),
-            (None, None) => format!("localhost:{}", self.port),
-        }
-    }
-}
 
 /// A database to load.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LoadedDatabase {
     pub name: String,
     pub connection: Connection,
-    pub warehouses: u32,
-    /// Chunks that are there already: kind, warehouse, part.
+    #[serde(alias = "warehouses")]
+    pub scale: u32,
+    /// Chunks that are there already: kind, unit of the scale, part.
     #[serde(default)]
     pub done: Vec<(String, u32, u32)>,
 }
@@ -112,25 +29,36 @@ pub struct LoadPlan {
     #[serde(default)]
     pub threads: Option<u32>,
     pub seed: u64,
+    /// How long a server may take to accept a connection.
+    #[serde(default = "connect_s")]
+    pub connect_s: f64,
     pub reconnect_s: f64,
 }
 
 impl LoadPlan {
     /// # Errors
     /// [`OltpError::InvalidPlan`] when it asks for nothing or too much.
-    pub fn validate(&self) -> Result<(), OltpError> {
+    pub(crate) fn validate<W: Workload>(&self) -> Result<(), OltpError> {
         let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
         if self.databases.is_empty() || !(1..=LOAD_CONNECTIONS_MOST).contains(&self.connections) {
             return refuse("a load needs a database and 1 to 1000 connections");
         }
-        if self.databases.iter().any(|database| !(1..=WAREHOUSES_MOST).contains(&database.warehouses)) {
-            return refuse("warehouses: accepted: 1 to 100000");
+        let units = &W::SCALE;
+        if self.databases.iter().any(|database| !(1..=units.max).contains(&database.scale)) {
+            return refuse(&format!("{}: accepted: 1 to {}", units.many, units.max));
         }
-        validate_common(self.reconnect_s, self.threads)
+        validate_common(self.connect_s, self.reconnect_s, self.threads)
     }
 }
 
-fn validate_common(reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpError> {
+fn connect_s() -> f64 {
+    15.0
+}
+
+fn validate_common(connect_s: f64, reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpError> {
+    if !(connect_s > 0.0 && connect_s <= 1e6) {
+        return Err(OltpError::InvalidPlan("connect_s: accepted: above 0, at most 1000000 seconds".into()));
+    }
     if !(0.0..=1e6).contains(&reconnect_s) {
         return Err(OltpError::InvalidPlan("reconnect_s: accepted: 0 to 1000000 seconds".into()));
     }
@@ -138,18 +66,6 @@ fn validate_common(reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpErr
         return Err(OltpError::InvalidPlan("threads: at least one".into()));
     }
     Ok(())
-}
-
-/// How users choose the warehouse they work for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Home {
-    /// Each keeps one warehouse and draws the district.
-    Warehouse,
-    /// Each keeps one district, as a terminal of the specification does.
-    District,
-    /// Each draws the warehouse anew for every transaction.
-    All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -163,23 +79,16 @@ pub enum RunLoad {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    Default,
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
-}
-
 /// A database to run transactions on.
 #[derive(Debug, Clone, Deserialize)]
 pub struct UsedDatabase {
     pub name: String,
     pub connection: Connection,
-    pub warehouses: u32,
+    #[serde(alias = "warehouses")]
+    pub scale: u32,
 }
 
+/// A run, but for what the workload alone understands.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunPlan {
     pub databases: Vec<UsedDatabase>,
@@ -190,18 +99,19 @@ pub struct RunPlan {
     #[serde(default)]
     pub threads: Option<u32>,
     pub load: RunLoad,
-    /// Weights of new-order, payment, order-status, delivery and stock-level.
-    pub mix: [u32; 5],
+    /// Weights of the workload's transactions, in their order.
+    pub mix: Vec<u32>,
     /// Cards drawn from a deck instead of independent draws.
     pub deck: bool,
-    pub nurand_items: bool,
-    pub home: Home,
     /// Factor of keying and thinking times; 0 for none.
     pub think_scale: f64,
     pub procedures: bool,
     pub pipeline: bool,
     pub isolation: Isolation,
     pub retries: u32,
+    /// How long a server may take to accept a connection.
+    #[serde(default = "connect_s")]
+    pub connect_s: f64,
     pub reconnect_s: f64,
     pub seed: u64,
     pub interval_ns: u64,
@@ -210,16 +120,19 @@ pub struct RunPlan {
 impl RunPlan {
     /// # Errors
     /// [`OltpError::InvalidPlan`] when the plan is impossible.
-    pub fn validate(&self) -> Result<(), OltpError> {
+    pub(crate) fn validate<W: Workload>(&self) -> Result<(), OltpError> {
         let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
-        if self.databases.is_empty() || self.databases.iter().any(|database| database.warehouses == 0) {
-            return refuse("a run needs a database with a warehouse");
+        if self.databases.is_empty() || self.databases.iter().any(|database| database.scale == 0) {
+            return refuse(&format!("a run needs a database with a {}", W::SCALE.one));
         }
         if !(1..=USERS_MOST).contains(&self.users) {
             return refuse("users: accepted: 1 to 100000");
         }
         if self.connections.is_some_and(|connections| connections == 0 || connections > self.users) {
             return refuse("connections: accepted: 1 to the number of users");
+        }
+        if self.mix.len() != W::TRANSACTIONS.len() {
+            return refuse(&format!("mix: one weight for each of {} transactions", W::TRANSACTIONS.len()));
         }
         if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > WEIGHT_MOST) {
             return refuse("mix: weights from 0 to 1000, one of them above 0");
@@ -238,6 +151,6 @@ impl RunPlan {
         if self.interval_ns < 1_000_000 {
             return refuse("interval_ns: at least a millisecond");
         }
-        validate_common(self.reconnect_s, self.threads)
+        validate_common(self.connect_s, self.reconnect_s, self.threads)
     }
 }

@@ -10,16 +10,17 @@ use std::{
 };
 
 use assay_device::Heartbeat;
-use assay_load::{LatencyHistogram, Standstills};
+use assay_load::{Exchange, LatencyHistogram, Standstills};
+use assay_sql::{Statement, statements_of};
 
 use crate::{
-    OltpError,
-    counts::{Collector, Counted, Counter, Exchange, Interval},
-    input::{TRANSACTIONS, Transaction},
+    counts::{Counted, SPARE_INTERVALS, ThreadCounter, TransactionCollector, TransactionTally},
+    error::OltpError,
     panics::{Alive, OnPanic},
-    plan::RunPlan,
+    plan::{RunPlan, UsedDatabase},
     shared::{Gap, Shared},
     users::run_thread,
+    workload::{Transaction, Workload, all_sections},
 };
 
 /// A thread for so many connections unless the plan says otherwise, at most one per core. One thread keeps up with tens of thousands
@@ -39,7 +40,7 @@ pub enum State {
 pub struct TransactionTick {
     pub tick: u64,
     pub database: usize,
-    pub transaction: Transaction,
+    pub transaction: &'static str,
     pub committed: u64,
     pub rolled_back: u64,
     pub retried: u64,
@@ -74,13 +75,21 @@ pub struct TransactionSum {
     pub latency: LatencyHistogram,
 }
 
+/// Sums of one database over a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DatabaseSum {
+    /// Commits of the workload's first transaction.
+    pub first_committed: u64,
+    /// All transactions that ended, committed or rolled back.
+    pub count: u64,
+}
+
 /// What was counted in a window.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Of all databases together, in the order of [`TRANSACTIONS`].
-    pub by_transaction: [TransactionSum; TRANSACTIONS.len()],
-    /// Of each database its committed new orders and all its transactions.
-    pub databases: Vec<(u64, u64)>,
+    /// Of all databases together, by transaction in the order of the workload's.
+    pub by_transaction: Vec<(&'static str, TransactionSum)>,
+    pub databases: Vec<DatabaseSum>,
     /// Deadlocks, serialisation failures, lost connections, others.
     pub failures: [u64; 4],
     pub example: Option<String>,
@@ -102,10 +111,13 @@ pub struct Window {
 /// Users at work. Dropping it stops them.
 pub struct OltpRun {
     shared: Arc<Shared>,
-    collector: Collector,
+    collector: TransactionCollector,
+    /// Ticks before this one were told.
+    told_ticks: u64,
     threads: Vec<JoinHandle<()>>,
     alive: Arc<AtomicU32>,
-    names: usize,
+    transactions: &'static [Transaction],
+    names: Vec<String>,
     interval_ns: u64,
     _heartbeat: Heartbeat,
 }
@@ -115,8 +127,8 @@ impl OltpRun {
     ///
     /// # Errors
     /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
-    pub fn start(plan: RunPlan) -> Result<Self, OltpError> {
-        plan.validate()?;
+    pub(crate) fn start<W: Workload>(plan: RunPlan, workload: W) -> Result<Self, OltpError> {
+        plan.validate::<W>()?;
         let databases = plan.databases.len();
         let connections = plan.connections.unwrap_or(plan.users);
         if (plan.users as usize) < databases || (connections as usize) < databases {
@@ -130,19 +142,23 @@ impl OltpRun {
         // Every thread has a connection to every database.
         let threads = wanted.min(connections / databases as u32).max(1);
         let interval_ns = plan.interval_ns;
-        let shared = Arc::new(Shared::new(plan, connections));
-        let exchanges: Vec<Arc<Exchange>> = (0..threads).map(|_| Arc::default()).collect();
+        let names = plan.databases.iter().map(|database| database.name.clone()).collect();
+        let statements = plan.databases.iter().map(|database| statements::<W>(database, plan.procedures)).collect();
+        let workload = Arc::new(workload);
+        let places = databases * W::TRANSACTIONS.len();
+        let shared = Arc::new(Shared::new(plan, statements, connections));
+        let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();
         for (number, exchange) in (0..threads).zip(&exchanges) {
             let (stopping, shared) = (shared.clone(), shared.clone());
-            let (exchange, alive) = (exchange.clone(), alive.clone());
+            let (exchange, alive, workload) = (exchange.clone(), alive.clone(), workload.clone());
             let work = move || {
                 let _alive = Alive(alive);
                 let failing = shared.clone();
                 let _guard = OnPanic(|error| failing.fail(error));
-                let counter = Counter::new(exchange, databases, interval_ns);
-                run_thread(shared, counter, number, threads);
+                let counter = ThreadCounter::new(exchange, places, interval_ns);
+                run_thread(shared, workload, counter, number, threads);
             };
             let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
             handles.push(spawned.map_err(|error| {
@@ -150,14 +166,34 @@ impl OltpRun {
                 OltpError::Database(format!("no thread: {error}"))
             })?);
         }
-        let collector = Collector::new(databases, &exchanges);
+        let collector = TransactionCollector::new(exchanges.into_iter().map(|exchange| ((), exchange)));
         let began = shared.epoch.subscribe();
         let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
         let heartbeat = Heartbeat::start(shared.pulse.clone(), now_ns).map_err(|error| {
             shared.stop();
             OltpError::Database(format!("no thread: {error}"))
         })?;
-        Ok(Self { shared, collector, threads: handles, alive, names: databases, interval_ns, _heartbeat: heartbeat })
+        Ok(Self {
+            shared,
+            collector,
+            told_ticks: 0,
+            threads: handles,
+            alive,
+            transactions: W::TRANSACTIONS,
+            names,
+            interval_ns,
+            _heartbeat: heartbeat,
+        })
+    }
+
+    /// Names of the databases.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Length of a tick.
+    pub fn interval_ns(&self) -> u64 {
+        self.interval_ns
     }
 
     /// How the run stands.
@@ -165,10 +201,14 @@ impl OltpRun {
         let ended = self.alive.load(Ordering::Acquire) == 0;
         self.collector.collect();
         let (mut ticks, mut cpu_ns) = (Vec::new(), Vec::new());
-        for interval in self.collector.fresh() {
-            cpu_ns.push((interval.tick, interval.cpu_ns));
-            ticks.extend(tick_lines(interval));
+        let mut fresh = self.collector.fresh_ticks().into_iter().peekable();
+        for tick in self.told_ticks..self.collector.complete_ticks() {
+            // A tick that no thread was in holds nothing, and is told as well.
+            let tally = fresh.next_if(|fresh| fresh.tick == tick).map(|fresh| fresh.counted).unwrap_or_default();
+            cpu_ns.push((tick, tally.cpu_ns));
+            ticks.extend(self.tick_lines(tick, tally));
         }
+        self.told_ticks = self.collector.complete_ticks();
         let error = self.shared.failure();
         let epoch = *self.shared.epoch.borrow();
         let state = match (&error, ended, epoch) {
@@ -192,6 +232,21 @@ impl OltpRun {
         }
     }
 
+    fn tick_lines(&self, tick: u64, mut tally: TransactionTally) -> impl Iterator<Item = TransactionTick> + use<> {
+        let transactions = self.transactions;
+        tally.make_room(self.names.len() * transactions.len());
+        tally.counted.into_iter().enumerate().map(move |(place, counted)| TransactionTick {
+            tick,
+            database: place / transactions.len(),
+            transaction: transactions[place % transactions.len()].name,
+            committed: counted.committed,
+            rolled_back: counted.rolled_back,
+            retried: counted.retried,
+            failed: counted.failed,
+            latency: counted.latency,
+        })
+    }
+
     /// Forgets the ticks before this one.
     pub fn measure_from(&mut self, tick: u64) {
         self.collector.measure_from(tick);
@@ -199,15 +254,16 @@ impl OltpRun {
 
     /// What was counted in the complete ticks of a window.
     pub fn window(&self, from_tick: u64, to_tick: u64) -> Window {
-        let sum = self.collector.totals(from_tick, to_tick);
-        let mut by_transaction: [TransactionSum; TRANSACTIONS.len()] = Default::default();
-        let mut databases = vec![(0, 0); self.names];
-        for (database, counted) in sum.counted.iter().enumerate() {
-            for (total, counted) in by_transaction.iter_mut().zip(counted) {
+        let sum = self.collector.totals(from_tick, to_tick).remove(&()).unwrap_or_default();
+        let mut by_transaction: Vec<_> =
+            self.transactions.iter().map(|transaction| (transaction.name, TransactionSum::default())).collect();
+        let mut databases = vec![DatabaseSum::default(); self.names.len()];
+        for (database, counted) in databases.iter_mut().zip(sum.counted.chunks(self.transactions.len())) {
+            for ((_, total), counted) in by_transaction.iter_mut().zip(counted) {
                 total.add(counted);
-                databases[database].1 += counted.committed + counted.rolled_back;
+                database.count += counted.committed + counted.rolled_back;
             }
-            databases[database].0 = counted[Transaction::NewOrder as usize].committed;
+            database.first_committed = counted[0].committed;
         }
         let backlog = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = sum.failures;
@@ -264,20 +320,10 @@ impl TransactionSum {
     }
 }
 
-fn tick_lines(interval: Interval) -> impl Iterator<Item = TransactionTick> {
-    let tick = interval.tick;
-    interval.counted.into_iter().enumerate().flat_map(move |(database, counted)| {
-        TRANSACTIONS.into_iter().zip(counted).map(move |(transaction, counted)| TransactionTick {
-            tick,
-            database,
-            transaction,
-            committed: counted.committed,
-            rolled_back: counted.rolled_back,
-            retried: counted.retried,
-            failed: counted.failed,
-            latency: counted.latency,
-        })
-    })
+/// What a database's connections prepare: statements, or calls of procedures.
+fn statements<W: Workload>(database: &UsedDatabase, procedures: bool) -> Vec<Statement> {
+    let sections = all_sections::<W>(database.connection.kind, "statements").unwrap_or_default();
+    statements_of(W::STATEMENTS, &sections, |name| name.starts_with("call.") == procedures)
 }
 
 fn utc_ns() -> u64 {

@@ -9,9 +9,10 @@ use std::{
 };
 
 use assay_load::Pulse;
+use assay_sql::Statement;
 use tokio::sync::watch;
 
-use crate::{OltpError, plan::RunPlan};
+use crate::{error::OltpError, plan::RunPlan};
 
 /// A server that goes down has ended all its connections by then.
 const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
@@ -30,6 +31,8 @@ pub struct Gap {
 /// A run as its threads see it.
 pub(crate) struct Shared {
     pub(crate) plan: RunPlan,
+    /// Of each database what its connections prepare.
+    pub(crate) statements: Vec<Vec<Statement>>,
     stop: AtomicBool,
     stopped_at: OnceLock<Instant>,
     pub(crate) connected: AtomicU32,
@@ -48,10 +51,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(plan: RunPlan, connections: u32) -> Self {
+    pub(crate) fn new(plan: RunPlan, statements: Vec<Vec<Statement>>, connections: u32) -> Self {
         let away = plan.databases.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             plan,
+            statements,
             stop: AtomicBool::new(false),
             stopped_at: OnceLock::new(),
             connected: AtomicU32::new(0),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use assay_load::{Arrivals, Load, Watch};
+use assay_sql::{AnyDriver, Cause, DbError, Driver, Pool, Setup, Slot, Taken};
 use tokio::{
     sync::{Mutex as TurnMutex, Semaphore},
     task::LocalSet,
@@ -16,17 +17,15 @@ use tokio::{
 };
 
 use crate::{
-    OltpError,
-    counts::Counter,
-    databases::{AnyDriver, Driver, Use},
-    error::{Cause, DbError},
-    input::{Input, Inputs, Mix},
+    counts::ThreadCounter,
+    error::OltpError,
+    inputs::{Drawn, Inputs},
     pacer::Pacer,
     panics::OnPanic,
     plan::{RunLoad, RunPlan},
-    pool::{Pool, Slot, Taken},
     shared::Shared,
-    transactions::{Outcome, Talk, run_procedure, run_statements},
+    talk::{Outcome, Talk},
+    workload::Workload,
 };
 
 /// Connections of a thread that are made at the same time.
@@ -43,15 +42,17 @@ const LATE_NS: u64 = 10_000_000;
 
 /// Arrivals of a thread's share of an open loop: whoever is free waits for the next.
 struct Turns {
-    arrivals: TurnMutex<Arrivals>,
+    /// Held by the user that waits for the next arrival.
+    turn: TurnMutex<()>,
+    arrivals: RefCell<Arrivals>,
     pacer: Pacer,
 }
 
 /// What the users of one thread share.
 struct Local {
     shared: Arc<Shared>,
-    counter: RefCell<Counter>,
-    pools: Vec<Pool>,
+    counter: RefCell<ThreadCounter>,
+    pools: Vec<Pool<AnyDriver>>,
     turns: Option<Turns>,
     epoch: Cell<Instant>,
     busy: Cell<u32>,
@@ -62,7 +63,13 @@ struct Local {
 }
 
 /// One thread of a run: `number` of `threads`.
-pub(crate) fn run_thread(shared: Arc<Shared>, counter: Counter, number: u32, threads: u32) {
+pub(crate) fn run_thread<W: Workload>(
+    shared: Arc<Shared>,
+    workload: Arc<W>,
+    counter: ThreadCounter,
+    number: u32,
+    threads: u32,
+) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
@@ -74,7 +81,7 @@ pub(crate) fn run_thread(shared: Arc<Shared>, counter: Counter, number: u32, thr
             Err(error) => return shared.fail(error),
         };
         for (user, database) in members(shared.plan.users, &shared.plan, number, threads) {
-            tasks.spawn_local(guarded(shared.clone(), work(local.clone(), user, database)));
+            tasks.spawn_local(guarded(shared.clone(), work(local.clone(), workload.clone(), user, database)));
         }
         for (_, database) in members(shared.connections, &shared.plan, number, threads) {
             tasks.spawn_local(guarded(shared.clone(), connect_one(local.clone(), database)));
@@ -108,7 +115,7 @@ async fn connect_one(local: Rc<Local>, database: usize) {
     }
     match local.connect(database).await {
         Ok(driver) => {
-            local.pools[database].put(Slot { driver: Some(driver), ..Slot::default() });
+            local.pools[database].put(Slot::new(driver));
             let connected = local.shared.connected.fetch_add(1, Ordering::Relaxed) + 1;
             if connected == local.shared.connections {
                 local.shared.epoch.send_replace(Some(Instant::now()));
@@ -122,9 +129,9 @@ async fn connect_one(local: Rc<Local>, database: usize) {
 }
 
 impl Local {
-    fn new(shared: Arc<Shared>, counter: Counter, number: u32, threads: u32) -> Result<Self, OltpError> {
+    fn new(shared: Arc<Shared>, counter: ThreadCounter, number: u32, threads: u32) -> Result<Self, OltpError> {
         let plan = &shared.plan;
-        let pools = plan.databases.iter().map(|_| Pool::new()).collect();
+        let pools = plan.databases.iter().map(|_| Pool::default()).collect();
         let turns = match plan.load {
             RunLoad::Closed => None,
             RunLoad::Open { rate, poisson } => {
@@ -132,7 +139,7 @@ impl Local {
                 let seed = plan.seed.wrapping_add(u64::from(number) << 32);
                 let arrivals = Arrivals::new(&load, 1.0, seed, number, threads).expect("an open loop has arrivals");
                 let pacer = Pacer::new().map_err(|error| OltpError::Database(format!("no timer: {error}")))?;
-                Some(Turns { arrivals: TurnMutex::new(arrivals), pacer })
+                Some(Turns { turn: TurnMutex::new(()), arrivals: RefCell::new(arrivals), pacer })
             }
         };
         Ok(Self {
@@ -158,8 +165,14 @@ impl Local {
 
     async fn connect(&self, database: usize) -> Result<AnyDriver, DbError> {
         let plan = &self.shared.plan;
-        let purpose = if plan.procedures { Use::Procedures } else { Use::Statements { pipeline: plan.pipeline } };
-        AnyDriver::connect(&plan.databases[database].connection, purpose, plan.isolation).await
+        let setup = Setup {
+            isolation: plan.isolation,
+            statements: &self.shared.statements[database],
+            pipeline: plan.procedures || plan.pipeline,
+            bulk: false,
+            within: Duration::from_secs_f64(plan.connect_s),
+        };
+        AnyDriver::connect(&plan.databases[database].connection, setup).await
     }
 
     /// Hands intervals over in time, also while nobody commits, until the run shall end.
@@ -199,8 +212,7 @@ impl Local {
     /// Counts arrivals that were due when the run was stopped and that nobody had taken.
     fn note_backlog(&self) {
         let Some(turns) = &self.turns else { return };
-        // A user that waits for its time holds the turn, and then nothing is due.
-        let Ok(mut arrivals) = turns.arrivals.try_lock() else { return };
+        let mut arrivals = turns.arrivals.borrow_mut();
         let oldest_ns = arrivals.next_ns();
         self.note_due(arrivals.count_due(self.stopped_ns()), oldest_ns);
     }
@@ -218,8 +230,8 @@ impl Local {
 
     /// The intended start of the next transaction of an open loop, when it has come; none once the run is stopped.
     async fn arrival(&self, turns: &Turns) -> Option<u64> {
-        let mut arrivals = turns.arrivals.lock().await;
-        let due_ns = arrivals.next_ns();
+        let _turn = turns.turn.lock().await;
+        let due_ns = turns.arrivals.borrow().next_ns();
         let now_ns = self.now_ns();
         if now_ns < due_ns {
             if turns.pacer.wait(Duration::from_nanos(due_ns - now_ns)).await.is_err() {
@@ -229,7 +241,7 @@ impl Local {
         }
         // The most overdue comes first, and with it a standstill is known to all that were due in it.
         self.watch.borrow_mut().stood_still(due_ns, self.now_ns());
-        (!self.stopping()).then(|| arrivals.advance())
+        (!self.stopping()).then(|| turns.arrivals.borrow_mut().advance())
     }
 
     /// Counts how late a wait ended.
@@ -237,10 +249,10 @@ impl Local {
         let now_ns = self.now_ns();
         let lag_ns = now_ns.saturating_sub(due_ns);
         let mut counter = self.counter.borrow_mut();
-        let interval = counter.at(now_ns);
-        interval.lag.record(lag_ns);
-        interval.waits += 1;
-        interval.late += u64::from(lag_ns > LATE_NS);
+        let tally = counter.at(now_ns);
+        tally.lag.record(lag_ns);
+        tally.waits += 1;
+        tally.late += u64::from(lag_ns > LATE_NS);
     }
 
     /// Waits for a time that is far away by the runtime's timers.
@@ -250,14 +262,24 @@ impl Local {
     }
 
     /// Connects a slot anew, as long as that may take; false when the run ends over it.
-    async fn reconnect(&self, slot: &mut Slot, database: usize, inputs: &mut Inputs) -> bool {
+    async fn reconnect<W: Workload>(
+        &self,
+        slot: &mut Slot<AnyDriver>,
+        database: usize,
+        inputs: &mut Inputs<'_, W>,
+    ) -> bool {
         self.shared.reconnecting.fetch_add(1, Ordering::Relaxed);
         let is_back = self.connect_within(slot, database, inputs).await;
         self.shared.reconnecting.fetch_sub(1, Ordering::Relaxed);
         is_back
     }
 
-    async fn connect_within(&self, slot: &mut Slot, database: usize, inputs: &mut Inputs) -> bool {
+    async fn connect_within<W: Workload>(
+        &self,
+        slot: &mut Slot<AnyDriver>,
+        database: usize,
+        inputs: &mut Inputs<'_, W>,
+    ) -> bool {
         let deadline = Instant::now() + Duration::from_secs_f64(self.shared.plan.reconnect_s);
         loop {
             let turn = self.connecting.acquire().await.expect("the semaphore is never closed");
@@ -291,11 +313,10 @@ impl Local {
 }
 
 /// A user's life.
-async fn work(local: Rc<Local>, number: u32, database: usize) {
+async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, number: u32, database: usize) {
     let shared = local.shared.clone();
     let plan = &shared.plan;
-    let mix = Mix::of(plan, plan.databases[database].warehouses);
-    let mut inputs = Inputs::new(mix, plan.seed.wrapping_add((database as u64) << 40), number);
+    let mut inputs = Inputs::new(plan, &*workload, database, number);
     let mut began = shared.epoch.subscribe();
     let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else { return };
     // The first of a thread to wake begins its counts.
@@ -303,11 +324,11 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
         local.counter.borrow_mut().begin();
     }
     let mut user = User { local: &local, database, failures: 0, kept: None };
-    let mut input = inputs.next();
+    let mut drawn = inputs.next();
     // Users that think do not begin all at once.
     let mut next_ns = 0;
     if inputs.thinks() {
-        let transaction = input.transaction();
+        let transaction = drawn.transaction;
         next_ns = ((inputs.keying_ns(transaction) + inputs.thinking_ns(transaction)) as f64 * inputs.share()) as u64;
     }
     while !local.stopping() {
@@ -317,21 +338,21 @@ async fn work(local: Rc<Local>, number: u32, database: usize) {
         } else {
             if inputs.thinks() {
                 local.wait_until(next_ns).await;
+                if local.stopping() {
+                    return;
+                }
             }
             local.now_ns()
         };
-        if local.stopping() {
-            return;
-        }
-        if !user.transact(&input, intended_ns, &mut inputs).await {
+        if !user.transact(&drawn, intended_ns, &mut inputs).await {
             return;
         }
         if inputs.thinks() {
-            let thinking_ns = inputs.thinking_ns(input.transaction());
-            input = inputs.next();
-            next_ns = local.now_ns() + thinking_ns + inputs.keying_ns(input.transaction());
+            let thinking_ns = inputs.thinking_ns(drawn.transaction);
+            drawn = inputs.next();
+            next_ns = local.now_ns() + thinking_ns + inputs.keying_ns(drawn.transaction);
         } else {
-            input = inputs.next();
+            drawn = inputs.next();
         }
     }
 }
@@ -362,12 +383,17 @@ struct User<'a> {
     /// Failures without reason one after the other.
     failures: u32,
     /// The user's connection between transactions, unless users share connections.
-    kept: Option<Taken<'a>>,
+    kept: Option<Taken<'a, AnyDriver>>,
 }
 
 impl User<'_> {
     /// Runs one transaction to its end and counts it; false when the run is over for this user.
-    async fn transact(&mut self, input: &Input, intended_ns: u64, inputs: &mut Inputs) -> bool {
+    async fn transact<W: Workload>(
+        &mut self,
+        drawn: &Drawn<W::Input>,
+        intended_ns: u64,
+        inputs: &mut Inputs<'_, W>,
+    ) -> bool {
         let local = self.local;
         let due = Due { local, intended_ns };
         let mut taken = match self.kept.take() {
@@ -385,9 +411,9 @@ impl User<'_> {
         local.busy.set(local.busy.get() + 1);
         // A closed loop has no schedule that service times would be compared with.
         let started_ns = if local.turns.is_some() { local.now_ns() } else { intended_ns };
-        let (ended, retried) = self.attempts(slot, input, inputs).await;
+        let (ended, retried) = self.attempts(slot, &drawn.input, inputs).await;
         local.busy.set(local.busy.get() - 1);
-        self.count(input, intended_ns, started_ns, &ended, retried);
+        self.count::<W>(drawn.transaction, intended_ns, started_ns, &ended, retried);
         let made_ns = slot.made_ns;
         if local.keeps {
             self.kept = Some(taken);
@@ -405,18 +431,23 @@ impl User<'_> {
     }
 
     /// Tries until it is committed or may not be tried again; with how many attempts more than one were made.
-    async fn attempts(&self, slot: &mut Slot, input: &Input, inputs: &mut Inputs) -> (Result<Outcome, DbError>, u32) {
+    async fn attempts<W: Workload>(
+        &self,
+        slot: &mut Slot<AnyDriver>,
+        input: &W::Input,
+        inputs: &mut Inputs<'_, W>,
+    ) -> (Result<Outcome, DbError>, u32) {
         let plan = &self.local.shared.plan;
         let mut retried = 0;
         loop {
             let Some(driver) = &mut slot.driver else {
                 return (Err(DbError::connection("the connection is lost")), retried);
             };
-            let mut talk = Talk::new(driver, &mut slot.batch, &mut slot.results);
+            let mut talk = Talk::new(driver, &mut slot.batch, &mut slot.results, W::KIND);
             let done = if plan.procedures {
-                run_procedure(&mut talk, input).await
+                run_procedure::<W, _>(&mut talk, input).await
             } else {
-                run_statements(&mut talk, input).await
+                run_statements::<W, _>(&mut talk, input).await
             };
             match &done {
                 Err(error) if matches!(error.cause, Cause::Deadlock | Cause::Serialization) => {
@@ -435,28 +466,35 @@ impl User<'_> {
         }
     }
 
-    fn count(&self, input: &Input, intended_ns: u64, started_ns: u64, ended: &Result<Outcome, DbError>, retried: u32) {
+    fn count<W: Workload>(
+        &self,
+        transaction: usize,
+        intended_ns: u64,
+        started_ns: u64,
+        ended: &Result<Outcome, DbError>,
+        retried: u32,
+    ) {
         let local = self.local;
         let now_ns = local.now_ns();
         let mut counter = local.counter.borrow_mut();
-        let interval = counter.at(now_ns);
-        let counted = interval.of(self.database, input.transaction());
+        let tally = counter.at(now_ns);
+        let counted = &mut tally.counted[self.database * W::TRANSACTIONS.len() + transaction];
         counted.retried += u64::from(retried);
         match ended {
             Ok(outcome) => {
                 *(if *outcome == Outcome::Committed { &mut counted.committed } else { &mut counted.rolled_back }) += 1;
                 if local.watch.borrow_mut().stood_still(intended_ns, now_ns) {
-                    interval.standstill_count += 1;
+                    tally.standstill_count += 1;
                     return;
                 }
                 counted.latency.record(now_ns.saturating_sub(intended_ns));
                 if local.turns.is_some() {
-                    interval.service.record(now_ns - started_ns);
+                    tally.service.record(now_ns - started_ns);
                 }
             }
             Err(error) => {
                 counted.failed += 1;
-                interval.failures.count(error.cause);
+                tally.failures.count(error.cause);
             }
         }
     }
@@ -472,7 +510,7 @@ impl User<'_> {
                 return false;
             }
             Cause::Deadlock | Cause::Serialization => (),
-            Cause::UnknownItem | Cause::Duplicate | Cause::Other => {
+            Cause::RolledBack | Cause::Duplicate | Cause::Other => {
                 shared.keep_example(&error.text);
                 self.failures += 1;
                 if self.failures >= FAILURES_MOST {
@@ -484,5 +522,27 @@ impl User<'_> {
             }
         }
         true
+    }
+}
+
+/// Runs one transaction once, as statements.
+async fn run_statements<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Result<Outcome, DbError> {
+    let done = W::run(talk, input).await;
+    if let Err(error) = &done
+        && error.cause == Cause::Other
+    {
+        // What the transaction itself objected to left it open; after the database's own errors this does nothing.
+        talk.abandon().await?;
+    }
+    done
+}
+
+/// Runs one transaction once, as a procedure of the database.
+async fn run_procedure<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Result<Outcome, DbError> {
+    W::call(talk, input);
+    match talk.send().await {
+        Err(error) if error.cause == Cause::RolledBack => Ok(Outcome::RolledBack),
+        Err(error) => Err(error),
+        Ok(()) => talk.row(0).map(|_| Outcome::Committed),
     }
 }

@@ -93,13 +93,13 @@ mod _core {
     /// The named statements of a file of the workload's SQL in a dialect, in order.
     #[pyfunction]
     fn tpcc_sql(dialect: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-        crate::oltp::sql(dialect, file)
+        crate::oltp::sql("tpcc", dialect, file)
     }
 
     /// Rows by table of so many warehouses; of order lines as many as are to be expected.
     #[pyfunction]
     fn tpcc_rows(warehouses: u32) -> BTreeMap<&'static str, u64> {
-        crate::oltp::rows(warehouses).into_iter().collect()
+        crate::oltp::rows("tpcc", warehouses).into_iter().collect()
     }
 
     /// Why io_uring cannot be used here, or None when it can.

@@ -4,11 +4,11 @@ use std::{
 };
 
 use assay_oltp::{
-    Kind, LoadState, LoadStatus, OltpError, OltpLoad as Load, OltpRun as Run, RunStatus, State, TRANSACTIONS, Window,
-    row_counts, sections,
+    LoadState, LoadStatus, OltpError, OltpLoad as Load, OltpRun as Run, Registered, RunStatus, State, Window, workload,
+    workload_of,
 };
+use assay_sql::Kind;
 use pyo3::prelude::*;
-use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -18,14 +18,6 @@ use crate::{
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A plan from its text. What does not fit is named by its place, never by its value: that may be a password.
-fn parse<T: DeserializeOwned>(plan_json: &str) -> PyResult<T> {
-    serde_json::from_str(plan_json).map_err(|error| {
-        let place = format!("line {}, column {}", error.line(), error.column());
-        raise("UsageError", format!("plan of transactions: not understood at {place}"))
-    })
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {
@@ -58,8 +50,8 @@ impl OltpLoad {
     /// Starts loading.
     #[new]
     fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
-        let plan = parse(plan_json)?;
-        let load = py.detach(|| Load::start(plan)).map_err(|error| to_python(&error))?;
+        let start = || (workload_of(plan_json)?.start_load)(plan_json);
+        let load = py.detach(start).map_err(|error| to_python(&error))?;
         Ok(Self(Mutex::new(load)))
     }
 
@@ -103,66 +95,50 @@ fn load_report(status: &LoadStatus) -> String {
     .to_string()
 }
 
-/// Of a plan what its figures need again.
-#[derive(Deserialize)]
-struct Named {
-    databases: Vec<NamedDatabase>,
-    interval_ns: u64,
-}
-
-#[derive(Deserialize)]
-struct NamedDatabase {
-    name: String,
-}
-
 /// Users at work on databases. Plans come in and figures go out as JSON text.
 #[pyclass(module = "assay._core", frozen)]
-pub(crate) struct OltpRun {
-    inner: Mutex<Run>,
-    names: Vec<String>,
-    interval_s: f64,
-}
+pub(crate) struct OltpRun(Mutex<Run>);
 
 #[pymethods]
 impl OltpRun {
     /// Starts threads that connect all users and then let them begin together.
     #[new]
     fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
-        let named: Named = parse(plan_json)?;
-        let plan = parse(plan_json)?;
-        let run = py.detach(|| Run::start(plan)).map_err(|error| to_python(&error))?;
-        let names = named.databases.into_iter().map(|database| database.name).collect();
-        Ok(Self { inner: Mutex::new(run), names, interval_s: named.interval_ns as f64 / 1e9 })
+        let start = || (workload_of(plan_json)?.start_run)(plan_json);
+        let run = py.detach(start).map_err(|error| to_python(&error))?;
+        Ok(Self(Mutex::new(run)))
     }
 
     /// How the run stands and the ticks that became complete since the last poll.
     fn poll(&self, py: Python<'_>) -> String {
-        py.detach(|| run_report(&locked(&self.inner).poll()))
+        py.detach(|| run_report(&locked(&self.0).poll()))
     }
 
     /// Forgets the ticks before this one.
     fn measure_from(&self, py: Python<'_>, tick: u64) {
-        py.detach(|| locked(&self.inner).measure_from(tick));
+        py.detach(|| locked(&self.0).measure_from(tick));
     }
 
     /// What was counted in the complete ticks `from_tick..to_tick`.
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64) -> String {
         py.detach(|| {
-            let window = locked(&self.inner).window(from_tick, to_tick);
-            let seconds = to_tick.saturating_sub(from_tick) as f64 * self.interval_s;
-            figures(&window, &self.names, seconds).to_string()
+            let run = locked(&self.0);
+            let window = run.window(from_tick, to_tick);
+            let interval_s = run.interval_ns() as f64 / 1e9;
+            let seconds = to_tick.saturating_sub(from_tick) as f64 * interval_s;
+            figures(&window, run.names(), seconds).to_string()
         })
     }
 
     /// Lets no more transactions begin.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| locked(&self.inner).stop());
+        py.detach(|| locked(&self.0).stop());
     }
 
     /// Stops, waits for what is under way, `timeout_s` at most, and returns what `poll` does.
     fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
         let within = duration(timeout_s)?;
-        Ok(py.detach(|| run_report(&locked(&self.inner).finish(within))))
+        Ok(py.detach(|| run_report(&locked(&self.0).finish(within))))
     }
 }
 
@@ -180,7 +156,7 @@ fn run_report(status: &RunStatus) -> String {
             let latency = &tick.latency;
             let percentile = |percent| (!latency.is_empty()).then(|| latency.percentile_ns(percent));
             json!({
-                "tick": tick.tick, "database": tick.database, "transaction": tick.transaction.name(),
+                "tick": tick.tick, "database": tick.database, "transaction": tick.transaction,
                 "committed": tick.committed, "rolled_back": tick.rolled_back, "retried": tick.retried,
                 "failed": tick.failed, "mean_ns": latency.mean_ns(), "p50_ns": percentile(50.0),
                 "p90_ns": percentile(90.0), "p99_ns": percentile(99.0),
@@ -211,10 +187,10 @@ fn run_report(status: &RunStatus) -> String {
 fn figures(window: &Window, names: &[String], seconds: f64) -> Value {
     let mut by_transaction = Map::new();
     let mut total = assay_load::LatencyHistogram::new();
-    for (transaction, sum) in TRANSACTIONS.iter().zip(&window.by_transaction) {
+    for (transaction, sum) in &window.by_transaction {
         total.merge(&sum.latency);
         by_transaction.insert(
-            transaction.name().into(),
+            (*transaction).into(),
             json!({
                 "count": sum.committed,
                 "per_s": sum.committed as f64 / seconds,
@@ -226,10 +202,11 @@ fn figures(window: &Window, names: &[String], seconds: f64) -> Value {
             }),
         );
     }
+    let first_count = format!("{}_count", window.by_transaction[0].0);
     let databases: Vec<Value> = names
         .iter()
         .zip(&window.databases)
-        .map(|(name, (new_orders, count))| json!({"name": name, "new_order_count": new_orders, "count": count}))
+        .map(|(name, sum)| json!({"name": name, &first_count: sum.first_committed, "count": sum.count}))
         .collect();
     let [deadlock, serialization, connection, other] = window.failures;
     let waits = window.waits;
@@ -266,14 +243,18 @@ fn dialect(name: &str) -> PyResult<Kind> {
     }
 }
 
-/// The named statements of a file of SQL in a dialect.
-pub(crate) fn sql(name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-    let found =
-        sections(dialect(name)?, file).ok_or_else(|| raise("UsageError", format!("{file:?}: no file of SQL")))?;
+fn registered(kind: &str) -> Registered {
+    workload(kind).expect("the module's functions name workloads that there are")
+}
+
+/// The named statements of a workload's file of SQL in a dialect.
+pub(crate) fn sql(kind: &str, name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
+    let found = (registered(kind).sections)(dialect(name)?, file);
+    let found = found.ok_or_else(|| raise("UsageError", format!("{file:?}: no file of SQL")))?;
     Ok(found.into_iter().map(|section| (section.name, section.text)).collect())
 }
 
-/// Rows by table of a database of so many warehouses.
-pub(crate) fn rows(warehouses: u32) -> Vec<(&'static str, u64)> {
-    row_counts(warehouses).into()
+/// Rows by table of a workload's database of a scale.
+pub(crate) fn rows(kind: &str, scale: u32) -> Vec<(&'static str, u64)> {
+    (registered(kind).row_counts)(scale)
 }

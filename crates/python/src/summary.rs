@@ -1,7 +1,9 @@
 //! What the collector counted, as the JSON of docs/results.md.
 
 use assay_device::Engine;
-use assay_load::{Collector, Counted, Errors, GroupTick, Interval, LatencyHistogram, LoadError, Standstills, Totals};
+use assay_load::{
+    Counted, Errors, GroupTick, IoCollector, IoTally, LatencyHistogram, LoadError, Standstills, Tally, Totals,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
@@ -44,13 +46,13 @@ fn direction(counted: &Counted, seconds: f64) -> Value {
     })
 }
 
-fn all_reads(interval: &Interval) -> Counted {
+fn all_reads(interval: &IoTally) -> Counted {
     let mut reads = interval.read.clone();
     reads.merge(&interval.read_in_burst);
     reads
 }
 
-fn directions(interval: &Interval, seconds: f64) -> Map<String, Value> {
+fn directions(interval: &IoTally, seconds: f64) -> Map<String, Value> {
     let reads = all_reads(interval);
     let mut total = reads.clone();
     total.merge(&interval.write);
@@ -69,8 +71,8 @@ fn errors(errors: &Errors) -> Value {
 }
 
 /// Sums of the groups chosen.
-fn merged(totals: &Totals, chosen: impl Fn(usize, usize) -> bool) -> Interval {
-    let mut sum = Interval::default();
+fn merged(totals: &Totals, chosen: impl Fn(usize, usize) -> bool) -> IoTally {
+    let mut sum = IoTally::default();
     totals.iter().filter(|(key, _)| chosen(key.activity, key.volume)).for_each(|(_, interval)| sum.merge(interval));
     sum
 }
@@ -141,7 +143,7 @@ pub(crate) fn gaps(standstills: Standstills, ios: u64) -> Value {
 
 /// Reads of the role that checkpoints write to, during bursts and between them.
 fn bursts(totals: &Totals, names: &Names, seconds: f64) -> Value {
-    let bursting = |interval: &Interval| interval.bursts_count > 0 || interval.burst_ns > 0;
+    let bursting = |interval: &IoTally| interval.bursts_count > 0 || interval.burst_ns > 0;
     let Some((key, _)) = totals.iter().find(|(_, interval)| bursting(interval)) else { return Value::Null };
     let role = &names.activities[key.activity].1;
     let foreground = merged(totals, |activity, _| names.activities[activity].1 == *role);
@@ -171,14 +173,14 @@ pub(crate) fn ticks(ticks: &[GroupTick]) -> Value {
         .iter()
         .map(|tick| {
             json!({"tick": tick.tick, "activity": tick.key.activity, "volume": tick.key.volume,
-                   "read": side(&tick.read), "write": side(&tick.write),
-                   "error_count": tick.error_count, "cpu_ns": tick.cpu_ns})
+                   "read": side(&tick.counted.read), "write": side(&tick.counted.write),
+                   "error_count": tick.counted.error_count, "cpu_ns": tick.counted.cpu_ns})
         })
         .collect()
 }
 
 /// Errors and I/Os that ended after the stop, which are no part of the window but must not be hidden.
-pub(crate) fn drained(collector: &Collector) -> Value {
+pub(crate) fn drained(collector: &IoCollector) -> Value {
     let all = merged(collector.drained(), |_, _| true);
     json!({"errors": errors(&all.errors), "count": all_reads(&all).latency.count() + all.write.latency.count(),
            "bytes": all_reads(&all).bytes + all.write.bytes,

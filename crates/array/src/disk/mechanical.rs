@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Begun, DiskCommand, DiskCounters,
+    command::{Begun, DiskCommand, DiskCounters},
     seek::SeekCurve,
     zones::{Spot, Zones},
 };

@@ -1,5 +1,6 @@
 //! Disks: what a command takes on them, and in which order they take commands.
 
+mod command;
 mod mechanical;
 mod seek;
 mod solid_state;
@@ -7,44 +8,11 @@ mod zones;
 
 use std::sync::Arc;
 
+pub(crate) use command::{Begun, DiskCommand, DiskCounters};
 use mechanical::{Mechanical, MechanicalKind};
 use solid_state::{SolidState, SolidStateKind};
 
 use crate::DiskPlan;
-
-/// One command to a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DiskCommand {
-    pub(crate) at_bytes: u64,
-    pub(crate) bytes: u32,
-    pub(crate) write: bool,
-    /// Destaging and rebuilding: nobody waits for it.
-    pub(crate) background: bool,
-    /// Task the command belongs to.
-    pub(crate) task: u32,
-    pub(crate) queued_ns: u64,
-}
-
-/// A command that was begun: when it ends, and which event says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Begun {
-    pub(crate) end_ns: u64,
-    /// Place of the command on its disk, given back to [`Disk::end`].
-    pub(crate) slot: u16,
-}
-
-/// What a disk has done so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DiskCounters {
-    pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) read_bytes: u64,
-    pub(crate) write_bytes: u64,
-    /// Time in which at least one command was being served.
-    pub(crate) busy_ns: u64,
-    /// Commands present, integrated over time.
-    pub(crate) queue_ns: u64,
-}
 
 /// A disk of either kind.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Begun, DiskCommand, DiskCounters};
+use super::command::{Begun, DiskCommand, DiskCounters};
 use crate::SolidStatePlan;
 
 /// What all flash disks of one kind share.

@@ -7,8 +7,8 @@
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use serde::{Deserialize, Serialize};
 
-use super::above_zero;
 use super::group::Group;
+use super::inputs::above_zero;
 use super::simulate::{Mean, Z_95};
 use crate::ArrayError;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Inputs, above_zero};
+use super::inputs::{Inputs, RebuildTime, above_zero};
 use crate::{ArrayError, Geometry, PartialWrite, RaidPlan, RaidPolicy};
 
 /// Disks under one RAID policy.
@@ -16,54 +16,6 @@ pub struct Layout {
     pub set_disks: u32,
     /// Mean time from the loss of a disk until it is rebuilt, hours.
     pub rebuild_h: f64,
-}
-
-/// Data that turn out to be unreadable when they are needed to rebuild.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Unreadable {
-    /// Every bit read is lost with this probability; a data sheet's "sectors per bits read" is taken as this.
-    BitErrors { rate: f64 },
-    /// Defects arise on each disk at this rate, and a scrub finds and repairs them once in a period.
-    LatentDefects { rate_per_h: f64, scrub_h: f64 },
-}
-
-impl Unreadable {
-    pub(super) fn validate(&self) -> Result<(), ArrayError> {
-        match *self {
-            Self::BitErrors { rate } if (0.0..1.0).contains(&rate) => Ok(()),
-            Self::BitErrors { rate } => Err(ArrayError::invalid("ber", format!("{rate} is not from 0 to below 1"))),
-            Self::LatentDefects { rate_per_h, scrub_h } => {
-                if !(0.0..=super::MOST).contains(&rate_per_h) {
-                    return Err(ArrayError::invalid("latent_rate", format!("{rate_per_h} is not a rate per hour")));
-                }
-                above_zero("scrub", scrub_h)
-            }
-        }
-    }
-
-    /// Probability that something on `disks` whole disks cannot be read.
-    ///
-    /// Bit errors: `1 - (1 - rate)^(8 disks bytes)`. Latent defects: `1 - (1 - p)^disks` with
-    /// `p = 1 - exp(-rate scrub / 2)`: at a random moment half a scrub period has passed since a disk was clean.
-    pub fn probability(&self, disks: u32, disk_bytes: u64) -> f64 {
-        let disks = f64::from(disks);
-        match *self {
-            Self::BitErrors { rate } => -libm::expm1(8.0 * disks * disk_bytes as f64 * libm::log1p(-rate)),
-            Self::LatentDefects { rate_per_h, scrub_h } => -libm::expm1(-disks * rate_per_h * scrub_h / 2.0),
-        }
-    }
-}
-
-/// How rebuilds scatter around their mean time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RebuildTime {
-    /// They do not.
-    #[default]
-    Fixed,
-    /// As the Markov chains behind the closed forms have it.
-    Exponential,
 }
 
 /// Equal groups; everything the formulas and the simulation need.

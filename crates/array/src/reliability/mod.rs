@@ -7,6 +7,7 @@
 mod ageing;
 mod closed;
 mod group;
+mod inputs;
 mod simulate;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ use crate::RaidPolicy;
 
 pub use ageing::{Aged, Ageing};
 pub use closed::Closed;
-pub use group::{Layout, RebuildTime, Unreadable};
+pub use group::Layout;
+pub use inputs::{Inputs, RebuildTime, Unreadable};
 pub use simulate::Simulated;
 
 /// What is asked.
@@ -31,20 +33,6 @@ pub struct Request {
     /// What if the failure rate changes with age.
     #[serde(default)]
     pub ageing: Option<Ageing>,
-}
-
-/// What is known of the disks and how long they have to serve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Inputs {
-    /// Mean time between failures of one disk.
-    pub mtbf_h: f64,
-    pub disk_bytes: u64,
-    pub unreadable: Unreadable,
-    /// Service life that the probability of loss is for.
-    pub service_h: f64,
-    #[serde(default)]
-    pub rebuild: RebuildTime,
 }
 
 /// What was found for each layout, in the order asked.
@@ -110,28 +98,5 @@ pub fn assess(request: &Request) -> Result<Outcome, ArrayError> {
     Ok(Outcome { layouts: request.layouts.iter().enumerate().map(assess_layout).collect::<Result<_, _>>()? })
 }
 
-impl Inputs {
-    fn validate(&self) -> Result<(), ArrayError> {
-        above_zero("mtbf", self.mtbf_h)?;
-        above_zero("service", self.service_h)?;
-        if self.disk_bytes == 0 {
-            return Err(ArrayError::invalid("disk.capacity", "0 bytes"));
-        }
-        self.unreadable.validate()
-    }
-}
-
 /// Fewest trials whose mean is as good as normally distributed.
 const LEAST_TRIALS: u32 = 1000;
-
-/// Longest time and highest rate accepted: far beyond any disk, near enough that nothing overflows.
-const MOST: f64 = 1e12;
-
-/// Refuses what is no number above 0.
-fn above_zero(parameter: &str, value: f64) -> Result<(), ArrayError> {
-    if value > 0.0 && value <= MOST {
-        Ok(())
-    } else {
-        Err(ArrayError::invalid(parameter, format!("{value} is not above 0 and at most 1e12")))
-    }
-}

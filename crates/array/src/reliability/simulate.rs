@@ -15,7 +15,8 @@ use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use serde::{Deserialize, Serialize};
 
 use super::closed::{Closed, loss_probability};
-use super::group::{Group, RebuildTime};
+use super::group::Group;
+use super::inputs::RebuildTime;
 
 /// What the simulation estimates, with 95 % intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use super::Piece;
 use crate::{
     events::Events,
-    member::{ChunkParts, Member, Work},
+    member::Member,
+    task::{ChunkParts, Work},
 };
 
 impl Member {

@@ -10,7 +10,8 @@ use crate::{
     StatePlan,
     disk::DiskKind,
     events::{Event, Events},
-    member::{Access, Member},
+    member::Member,
+    task::Access,
 };
 
 const BLOCK: u64 = 4096;

@@ -5,7 +5,8 @@ use crate::{
     PartialWrite,
     disk::DiskCommand,
     events::Events,
-    member::{Access, ChunkParts, Member, Work},
+    member::Member,
+    task::{Access, ChunkParts, Work},
 };
 
 impl Member {

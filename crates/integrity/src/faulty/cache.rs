@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque, btree_map::Entry};
 
 use rand::{Rng, RngExt};
 
-use super::{FaultyFile, FaultyOptions, Medium};
+use super::{medium::Medium, options::FaultyOptions, volume::FaultyFile};
 
 /// More versions of a page than this are not kept apart: the oldest become durable.
 const VERSIONS_MAX: usize = 8;

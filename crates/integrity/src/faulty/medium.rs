@@ -1,6 +1,6 @@
 use std::{collections::HashMap, fs::File, io, os::unix::fs::FileExt, os::unix::fs::MetadataExt};
 
-use super::FaultyFile;
+use super::volume::FaultyFile;
 
 /// Where a faulty device stores. Offsets and sizes are those within a volume; errors are negative `errno`s.
 pub trait Medium {

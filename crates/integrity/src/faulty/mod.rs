@@ -9,6 +9,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod volume;
 
 use std::{
     cmp::Reverse,
@@ -25,41 +26,18 @@ use self::{
     cache::Store,
     frames::{Frames, Span},
     truth::Truth,
+    volume::{UNIT_BYTES, UNITS_PER_PAGE_MAX},
 };
 pub use self::{
     medium::{FileMedium, Medium, Memory},
     options::FaultyOptions,
     truth::{Injection, Observed},
+    volume::FaultyFile,
 };
 use crate::{Fault, FaultCounts};
 
-/// The device knows right from wrong in units of this many bytes.
-const UNIT_BYTES: usize = 512;
-/// A page has no more units than this.
-const UNITS_PER_PAGE_MAX: usize = 64;
 /// How long an I/O takes on the virtual clock.
 const VIRTUAL_IO_NS: Range<u64> = 50_000..500_000;
-
-/// A volume of a faulty device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultyFile {
-    /// Faults concern pages of this size, counted from `base_bytes`. I/O is aligned to it.
-    pub page_bytes: u32,
-    /// Where the volume begins in its file or device.
-    pub base_bytes: u64,
-    /// Bytes of the volume, from `base_bytes` on.
-    pub size_bytes: u64,
-    pub log: bool,
-    /// Writes are durable when they complete.
-    pub write_through: bool,
-    pub scattered: bool,
-}
-
-impl FaultyFile {
-    fn pages(&self) -> u64 {
-        self.size_bytes / u64::from(self.page_bytes)
-    }
-}
 
 /// The time of a faulty device.
 #[derive(Debug, Clone, Copy)]

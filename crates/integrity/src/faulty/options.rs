@@ -1,7 +1,7 @@
 use assay_load::{LoadError, Op};
 use serde::{Deserialize, Serialize};
 
-use super::UNIT_BYTES;
+use super::volume::UNIT_BYTES;
 use crate::Fault;
 
 /// What a faulty device does wrong. The faults are probabilities per I/O; see docs/integrity.md for what each of them is.

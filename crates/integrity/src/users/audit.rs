@@ -1,7 +1,7 @@
 use rand::RngExt;
 
-use super::{Pace, any_pages};
-use crate::{core::User, kernel::Kernel, stamp::PageId};
+use super::pace::{Pace, any_pages};
+use crate::{kernel::Kernel, stamp::PageId, user::User};
 
 /// Pages of one read: an extent.
 const EXTENT_PAGES: u32 = 8;

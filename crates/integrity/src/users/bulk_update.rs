@@ -1,7 +1,7 @@
 use rand::RngExt;
 
-use super::{Pace, any_pages};
-use crate::{core::User, kernel::Kernel, stamp::PageId};
+use super::pace::{Pace, any_pages};
+use crate::{kernel::Kernel, stamp::PageId, user::User};
 
 /// Log of a bulk load: allocations only (minimal logging).
 const LOG_BYTES: u32 = 64;

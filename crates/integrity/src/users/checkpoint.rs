@@ -4,13 +4,13 @@ use std::{
     rc::Rc,
 };
 
-use super::{bulk_update::GATHER_PAGES, flush};
+use super::{bulk_update::GATHER_PAGES, flushing::flush};
 use crate::{
-    core::{Event, User, UserKind},
+    core::Event,
     kernel::Kernel,
-    phases::data_files,
+    phase::Phase,
     stamp::PageId,
-    verify::Phase,
+    user::{User, UserKind},
 };
 
 const USER: User = User { kind: UserKind::Checkpoint, number: 0 };
@@ -60,7 +60,7 @@ pub(crate) async fn checkpoint(kernel: &Kernel) {
     }
     kernel.writes_certain().await;
     let mut durable = true;
-    for file in data_files(kernel) {
+    for file in kernel.data_files() {
         durable &= flush(kernel, file, USER).await;
     }
     kernel.with(|core| {

@@ -1,6 +1,7 @@
 use crate::{
-    core::{Event, User, UserKind},
+    core::Event,
     kernel::Kernel,
+    user::{User, UserKind},
 };
 
 const USER: User = User { kind: UserKind::LogReader, number: 0 };

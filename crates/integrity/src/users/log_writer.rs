@@ -1,7 +1,8 @@
-use super::flush;
+use super::flushing::flush;
 use crate::{
-    core::{Event, User, UserKind},
+    core::Event,
     kernel::Kernel,
+    user::{User, UserKind},
 };
 
 const TRIES: u32 = 15;

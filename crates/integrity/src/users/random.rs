@@ -1,6 +1,6 @@
 use rand::RngExt;
 
-use crate::{core::User, kernel::Kernel, stamp::PageId};
+use crate::{kernel::Kernel, stamp::PageId, user::User};
 
 /// Pages of a region, from which a chain takes its pages.
 const REGION_PAGES: u32 = 1024;

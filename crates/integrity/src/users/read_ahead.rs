@@ -1,7 +1,7 @@
 use rand::RngExt;
 
-use super::{Pace, any_pages};
-use crate::{core::User, kernel::Kernel, stamp::PageId};
+use super::pace::{Pace, any_pages};
+use crate::{kernel::Kernel, stamp::PageId, user::User};
 
 /// Scans: many consecutive pages in one scattered read.
 pub(super) async fn read_ahead(kernel: Kernel, user: User) {

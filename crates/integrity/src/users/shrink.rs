@@ -1,6 +1,6 @@
 use rand::{RngExt, seq::IndexedRandom};
 
-use crate::{core::User, expected::Flag, kernel::Kernel, stamp::PageId};
+use crate::{expected::Flag, kernel::Kernel, stamp::PageId, user::User};
 
 /// Files shrink no further than to this part of their first size.
 const LEAST_SHARE: u64 = 4;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use assay_load::{
-    Access, Activity, BlockShare, BurstGate, Collector, Completion, Exchange, GroupKey, Load, Op, Pulse, Queue,
+    Access, Activity, BlockShare, BurstGate, Completion, Exchange, GroupKey, IoCollector, Load, Op, Pulse, Queue,
     QueueError, Region, Request, Skew, Step, Sync, Worker, WorkerPlan,
 };
 
@@ -236,8 +236,8 @@ pub(crate) fn plan(activity: Activity) -> WorkerPlan {
     }
 }
 
-pub(crate) fn collector(plan: &WorkerPlan) -> Collector {
-    Collector::new([(KEY, plan.exchange.clone())])
+pub(crate) fn collector(plan: &WorkerPlan) -> IoCollector {
+    IoCollector::new([(KEY, plan.exchange.clone())])
 }
 
 /// Several workers, each on a device of its own, on one virtual clock until all are done.

@@ -1,0 +1,40 @@
+use thiserror::Error;
+
+/// Why a run cannot go on.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum Failure {
+    #[error("{path}: the file system is full")]
+    NoSpace { path: String },
+    #[error("{path}: the storage is gone (errno {errno})")]
+    Gone { path: String, errno: i32 },
+    #[error("{0}")]
+    Queue(String),
+    #[error("{outstanding} I/Os outstanding, the oldest for {oldest_s} s")]
+    NotAnswering { outstanding: u32, oldest_s: u64 },
+    #[error("the expected state of all pages needs {needed_bytes} bytes of memory")]
+    Memory { needed_bytes: u64 },
+    #[error("the journal cannot be written: {0}")]
+    Journal(String),
+}
+
+const EDQUOT: i32 = 122;
+const ENOSPC: i32 = 28;
+const EFBIG: i32 = 27;
+/// ENOENT, ENXIO, EBADF, ENODEV, EROFS, ESHUTDOWN, ESTALE: there is nothing left to talk to, or to write to.
+const GONE: [i32; 7] = [2, 6, 9, 19, 30, 108, 116];
+/// I/Os that fail one after the other, none between them well, before the storage counts as gone.
+pub(crate) const FAILURES_MOST: u32 = 2000;
+
+impl Failure {
+    /// Whether this error says something about the environment rather than about the integrity of data.
+    pub fn is_failure(errno: i32) -> bool {
+        matches!(errno, ENOSPC | EDQUOT | EFBIG) || GONE.contains(&errno)
+    }
+
+    pub fn of_errno(path: &str, errno: i32) -> Self {
+        match errno {
+            ENOSPC | EDQUOT | EFBIG => Self::NoSpace { path: path.to_owned() },
+            _ => Self::Gone { path: path.to_owned(), errno },
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The TPC-C-like workload: nine tables of an order business, and five transactions on them.
+
+mod input;
+mod nurand;
+mod plan;
+mod rows;
+mod statements;
+mod transactions;
+
+use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
+
+pub(crate) use self::plan::Tpcc;
+use self::{
+    input::{Input, User},
+    rows::{LoadChunk, TpccTable},
+    statements::Statement,
+};
+use crate::{
+    random::Random,
+    talk::{Outcome, Talk},
+    workload::{Scale, Transaction, Workload},
+};
+
+const FILES: [(&str, Layers); 6] = [
+    ("schema", layers!("sql", "schema")),
+    ("indexes", layers!("sql", "indexes")),
+    ("statements", layers!("sql", "statements")),
+    ("procedures", layers!("sql", "procedures")),
+    ("conditions", layers!("sql", "conditions")),
+    ("drop", layers!("sql", "drop")),
+];
+
+impl Workload for Tpcc {
+    const KIND: &'static str = "tpcc";
+    /// Times of clauses 5.2.5.2 and 5.2.5.4.
+    const TRANSACTIONS: &'static [Transaction] = &[
+        Transaction { name: "new_order", keying_s: 18.0, thinking_mean_s: 12.0 },
+        Transaction { name: "payment", keying_s: 3.0, thinking_mean_s: 12.0 },
+        Transaction { name: "order_status", keying_s: 2.0, thinking_mean_s: 10.0 },
+        Transaction { name: "delivery", keying_s: 2.0, thinking_mean_s: 5.0 },
+        Transaction { name: "stock_level", keying_s: 2.0, thinking_mean_s: 5.0 },
+    ];
+    const STATEMENTS: &'static [&'static str] = Statement::NAMES;
+    /// The most are ten terabytes.
+    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", max: 100_000 };
+
+    type User = User;
+    type Input = Input;
+    type Chunk = LoadChunk;
+
+    fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
+        let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
+        Some(layers.sections(dialect))
+    }
+
+    fn row_counts(warehouses: u32) -> Vec<(&'static str, u64)> {
+        TpccTable::ALL.iter().map(|table| (table.name(), table.row_count(warehouses))).collect()
+    }
+
+    fn user(&self, warehouses: u32, number: u32) -> User {
+        User::new(warehouses, number)
+    }
+
+    fn draw(&self, user: &mut User, transaction: usize, random: &mut Random) -> Input {
+        input::draw(self, user, transaction, random)
+    }
+
+    async fn run<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) -> Result<Outcome, DbError> {
+        transactions::run(talk, input).await
+    }
+
+    fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {
+        transactions::call(talk, input);
+    }
+}

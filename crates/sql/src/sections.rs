@@ -1,0 +1,110 @@
+//! SQL from files: a base, and for each dialect a file that overrides single named sections of it.
+
+use crate::connection::Kind;
+
+/// The [`Layers`] of a file of SQL in a folder beside the source: `FOLDER/base/NAME.sql`, `FOLDER/postgresql/NAME.sql`, ...
+#[macro_export]
+macro_rules! layers {
+    ($folder:literal, $name:literal) => {
+        $crate::Layers {
+            base: include_str!(concat!($folder, "/base/", $name, ".sql")),
+            postgresql: include_str!(concat!($folder, "/postgresql/", $name, ".sql")),
+            mariadb: include_str!(concat!($folder, "/mariadb/", $name, ".sql")),
+            mysql: include_str!(concat!($folder, "/mysql/", $name, ".sql")),
+            mssql: include_str!(concat!($folder, "/mssql/", $name, ".sql")),
+        }
+    };
+}
+
+/// One named statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub name: String,
+    pub text: String,
+}
+
+/// A file of SQL in all dialects: a base, and what each overrides of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Layers {
+    pub base: &'static str,
+    pub postgresql: &'static str,
+    pub mariadb: &'static str,
+    /// Over that of MariaDB.
+    pub mysql: &'static str,
+    pub mssql: &'static str,
+}
+
+impl Layers {
+    /// The sections in one dialect, in the order of base with those of the dialect after them.
+    pub fn sections(&self, dialect: Kind) -> Vec<Section> {
+        let layers: &[&str] = match dialect {
+            Kind::Postgresql => &[self.base, self.postgresql],
+            Kind::Mariadb => &[self.base, self.mariadb],
+            Kind::Mysql => &[self.base, self.mariadb, self.mysql],
+            Kind::Mssql => &[self.base, self.mssql],
+        };
+        let mut merged: Vec<Section> = Vec::new();
+        for section in layers.iter().flat_map(|text| parse(text)) {
+            match merged.iter_mut().find(|known| known.name == section.name) {
+                Some(known) => known.text = section.text,
+                None => merged.push(section),
+            }
+        }
+        // A section without text takes away what a layer below it has.
+        merged.retain(|section| !section.text.is_empty());
+        merged
+    }
+}
+
+/// Sections begin with `-- name: NAME`; other lines of comment before a statement belong to it.
+fn parse(text: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("-- name:") {
+            sections.push(Section { name: name.trim().into(), text: String::new() });
+        } else if let Some(section) = sections.last_mut() {
+            section.text.push_str(line);
+            section.text.push('\n');
+        }
+    }
+    for section in &mut sections {
+        let has_statement = section.text.lines().any(|line| !line.trim().is_empty() && !line.starts_with("--"));
+        section.text = if has_statement { section.text.trim().trim_end_matches(';').into() } else { String::new() };
+    }
+    sections
+}
+
+/// `$1, $2` as the placeholders of a dialect.
+pub(crate) fn placeholders(text: &str, write: impl Fn(&mut String, u32)) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        match rest[at + 1..=at + digits].parse() {
+            Ok(number) => write(&mut out, number),
+            Err(_) => out.push('$'),
+        }
+        rest = &rest[at + 1 + digits..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_keep_their_comments_and_lose_their_last_semicolon() {
+        let parsed = parse("-- a file\n-- name: one\n-- why\nSELECT 1;\n\n-- name: two\n-- nothing here\n");
+        assert_eq!(parsed[0], Section { name: "one".into(), text: "-- why\nSELECT 1".into() });
+        assert_eq!(parsed[1], Section { name: "two".into(), text: String::new() });
+    }
+
+    #[test]
+    fn placeholders_are_replaced_and_other_dollars_left() {
+        let marks = |text| placeholders(text, |out, _| out.push('?'));
+        assert_eq!(marks("a = $1 AND b = $12, $$ x $"), "a = ? AND b = ?, $$ x $");
+        assert_eq!(placeholders("$2", |out, number| *out += &format!("@P{number}")), "@P2");
+    }
+}

@@ -1,0 +1,30 @@
+//! What is said to every session, whatever it is for: how transactions begin and end, and how they are isolated.
+
+use crate::{
+    connection::{Isolation, Kind},
+    sections::{Layers, Section},
+};
+
+const SESSION: Layers = Layers {
+    base: include_str!("../sql/base/session.sql"),
+    postgresql: include_str!("../sql/postgresql/session.sql"),
+    mariadb: "",
+    mysql: "",
+    mssql: include_str!("../sql/mssql/session.sql"),
+};
+
+/// Statements that begin and end a transaction, and those that set the isolation level, in a dialect.
+pub fn session_sections(dialect: Kind) -> Vec<Section> {
+    SESSION.sections(dialect)
+}
+
+/// The statement that sets a session's isolation level, unless the server's own is wanted.
+pub(crate) fn isolation_statement(kind: Kind, isolation: Isolation) -> Option<String> {
+    let level = match isolation {
+        Isolation::Default => return None,
+        Isolation::ReadCommitted => "session.isolation.read-committed",
+        Isolation::RepeatableRead => "session.isolation.repeatable-read",
+        Isolation::Serializable => "session.isolation.serializable",
+    };
+    session_sections(kind).into_iter().find(|section| section.name == level).map(|section| section.text)
+}
