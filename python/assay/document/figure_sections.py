@@ -109,8 +109,8 @@ def _search_blocks(points: Sequence[Record], answer: Record, figure: Measure, na
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     best, ids = (answer.get("max") or {}).get("point_id"), answer.get("point_ids") or []
     rows: list[dict[str, Any]] = [
-        {"load": load_size(point["load"]), "value": value, "latency_ns": None, "state": search_state(point, figure.failed),
-         "is_answer": point.get("id") == best}
+        {"load": load_size(point["load"]), "value": value, "latency_ns": None, "is_answer": point.get("id") == best,
+         "state": search_state(point, figure.failed)}
         for point in points if point.get("id") in ids and (value := value_of(figure, point)) is not None
     ]  # fmt: skip
     rows.sort(key=lambda row: float(row["load"]))

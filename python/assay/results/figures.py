@@ -41,6 +41,8 @@ class Figure:
         The same over equal parts of the window, from which intervals are computed; empty where there are none.
     noun
         As sentences name it; the title where empty.
+    full
+        As captions and axes name it; the noun where empty.
     in_answers
         Whether the ends of answers show it. The first figure of a kind that searches is one; the others follow it, as
         bytes follow I/Os: their interval is that of the first, scaled.
@@ -69,6 +71,7 @@ class Figure:
     words: Callable[[float], str]
     batches: Callable[[Point], Sequence[float]] = lambda _point: ()
     noun: str = ""
+    full: str = ""
     in_answers: bool = False
     compared: bool = True
     study: str = ""
