@@ -11,6 +11,9 @@ from pydantic import Field
 
 from assay.fields import Strict
 from assay.progress import SILENT
+from assay.report.assemble import assemble
+from assay.report.exports import EXPORTS
+from assay.report.facts import load_facts
 from assay.results.figures import Figure
 from assay.results.run_folder import RunFolder
 from assay.run.execute import new_folder, run_document
@@ -134,3 +137,19 @@ def test_a_study_varies_it(tmp_path: Path) -> None:
     document = run(tmp_path, parts, facts)
 
     assert sorted(point["desk"]["served_per_s"] for point in document["points"]) == [20, 90]
+
+
+def test_it_has_a_report_and_exports(tmp_path: Path) -> None:
+    document = run(tmp_path, [part(search={"axis": "clients"})])
+
+    report = assemble(load_facts(Path(document["run_folder"])))
+    texts = {name: export(document, document["points"]) for name, export in EXPORTS.items()}
+
+    assert report.title.startswith("Desk report: ")
+    said = getattr(report.sections[0].blocks[1], "text", "")
+    assert said.startswith("Holds 100 served per s of Clients at a desk")
+    own = report.sections[1]
+    assert [block.kind for block in own.blocks] == ["paragraph", "figure", "table"]
+    assert [len(block.rows) for block in own.blocks if block.kind == "table"] == [len(document["points"])]
+    assert ",served_per_s,wait_ns," in texts["csv"]["points.csv"]
+    assert "assay_wait_seconds{" in texts["openmetrics"]["openmetrics.txt"]

@@ -84,6 +84,14 @@ class Figure:
     nothing: str = "nothing was measured"
 
 
+def value_of(figure: Figure, point: Point) -> float | None:
+    """A figure of a point that may lack anything; None where it lacks what the figure is read from."""
+    try:
+        return figure.value(point)
+    except (LookupError, TypeError):
+        return None
+
+
 def end_figures(figures: Iterable[Figure], points: Sequence[Point]) -> dict[str, float]:
     """What the end of an answer says: figures of all points at its load, by name, each the mean over the points.
 

@@ -26,6 +26,7 @@ from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, Run
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
     from assay.results.source import RunFacts
 
 
@@ -152,3 +153,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
         from assay.workloads.integrity.report.remarks import integrity_remarks
 
         return integrity_remarks(facts)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: reads and writes have columns that all points have."""
+        return ()

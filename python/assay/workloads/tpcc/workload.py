@@ -22,6 +22,7 @@ from assay.workloads.workload import Conclusion, Part, Point, Record, RunContext
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
     from assay.results.source import RunFacts
 
 
@@ -133,3 +134,7 @@ class TpccWorkload(Workload[TpccPlan]):
         from assay.workloads.tpcc.report.remarks import tpcc_remarks
 
         return tpcc_remarks(facts)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: throughput has columns that all points have."""
+        return ()
