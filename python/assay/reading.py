@@ -6,14 +6,16 @@ import difflib
 import json
 import reprlib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from assay.errors import UsageError
+from assay.fields import FieldError, FieldValueError, Place
 from assay.paths import printable
 from assay.units import format_bytes
 
@@ -35,39 +37,60 @@ EXPECTED = {
     "dict_type": "a table is expected",
     "model_type": "a table is expected",
     "missing": "a value is missing",
+    "int_parsing": "a whole number is expected",
+    "float_parsing": "a number is expected",
 }
 """What pydantic says of its own types, in the words of a plan."""
 
 
-def validated(model: type[Model], data: Mapping[str, Any], source: str) -> Model:
+def validated(model: type[Model], data: Mapping[str, Any], source: str, *, at: Place = ()) -> Model:
     """A model from a table.
+
+    Parameters
+    ----------
+    model
+        What the table must be.
+    data
+        The table.
+    source
+        Where it was given.
+    at
+        Where it stands in a plan.
 
     Raises
     ------
-    UsageError
-        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    FieldError
+        A key is unknown (the nearest known one is named), or a value is not accepted.
     """
-    refuse_unknown(data, model, source)
+    refuse_unknown(data, model, source, at=at)
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        loc = first["loc"]
+        field, reason = problem_of(first)
         if first["type"] == "extra_forbidden":
-            inner = _model_at(model, loc[:-1])
+            *table, key = field
+            inner = _model_at(model, table)
             if inner is not None:
-                refuse_unknown({str(loc[-1]): None}, inner, f"{source}: {_shown(loc[:-1])}")
-        message = EXPECTED.get(first["type"]) or str(first["msg"]).removeprefix("Value error, ")
-        shown = "" if first["type"] in ("value_error", "missing") else f" (given {shortened(first['input'])})"
-        raise UsageError(f"{source}: {_shown(loc) + ': ' if loc else ''}{message}{shown}") from None
+                refuse_unknown([str(key)], inner, source, at=(*at, *table))
+        raise FieldError(reason, field=(*at, *field), source=source) from None
 
 
-def refuse_unknown(data: Iterable[str], model: type[BaseModel], source: str) -> None:
-    """Refuse keys a model does not have, with the nearest one it has.
+def problem_of(error: ErrorDetails) -> tuple[Place, str]:
+    """Where a value stands that pydantic refuses, and why it does."""
+    cause = error.get("ctx", {}).get("error")
+    own = (cause.field,) if isinstance(cause, FieldValueError) else ()
+    message = EXPECTED.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
+    given = "" if error["type"] in ("value_error", "missing") else f" (given {shortened(error['input'])})"
+    return (*error["loc"], *own), message + given
+
+
+def refuse_unknown(data: Iterable[str], model: type[BaseModel], source: str, *, at: Place = ()) -> None:
+    """Refuse keys a model does not have, with the nearest one it has; `at` is where the table stands.
 
     Raises
     ------
-    UsageError
+    FieldError
         There is such a key.
     """
     known = list(model.model_fields)
@@ -75,7 +98,7 @@ def refuse_unknown(data: Iterable[str], model: type[BaseModel], source: str) -> 
         if key not in known:
             meant = nearest(str(key), known)
             hint = f"did you mean {meant!r}?" if meant else f"known: {', '.join(known)}"
-            raise UsageError(f"{source}: unknown key {key!r}; {hint}")
+            raise FieldError(f"unknown key {key!r}; {hint}", field=at, source=source)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -103,7 +126,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= SHOWN_MOST else f"{text[: SHOWN_MOST - 3]}..."
 
 
-def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+def _model_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel] | None:
     """The model of a nested table, or of the tables of a list; None where the place says more than the models do."""
     found: type[BaseModel] | None = model
     for part in loc:
@@ -118,11 +141,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)
-
-
-def _shown(loc: tuple[int | str, ...]) -> str:
-    """`timing.min_s`, `files 2.path`: tables of a list are counted from 1."""
-    return "".join(f" {part + 1}" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
 
 
 def read_table(path: Path, *, option: str) -> dict[str, Any]:
@@ -195,8 +213,9 @@ def _refuse_boundless(data: Any, source: str) -> None:
 
 
 def names_of_presets(package: str) -> list[str]:
-    """Names of the presets in the folder `presets` of a package."""
-    entries = (resources.files(package) / "presets").iterdir()
+    """Names of the presets in the folder `presets` of a package, if it has one."""
+    folder = resources.files(package) / "presets" if package else None
+    entries = folder.iterdir() if folder is not None and folder.is_dir() else ()
     return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
 
 

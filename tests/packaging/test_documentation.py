@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from assay.cli.app import app
+from assay.cli.reference import reference
 from assay.errors import ExitCode
 from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
 from assay.workloads.io.activities import Activity
@@ -29,6 +30,7 @@ DOCUMENTS = (
     "docs/integrity.md",
     "docs/models.md",
     "docs/oltp.md",
+    "docs/options.md",
     "docs/plans.md",
     "docs/reliability.md",
     "docs/results.md",
@@ -110,6 +112,11 @@ def check_rows(rows: Mapping[str, tuple[str, ...]], defaults: Mapping[str, Any])
             assert float(shown) == default, key
         elif isinstance(default, str) and default:
             assert shown == default, key
+
+
+def test_the_reference_of_options_is_up_to_date(root: Path) -> None:
+    written = (root / "docs/options.md").read_text()
+    assert written == reference(), "write it again with: python -m assay.cli.reference docs/options.md"
 
 
 def test_integrity_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> None:

@@ -142,8 +142,8 @@ def test_a_mix_names_its_transactions() -> None:
     ],
 )
 def test_a_mix_that_is_not_understood_is_refused(text: str, words: str) -> None:
-    with pytest.raises(UsageError, match="--mix") as refused:
-        parse_mix(text)
+    with pytest.raises(UsageError, match="plan: mix: ") as refused:
+        load_tpcc_plan({"mix": text}, source="plan")
     assert words in str(refused.value)
 
 

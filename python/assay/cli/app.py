@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from assay.cli import assess, compare, model, oltp, profile, report, sqlio, study, verify
 from assay.cli.console import run_guarded
+from assay.cli.verb import verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
+
+
+class Verbs(TyperGroup):
+    """The verbs that are declared here, and one for each kind of workload that none of them is for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all verbs."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *verbs_of_workloads()]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A verb by its name."""
+        declared = super().get_command(ctx, cmd_name)
+        kinds = verbs_of_workloads()
+        if declared is not None or cmd_name not in kinds:
+            return declared
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+        alone.command(name=cmd_name)(verb_of(kinds[cmd_name]))
+        return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="assay",
+    cls=Verbs,
     help="Examine storage the way a database will use it.",
     epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target;"
     " 3 target or environment failed; 4 integrity failure; 130 interrupted.",

@@ -9,14 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as opt
-from assay.cli.running import OutputOptions, resume, start
+from assay.cli.running import start
+from assay.cli.verb import Given, measuring
 from assay.errors import RefusedTarget, UsageError
-from assay.run.request import ONLY_VERIFY, Request, refuse_model
+from assay.run.request import ONLY_VERIFY, refuse_model
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity.plan import IntegrityTiming, load_integrity_plan, read_integrity_preset
-from assay.workloads.io.plan import fit_bursts, load_plan, read_preset
+from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_preset
+from assay.workloads.options import TIME
 from assay.workloads.tpcc.opening import BYTES_PER_WAREHOUSE
 from assay.workloads.tpcc.plan import WARMUP_SHARE, load_tpcc_plan, read_tpcc_preset
 from assay.workloads.workload import Part
@@ -73,44 +75,31 @@ DATABASE_MEMORY_FACTOR = 1.1
 """Size of a database that no memory holds, as a factor of the memory."""
 
 
+@measuring(
+    "assess",
+    Plan,
+    on={name: opt.ON_STORAGE[name] for name in ("size", "cache_size", "overwrite")},
+    only=("--io-timeout", "--backend", "--seed"),
+)
 def assess(
-    context: typer.Context,
+    given: Given,
     directory: Annotated[
         str | None, typer.Argument(metavar="DIR", help="A folder on the storage to examine.", show_default=False)
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="In about two minutes.")] = False,
     budget: Annotated[
-        str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=opt.TIME)
+        str | None, typer.Option(help="Time to take, layout and report apart (30m).", rich_help_panel=TIME)
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help=f"Only these parts: {','.join(PART_SHARES)}.", rich_help_panel=opt.TIME),
+        typer.Option(help=f"Only these parts: {','.join(PART_SHARES)}.", rich_help_panel=TIME),
     ] = None,
-    skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=opt.TIME)] = None,
+    skip: Annotated[str | None, typer.Option(help="All but these parts.", rich_help_panel=TIME)] = None,
     limit: Annotated[
-        list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=opt.TIME)
+        list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=TIME)
     ] = None,
-    size: opt.Size = None,
-    cache_size: opt.CacheSize = None,
-    io_timeout: opt.IoTimeout = None,
-    backend: opt.Backend = None,
-    seed: opt.Seed = None,
-    overwrite: opt.Overwrite = None,
-    output: opt.Output = opt.OUTPUT_DEFAULT,
-    json: opt.Json = False,
-    dry_run: opt.DryRun = False,
-    report: opt.Report = True,
-    export: opt.Export = None,
-    resume_run: opt.Resume = None,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
 ) -> None:
     """Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report."""
-    del debug
-    shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
-    if resume_run is not None:
-        resume("assess", resume_run, shown, context)
-        return
     if directory is None:
         raise UsageError("assess: give the folder to examine")
     if directory.startswith("faulty:"):
@@ -126,26 +115,25 @@ def assess(
     if budget_s < 20:
         raise UsageError(f"--budget: {budget} is too short to measure anything; give at least 20s")
     direct = takes_direct(directory)
-    other: dict[str, Any] = {"seed": seed, "backend": backend}
     parts = plan_parts(
         chosen_parts(only, skip),
         budget_s,
         limits=limit,
-        timeout_s=parse_duration(io_timeout, what="--io-timeout") / 1e9 if io_timeout else None,
+        timeout_s=given.values.pop(("timing", "io_timeout_s"), None),
         direct=direct,
         directory=directory,
-        other={key: value for key, value in other.items() if value is not None},
+        other={path[0]: value for path, value in given.values.items()},
     )
-    request = Request(paths=[directory], size=size, cache_size=cache_size, overwrite=overwrite or [])
+    request = given.request([directory])
     if budget_s < FULL_GRID_FROM_S:
         request.size_most_bytes = 1 << 30
-    if not direct and size is None:
+    if not direct and request.size is None:
         # Through the page cache only a file twice its size is read from the device.
         request.size = str(2 * memory_bytes())
-        shown.notices.append(
+        given.shown.notices.append(
             f"{directory} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
         )
-    start("assess", request, parts, shown)
+    start("assess", request, parts, given.shown)
 
 
 def chosen_parts(only: str | None, skip: str | None) -> list[str]:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,7 +20,8 @@ from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
 from assay.results.points import describe_load
 from assay.results.standstill import generator_words
-from assay.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.units import format_bytes
+from assay.workloads.registry import workload_named
 
 if TYPE_CHECKING:
     from assay.progress import Shown
@@ -282,40 +283,18 @@ class Console:
 
 def point_line(point: Mapping[str, Any]) -> str:
     """One finished point in one line."""
-    is_phase = point["workload"]["kind"] == "integrity"
-    load = "" if is_phase else f", {describe_load(point['load'])}"
-    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:"]
-    if point["workload"]["kind"] == "tpcc":
-        return " ".join([*parts, *_transaction_words(point)])
-    total = point["total"]
-    if not total:
-        return parts[0] + " no I/O ended"
-    parts.append(f"{format_iops(total['iops'])} IOPS, {format_throughput(total['bytes_per_s'])},")
-    for direction in ("read", "write"):
-        if point[direction]:
-            latency = point[direction]["latency_ns"]
-            parts.append(f"{direction} {format_latency(latency['mean'])} p99 {format_latency(latency['p99'])};")
+    workload = workload_named(point["workload"]["kind"])
+    load = f", {describe_load(point['load'])}" if not workload.verifies else ""
+    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:", *workload.point_words(point)]
+    if len(parts) == 1:
+        return f"{parts[0]} {workload.figures[0].nothing}"
     if point["errors"]["count"]:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
     if words := generator_words(point):
         parts.append(f"{words};")
-    if not is_phase or point["ended_by"] != "time":
+    if not workload.verifies or point["ended_by"] != "time":
         parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
-
-
-def _transaction_words(point: Mapping[str, Any]) -> Iterator[str]:
-    """What a point of transactions came to."""
-    oltp = point["oltp"]
-    yield f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"
-    for name, figures in oltp["by_transaction"].items():
-        if figures["latency_ns"] is not None:
-            yield f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};"
-    if point["errors"]["count"]:
-        yield f"{point['errors']['count']:,} ERRORS;"
-    if words := generator_words(point):
-        yield f"{words};"
-    yield "steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}"
 
 
 def print_verdict(lines: Sequence[Mapping[str, Any]], notices: Sequence[str]) -> None:

@@ -1,15 +1,16 @@
-"""Options that several verbs share, declared once."""
+"""Options that are no fields of plans, declared once: of the target, of output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from assay.errors import UsageError
 from assay.targets.secrets import password_from_stdin
+from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET
 
 
 def _read_password(asked: bool) -> bool:
@@ -18,12 +19,7 @@ def _read_password(asked: bool) -> bool:
     return asked
 
 
-TARGET, LOAD, TIME, OUTPUT, SAFETY = "Target", "Load", "Time and limits", "Output", "Safety"
-
-Size = Annotated[
-    str | None,
-    typer.Option("--size", help="Size of each file, or 2x-cache; by role: data=10G,log=2G.", rich_help_panel=TARGET),
-]
+Size = Annotated[str | None, typer.Option(SIZE.flag, help=SIZE.help, rich_help_panel=SIZE.group)]
 CacheSize = Annotated[
     str | None,
     typer.Option("--cache-size", help="The cache between host and disk, for --size 2x-cache.", rich_help_panel=TARGET),
@@ -68,14 +64,34 @@ PasswordStdin = Annotated[
     ),
 ]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Go on with this run folder.", rich_help_panel=OUTPUT)]
-IoTimeout = Annotated[
-    str | None,
-    typer.Option("--io-timeout", help="An I/O outstanding longer than this ends the run (30s).", rich_help_panel=TIME),
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of everything random (1).", rich_help_panel=LOAD)]
-Backend = Annotated[str | None, typer.Option("--backend", help="auto, io-uring or threads.", rich_help_panel=LOAD)]
+Seed = Annotated[int | None, typer.Option(SEED.flag, help=SEED.help, rich_help_panel=SEED.group)]
+Plan = Annotated[Path | None, typer.Option("--plan", help="A plan in TOML, or the JSON of --dry-run --json.")]
 
 OUTPUT_DEFAULT = Path("assay-results")
+
+Declared = Mapping[str, tuple[Any, Any]]
+"""Type and default of parameters, by name."""
+
+NOTHING: Declared = {}
+PERMISSIONS: Declared = {"overwrite": (Overwrite, None), "yes_destroy": (YesDestroy, None)}
+ON_STORAGE: Declared = {
+    "volumes": (Volumes, None),
+    "size": (Size, None),
+    "cache_size": (CacheSize, None),
+    **PERMISSIONS,
+}
+ON_DATABASES: Declared = {"password_stdin": (PasswordStdin, False)}
+OF_OUTPUT: Declared = {
+    "output": (Output, OUTPUT_DEFAULT),
+    "json": (Json, False),
+    "dry_run": (DryRun, False),
+    "report": (Report, True),
+    "export": (Export, None),
+    "resume_run": (Resume, None),
+    "quiet": (Quiet, False),
+    "debug": (Debug, False),
+}
+
 EXPORTS_KNOWN = ("csv", "fio-json", "openmetrics")
 
 

@@ -8,15 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from assay.cli import options as opt
-from assay.cli.running import OutputOptions, resume, start
+from assay.cli.running import start
+from assay.cli.verb import Given, measuring
 from assay.errors import UsageError
 from assay.run.execute import estimate_s, print_json
-from assay.run.request import Request
 from assay.studies.files import read_study, study_names, study_variants
 from assay.studies.parts import shown_target, study_parts
 from assay.studies.plan_settings import RAW, with_settings
 from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
+from assay.workloads.options import TARGET, TIME
+from assay.workloads.registry import workload_of
 from assay.workloads.workload import Part
 
 EXAMPLES = """
@@ -120,8 +122,12 @@ def _lines(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
 
 
 @app.command(name="run", epilog=EXAMPLES)
+@measuring(
+    "study",
+    on={"size": opt.ON_STORAGE["size"], **opt.PERMISSIONS, **opt.ON_DATABASES},
+)
 def run(
-    context: typer.Context,
+    given: Given,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.", show_default=False)
     ] = None,
@@ -134,40 +140,23 @@ def run(
     ] = None,
     levels: Annotated[
         list[str] | None,
-        typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=opt.TARGET),
+        typer.Option("--levels", help="Only these levels of a factor: raid=10,50.", rich_help_panel=TARGET),
     ] = None,
     set_options: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             help="At all levels: an option of the target (members=2), on databases a key of the plan (users=8).",
-            rich_help_panel=opt.TARGET,
+            rich_help_panel=TARGET,
         ),
     ] = None,
-    size: opt.Size = None,
     repeats: Annotated[
         int | None,
-        typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=opt.TIME),
+        typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=TIME),
     ] = None,
     seed: opt.Seed = None,
-    overwrite: opt.Overwrite = None,
-    yes_destroy: opt.YesDestroy = None,
-    output: opt.Output = opt.OUTPUT_DEFAULT,
-    json: opt.Json = False,
-    dry_run: opt.DryRun = False,
-    report: opt.Report = True,
-    export: opt.Export = None,
-    resume_run: opt.Resume = None,
-    quiet: opt.Quiet = False,
-    password_stdin: opt.PasswordStdin = False,
-    debug: opt.Debug = False,
 ) -> None:
     """Run a study: every combination of its levels, in random order, and what they change."""
-    del debug, password_stdin
-    shown = OutputOptions(output=output, json=json, dry_run=dry_run, report=report, export=export or [], quiet=quiet)
-    if resume_run is not None:
-        resume("study", resume_run, shown, context)
-        return
     if name is None:
         raise UsageError(f"study run: give a study: {', '.join(study_names())}, or the file of one")
     study = read_study(name, target)
@@ -189,20 +178,16 @@ def run(
         study.factor_named(factor, "--levels")
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside)
     if chosen and target_kind(chosen) == "file" and not has_options(chosen) and any(_writes(part) for part in parts):
-        shown.notices.append("the levels write to the same target one after the other: its state carries over")
+        given.shown.notices.append("the levels write to the same target one after the other: its state carries over")
     compared = study.comparison
     if compared is not None and len({part.levels.get(compared.by) for part in parts}) == 1:
-        shown.notices.append(f"{compared.by} has one level here: nothing is compared")
-    request = Request(
-        paths=[chosen] if chosen else [], size=size, overwrite=overwrite or [], yes_destroy=yes_destroy or []
-    )
-    start("study", request, parts, shown, facts)
+        given.shown.notices.append(f"{compared.by} has one level here: nothing is compared")
+    start("study", given.request([chosen] if chosen else []), parts, given.shown, facts)
 
 
 def _writes(part: Part[Any]) -> bool:
-    from assay.workloads.io.plan import Plan
-
-    return isinstance(part.plan, Plan) and any(workload.writes for workload in part.plan.workloads())
+    workload = workload_of(part.plan)
+    return workload.runs_on == "storage" and workload.needs(part.plan).writes
 
 
 def _pairs(values: Sequence[str] | None, option: str, example: str) -> dict[str, str]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast, get_origin
+
+from pydantic.fields import FieldInfo
 
 from assay.errors import UsageError
+from assay.fields import Strict
 from assay.reading import nearest
 from assay.studies.study import Study, load_study
-from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming, parse_mix
-
-LISTS = ("directories", "limits", "background")
-"""Keys whose values are lists, given with commas."""
+from assay.workloads.options import Fixed, Option, value_of
+from assay.workloads.registry import DEFAULT_KIND, workload_named
 
 RAW = "raw"
 """Where a study that measures storage beside its databases does so."""
 
-_NOT_SET = ("kind", "name", "title", "actions", "timing", "search", "layout", "seed", "user_limits")
-"""Keys that make a study what it is."""
+_IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
+"""Keys of plans of every kind that make a study what it is."""
 
 
 def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[str, str]]:
@@ -26,20 +27,21 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
     Parameters
     ----------
     study
-        Its plan is one of transactions; of others all is left.
+        Its plan runs on databases; of others all is left.
     given
-        Keys as in the plan, those of `timing` without their unit (`duration`, `warmup`, `rest`) and those of `layout`
-        by themselves.
+        Keys as in the plan, those of its tables by themselves and without `_s` (`duration`, `warmup`, `rest`).
 
     Raises
     ------
     UsageError
         A key is unknown (the nearest known one is named), its levels are what the study varies, or a value is wrong.
     """
-    if study.plan.get("kind") != "tpcc":
+    workload = workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
+    if workload.runs_on != "databases":
         return study, dict(given)
-    places = _places()
-    plan: dict[str, Any] = {**study.plan, **{name: dict(study.plan.get(name, {})) for name in ("timing", "layout")}}
+    places = _places(workload.plan_type)
+    tables = {table for table, _, _ in places.values() if table}
+    plan: dict[str, Any] = {**study.plan, **{name: dict(study.plan.get(name, {})) for name in tables}}
     left: dict[str, str] = {}
     for key, text in given.items():
         if key.startswith("set.") or (key == RAW and any(case.follows for case in study.case)):
@@ -49,21 +51,30 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
             meant = nearest(key, places)
             hint = f"did you mean {meant!r}? " if meant else ""
             raise UsageError(f"--set {key}: unknown; {hint}accepted: {', '.join(places)}, set.NAME of embedded:")
-        table, name = places[key]
-        _refuse_varied(study, table, name, key)
-        value = parse_mix(text, what=f"--set {key}") if key == "mix" else text
-        (plan if table == "plan" else plan[table])[name] = text.split(",") if key in LISTS else value
+        table, name, field = places[key]
+        _refuse_varied(study, table or "plan", name, key)
+        several = text.split(",") if get_origin(field.annotation) is tuple else text
+        (plan[table] if table else plan)[name] = value_of(field, several, source=f"--set {key}")
     if len(left) == len(given):
         return study, left
     changed = study.model_dump(mode="json", exclude_unset=True) | {"plan": plan}
     return load_study(changed, source="--set"), left
 
 
-def _places() -> dict[str, tuple[str, str]]:
-    """Table and key in the plan, by the word of `--set`."""
-    keys = {key: ("plan", key) for key in TpccPlan.model_fields if key not in _NOT_SET}
-    keys |= {key.removesuffix("_s"): ("timing", key) for key in TpccTiming.model_fields}
-    return keys | {key.removesuffix("_s"): ("layout", key) for key in TpccLayout.model_fields}
+def _places(plan_type: type[Strict]) -> dict[str, tuple[str, str, FieldInfo]]:
+    """Table, key and field in the plan, by the word of `--set`: a table that is given as one text is a value."""
+    plain: dict[str, tuple[str, str, FieldInfo]] = {}
+    inner: dict[str, tuple[str, str, FieldInfo]] = {}
+    for key, field in plan_type.model_fields.items():
+        if key in _IDENTITY or any(isinstance(mark, Fixed) for mark in field.metadata):
+            continue
+        is_table = isinstance(field.annotation, type) and issubclass(field.annotation, Strict)
+        if is_table and not any(isinstance(mark, Option) for mark in field.metadata):
+            fields = cast("type[Strict]", field.annotation).model_fields
+            inner |= {name.removesuffix("_s"): (key, name, one) for name, one in fields.items()}
+        else:
+            plain[key] = ("", key, field)
+    return plain | inner
 
 
 def _refuse_varied(study: Study, table: str, name: str, key: str) -> None:

@@ -17,6 +17,7 @@ from assay.fields import Strict
 from assay.reading import validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
+from assay.units import format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -370,6 +371,17 @@ class Conclusion:
     notices: list[str] = field(default_factory=list)
 
 
+def io_words(point: Point) -> list[str]:
+    """I/O of a point in words: throughput, then latency of reads and writes."""
+    total = point["total"]
+    words = [f"{format_iops(total['iops'])} IOPS, {format_throughput(total['bytes_per_s'])},"]
+    for direction in ("read", "write"):
+        if point[direction]:
+            latency = point[direction]["latency_ns"]
+            words.append(f"{direction} {format_latency(latency['mean'])} p99 {format_latency(latency['p99'])};")
+    return words
+
+
 class Workload(ABC, Generic[P]):
     """A kind of workload: all that the product knows of it."""
 
@@ -498,6 +510,14 @@ class Workload(ABC, Generic[P]):
     @abstractmethod
     def open(self, part: Part[P], target: Target, context: RunContext) -> OpenWorkload:
         """Begin a part on its target, which is ready."""
+
+    def point_words(self, point: Point) -> list[str]:
+        """What a finished point came to, in a line; empty where nothing was measured."""
+        if point["total"]:
+            return io_words(point)
+        found = [(figure, figure.value(point)) for figure in self.figures if figure.in_answers]
+        words = ", ".join(figure.words(value) for figure, value in found if value is not None)
+        return [f"{words};"] if words else []
 
     def ruined(self, point: Point) -> str | None:
         """Why a point makes the run a failure; None where it does not."""

@@ -14,14 +14,17 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from assay.errors import UsageError
-from assay.fields import Bytes, Seconds, Share, Strict, named_by_key
+from assay.fields import Bytes, FieldValueError, Seconds, Share, Strict, named_by_key, within
 from assay.reading import names_of_presets, preset_table, read_table, validated
 from assay.results.limits import parse_limits
 from assay.units import format_bytes, parse_bytes
+from assay.workloads.options import BACKEND, TARGET, TIME, Option
 from assay.workloads.workload import AnyPlan
 
-Users = Annotated[int, Field(ge=-1, le=10_000)]
+DATABASE = "Imitated database"
+"""Group of options."""
+USERS = Option("--users", "Users by kind", DATABASE, is_keyed=True)
+Users = Annotated[int, Field(ge=-1, le=10_000), USERS]
 """Number of users of a kind; -1 chooses from the number of CPUs."""
 Pages = Annotated[int, Field(ge=1, le=1 << 20)]
 
@@ -141,7 +144,7 @@ class BulkUpdateUser(Strict):
 class ShrinkUser(Strict):
     """Files that grow and shrink by extents of their increment."""
 
-    users: Annotated[int, Field(ge=0, le=1)] = 1
+    users: Annotated[int, Field(ge=0, le=1), USERS] = 1
     interval_min_s: Seconds = 120.0
     interval_max_s: Seconds = 600.0
     extents_min: Pages = 1
@@ -155,11 +158,15 @@ class ShrinkUser(Strict):
 class IntegrityTiming(Strict):
     """How long, and what counts as too long."""
 
-    stress_s: Seconds = 300.0
+    stress_s: Annotated[Seconds, Option("--duration", "Length of the stress phase of a cycle (300s).", TIME)] = 300.0
     """Length of the stress phase of one cycle; preparing, the final checkpoint and the audit come on top."""
-    long_io_s: Annotated[Seconds, Field(gt=0)] = 15.0
+    long_io_s: Annotated[
+        Seconds, Field(gt=0), Option("--long-io", "An I/O outstanding longer is reported (15s).", TIME)
+    ] = 15.0
     """An I/O outstanding longer is reported while it is."""
-    io_timeout_s: Annotated[Seconds, Field(gt=0)] = 120.0
+    io_timeout_s: Annotated[
+        Seconds, Field(gt=0), Option("--io-timeout", "An older outstanding I/O ends the run (120s).", TIME)
+    ] = 120.0
     """An I/O outstanding for longer ends the run: the target does not answer."""
 
     @model_validator(mode="after")
@@ -174,11 +181,15 @@ class IntegrityPlan(AnyPlan):
     name: str = "default"
     title: str = "Integrity under database I/O"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
-    backend: Literal["auto", "io-uring", "threads"] = "auto"
+    backend: Annotated[Literal["auto", "io-uring", "threads"], BACKEND] = "auto"
     timing: IntegrityTiming = IntegrityTiming()
-    cycles: Annotated[int, Field(ge=0, le=1 << 20)] = 1
+    cycles: Annotated[
+        int,
+        Field(ge=0, le=1 << 20),
+        Option("--cycles", "How often all phases are run (1); 0: until Ctrl-C.", TIME),
+    ] = 1
     """How often prepare, stress, checkpoint and audit follow each other; 0: until interrupted."""
-    memory_bytes: Bytes | None = None
+    memory_bytes: Annotated[Bytes | None, Option("--memory", "Buffer pool of the imitated engine.", DATABASE)] = None
     """Buffer pool of the imitated engine; None: a quarter of the free memory, the data's size at most."""
     cache_hit_share: Share = 0.1
     max_outstanding: Annotated[int, Field(ge=0, le=140_000)] = 0
@@ -187,7 +198,9 @@ class IntegrityPlan(AnyPlan):
     """Mean duration of an I/O above which fewer are issued."""
     bursts: bool = True
     """Preparing and the first and last checkpoint are not throttled."""
-    no_buffering: bool = True
+    no_buffering: Annotated[
+        bool, Option("--buffered", "Through the page cache instead of O_DIRECT.", DATABASE, values=(False,))
+    ] = True
     write_through: bool = True
     scatter_gather: bool = True
     force_read_ahead: bool = True
@@ -196,7 +209,9 @@ class IntegrityPlan(AnyPlan):
     delete_at_shutdown: bool = False
     look_first: bool = True
     """Pages and log records are read and verified before they are written over."""
-    stop_on_error: bool = False
+    stop_on_error: Annotated[bool, Option("--stop-on-error", "End at the first finding.", DATABASE, values=(True,))] = (
+        False
+    )
     pages_per_io: Annotated[int, Field(ge=1, le=64)] = 32
     """Pages per I/O when all pages are written or read in order: prepare and audit."""
     random: RandomUser = RandomUser()
@@ -206,7 +221,9 @@ class IntegrityPlan(AnyPlan):
     shrink: ShrinkUser = ShrinkUser()
     files: tuple[DatabaseFile, ...] = ()
     """Files by name, from a sqliosim.cfg; empty: the target's volumes."""
-    size: str | None = None
+    size: Annotated[
+        str | None, Option("--size", "Size of each data file at first; by role: data=10G,log=1G.", TARGET)
+    ] = None
     """Size of each new file of the target, as `--size` takes it."""
     most_bytes: Bytes | None = None
     """Use no more of each volume than this, from its beginning; None: all of it."""
@@ -222,12 +239,12 @@ class IntegrityPlan(AnyPlan):
     def _whole(self) -> Self:
         if self.files and len({file.log for file in self.files}) == 1:
             given, needed = ("log", "data") if self.files[0].log else ("data", "log")
-            raise ValueError(f"files: only {given} files; at least one {needed} file is needed")
+            raise FieldValueError("files", f"only {given} files; at least one {needed} file is needed")
         paths = set()
         for file in self.files:
             path = normpath(file.path)
             if path in paths:
-                raise ValueError(f"files: {file.path} is named twice")
+                raise FieldValueError("files", f"{file.path} is named twice")
             paths.add(path)
         return self
 
@@ -241,10 +258,8 @@ def load_integrity_plan(data: Mapping[str, Any], *, source: str) -> IntegrityPla
         A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
     """
     plan = validated(IntegrityPlan, data, source)
-    try:
+    with within(source, "limits"):
         parse_limits(plan.limits)
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
     return plan
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from assay.errors import UsageError
-from assay.fields import Bytes, Seconds, Share, Strict
+from assay.fields import Bytes, Seconds, Share, Strict, percent, unnamed
 from assay.units import format_bytes, parse_bytes
+from assay.workloads.options import Option
 
 Role = Literal["data", "log", "tempdb"]
 
@@ -33,10 +33,7 @@ def _block_mix(value: Any) -> int | dict[str, float]:
 
 
 def _block(value: Any) -> int:
-    try:
-        size_bytes = parse_bytes(value, what="block")
-    except UsageError as error:
-        raise ValueError(str(error).partition(": ")[2]) from None
+    size_bytes = unnamed(parse_bytes)(value)
     if not 0 < size_bytes < 1 << 30:
         raise ValueError(f"{value!r} is no block size; accepted: a multiple of the sector, below 1 GiB")
     return size_bytes
@@ -52,22 +49,60 @@ def _weight(value: Any) -> float:
     return weight
 
 
+def _region_of_percentages(text: str) -> tuple[float, float]:
+    """The region from `0-50`, as the option takes it."""
+    start, dash, end = text.partition("-")
+    if not dash:
+        raise ValueError(f"{text!r}; accepted: START-END in percent, as in 0-50")
+    return percent(start), percent(end)
+
+
+def _forward(region: tuple[float, float]) -> tuple[float, float]:
+    if region[0] >= region[1]:
+        raise ValueError(f"starts at {region[0]} and ends at {region[1]}")
+    return region
+
+
 class Access(Strict):
     """Which I/Os are asked for."""
 
-    block_bytes: Annotated[int | dict[str, float], BeforeValidator(_block_mix)] = 8192
-    read_share: Share = 1.0
-    random_share: Share = 1.0
-    skew: Annotated[str, AfterValidator(lambda skew: parse_skew(skew) and skew)] = "uniform"
-    streams: Annotated[int, Field(ge=1, le=4096)] = 1
-    align_bytes: Bytes | None = None
+    block_bytes: Annotated[
+        int | dict[str, float],
+        BeforeValidator(_block_mix),
+        Option("--block", "Block sizes: 8K,64K; a mix: 8K:80+64K:20."),
+    ] = 8192
+    read_share: Annotated[Share, Option("--read", "Read shares in percent: 100,70.", parse=percent)] = 1.0
+    random_share: Annotated[
+        Share, Option("--random", "Random shares in percent; the rest is sequential.", parse=percent)
+    ] = 1.0
+    skew: Annotated[
+        str,
+        AfterValidator(lambda skew: parse_skew(skew) and skew),
+        Option("--skew", "uniform, zipf:0.99, hot:0.8/0.2."),
+    ] = "uniform"
+    streams: Annotated[int, Field(ge=1, le=4096), Option("--streams", "Independent sequential streams per worker.")] = 1
+    align_bytes: Annotated[Bytes | None, Option("--align", "Alignment of offsets (the block).")] = None
     stride_bytes: Bytes | None = None
-    region: tuple[Share, Share] = (0.0, 1.0)
-    compressible_share: Share = 0.0
-    duplicate_share: Share = 0.0
-    io_mode: Literal["direct", "buffered"] = "direct"
-    sync: Literal["none", "dsync", "fdatasync", "fsync"] = "none"
-    sync_every: Annotated[int, Field(ge=1)] = 1
+    region: Annotated[
+        tuple[Share, Share],
+        AfterValidator(_forward),
+        Option("--region", "Part of the volume in percent: 0-50.", parse=_region_of_percentages),
+    ] = (0.0, 1.0)
+    compressible_share: Annotated[
+        Share, Option("--compressible", "Percent of written bytes that compress.", parse=percent)
+    ] = 0.0
+    duplicate_share: Annotated[
+        Share, Option("--duplicate", "Percent of written blocks that repeat.", parse=percent)
+    ] = 0.0
+    io_mode: Annotated[
+        Literal["direct", "buffered"],
+        Option("--buffered", "Through the page cache instead of O_DIRECT.", values=("buffered",)),
+    ] = "direct"
+    sync: Annotated[
+        Literal["none", "dsync", "fdatasync", "fsync"],
+        Option("--sync", "Durability of writes: none, dsync, fdatasync, fsync."),
+    ] = "none"
+    sync_every: Annotated[int, Field(ge=1), Option("--sync-every", "With fdatasync, fsync: after every N writes.")] = 1
 
     @property
     def blocks(self) -> dict[int, float]:
@@ -86,21 +121,29 @@ class Activity(Access):
     """One role's access under one load. Give `queue_depth`, or `rate`, or `burst_interval_s` with `burst_bytes`."""
 
     name: str = "io"
-    role: Role = "data"
+    role: Annotated[Role, Option("--role", "data, log or tempdb.")] = "data"
     volume: str | None = None
     """Name of the one volume to use, instead of all of the role."""
-    workers: Annotated[int, Field(ge=1, le=1024)] = 1
-    queue_depth: Annotated[int, Field(ge=1, le=DEEPEST_QUEUE)] | None = None
-    rate: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    arrivals: Literal["constant", "poisson"] = "constant"
-    burst_interval_s: Seconds | None = None
-    burst_bytes: Bytes | None = None
-    burst_spread: Share = 0.5
+    workers: Annotated[int, Field(ge=1, le=1024), Option("--workers", "Workers per volume.")] = 1
+    queue_depth: Annotated[
+        Annotated[int, Field(ge=1, le=DEEPEST_QUEUE)] | None,
+        Option("--queue-depth", "Outstanding I/Os per worker: 1,4,16."),
+    ] = None
+    rate: Annotated[
+        Annotated[float, Field(gt=0, le=1e9)] | None,
+        Option("--rate", "Open loop: I/Os per second, latency from the intended start."),
+    ] = None
+    arrivals: Annotated[Literal["constant", "poisson"], Option("--arrivals", "constant or poisson.")] = "constant"
+    burst_interval_s: Annotated[Seconds | None, Option("--burst-interval", "Time from one checkpoint to the next.")] = (
+        None
+    )
+    burst_bytes: Annotated[Bytes | None, Option("--burst-bytes", "What a checkpoint writes.")] = None
+    burst_spread: Annotated[
+        Share, Option("--burst-spread", "Percent of the interval a checkpoint takes.", parse=percent)
+    ] = 0.5
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.region[0] >= self.region[1]:
-            raise ValueError(f"region: starts at {self.region[0]} and ends at {self.region[1]}")
         if (self.burst_interval_s is None) != (self.burst_bytes is None):
             raise ValueError("burst_interval_s and burst_bytes go together")
         if self.rate is not None and self.burst_bytes is not None:

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from assay.errors import UsageError
-from assay.fields import Seconds, Strict
+from assay.fields import FieldError, Seconds, Strict, within
 from assay.reading import names_of_presets, preset_table, read_table, refuse_unknown, validated
 from assay.results.limits import parse_limits
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io.activities import Activity, Workload
+from assay.workloads.options import BACKEND, TIME, Option, TablesOf
 from assay.workloads.workload import AnyPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
@@ -35,12 +35,20 @@ PLAIN_LISTS = frozenset({"region"})
 class Timing(Strict):
     """How long points take. With `duration_s` every point lasts just that long after its warm-up."""
 
-    warmup_s: Seconds = 2.0
-    min_s: Annotated[Seconds, Field(gt=0)] = 5.0
-    max_s: Annotated[Seconds, Field(gt=0)] = 30.0
-    duration_s: Annotated[Seconds, Field(gt=0)] | None = None
-    rest_s: Seconds = 0.0
-    io_timeout_s: Annotated[Seconds, Field(gt=0)] = 30.0
+    warmup_s: Annotated[Seconds, Option("--warmup", "Not measured at the start of a point.", TIME)] = 2.0
+    min_s: Annotated[
+        Seconds, Field(gt=0), Option("--min-time", "Least time measured, and window of the steady state.", TIME)
+    ] = 5.0
+    max_s: Annotated[Seconds, Field(gt=0), Option("--max-time", "Most time measured.", TIME)] = 30.0
+    duration_s: Annotated[
+        Annotated[Seconds, Field(gt=0)] | None, Option("--duration", "Every point lasts just this long.", TIME)
+    ] = None
+    rest_s: Annotated[Seconds, Option("--rest", "Pause between points.", TIME)] = 0.0
+    io_timeout_s: Annotated[
+        Seconds,
+        Field(gt=0),
+        Option("--io-timeout", "An I/O outstanding longer than this ends the run (30s).", TIME),
+    ] = 30.0
 
     @property
     def longest_s(self) -> float:
@@ -56,7 +64,9 @@ class Timing(Strict):
 class Search(Strict):
     """How the largest load within limits is looked for; `axis` none measures the loads as given."""
 
-    axis: Literal["none", "queue-depth", "rate"] = "none"
+    axis: Annotated[Literal["none", "queue-depth", "rate"], Option("--search", "queue-depth, rate or none.", TIME)] = (
+        "none"
+    )
     start: Annotated[float, Field(gt=0, le=1e9)] | None = None
     end: Annotated[float, Field(gt=0, le=1e9)] | None = None
     """First and last load; unless given those of `AXES`: I/Os outstanding per worker, or arrivals per second."""
@@ -84,7 +94,7 @@ class Plan(AnyPlan):
     limits: tuple[str, ...] = ()
     user_limits: bool = False
     """Whether the limits were given by the user: missing them then changes the exit code."""
-    backend: Literal["auto", "io-uring", "threads"] = "auto"
+    backend: Annotated[Literal["auto", "io-uring", "threads"], BACKEND] = "auto"
     size: str | None = None
     fits_sector: bool = False
     """Leave out blocks that are no multiple of the volumes' sector instead of refusing them, as presets do."""
@@ -92,7 +102,7 @@ class Plan(AnyPlan):
     search: Search = Search()
     case: tuple[dict[str, Any], ...] = ({},)
     """Sets of keys of the first activity to measure one after the other, each with every combination of levels."""
-    activity: tuple[dict[str, Any], ...] = ({},)
+    activity: Annotated[tuple[dict[str, Any], ...], TablesOf(Activity)] = ({},)
 
     def workloads(self) -> list[Workload]:
         """Every case with every combination of levels, validated."""
@@ -109,16 +119,17 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         if isinstance(value, list) and key not in PLAIN_LISTS
     ]
     if math.prod(len(value) for _, _, value in factors) > COMBINATIONS_MOST:
-        raise UsageError(f"activity: its lists have more than {COMBINATIONS_MOST:,} combinations; give fewer levels")
+        reason = f"its lists have more than {COMBINATIONS_MOST:,} combinations; give fewer levels"
+        raise FieldError(reason, field=("activity",))
     for index, key, value in factors:
         if not value:
-            raise UsageError(f"activity {index + 1}: {key}: an empty list; give at least one level")
+            raise FieldError("an empty list; give at least one level", field=("activity", index, key))
     for levels in itertools.product(*(value for _, _, value in factors)):
         chosen = [dict(activity) for activity in activities]
         for (index, key, _), level in zip(factors, levels, strict=True):
             chosen[index][key] = level
         made = tuple(
-            validated(Activity, activity, f"activity {position}") for position, activity in enumerate(chosen, start=1)
+            validated(Activity, activity, "", at=("activity", position)) for position, activity in enumerate(chosen)
         )
         yield Workload(activities=made, name=name)
 
@@ -133,28 +144,33 @@ def load_plan(data: Mapping[str, Any], *, source: str) -> Plan:
     """
     plan = validated(Plan, data, source)
     if not plan.activity or not plan.case:
-        raise UsageError(f"{source}: no activity given")
+        raise FieldError("no activity given", source=source)
     for kind, tables in (("activity", plan.activity), ("case", plan.case)):
-        for position, table in enumerate(tables, start=1):
-            refuse_unknown(table, Activity, f"{source}: {kind} {position}")
-    try:
+        for position, table in enumerate(tables):
+            refuse_unknown(table, Activity, source, at=(kind, position))
+    with within(source, "limits"):
         parse_limits(plan.limits)
+    with within(source):
         workloads = plan.workloads()
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
+        _refuse_contradictions(plan, workloads)
+    return plan
+
+
+def _refuse_contradictions(plan: Plan, workloads: Sequence[Workload]) -> None:
+    """Refuse what each key alone allows, but not all together."""
     axis = plan.search.axis
     if axis != "none":
         key = "queue_depth" if axis == "queue-depth" else "rate"
         if any(isinstance(activity.get(key), list) for activity in plan.activity[:1]):
-            raise UsageError(f"{source}: search on {axis} and several levels of {key} exclude each other")
+            raise FieldError(f"search on {axis} and several levels of {key} exclude each other")
         if axis == "queue-depth" and workloads[0].activities[0].is_open:
-            raise UsageError(f"{source}: search on queue-depth and a rate exclude each other; search on rate")
+            raise FieldError("search on queue-depth and a rate exclude each other; search on rate")
     if axis != "none" and plan.search.first_load > plan.search.last_load:
         first, last = plan.search.first_load, plan.search.last_load
-        raise UsageError(f"{source}: search: start {first:g} is above end {last:g}")
+        raise FieldError(f"start {first:g} is above end {last:g}", field=("search",))
     if plan.timing.duration_s is None and plan.timing.min_s > plan.timing.max_s:
-        raise UsageError(f"{source}: timing: min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}")
-    return plan
+        reason = f"min_s {plan.timing.min_s:g} is above max_s {plan.timing.max_s:g}"
+        raise FieldError(reason, field=("timing",))
 
 
 def read_plan(path: Path) -> Plan:

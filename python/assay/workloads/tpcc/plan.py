@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from assay.errors import UsageError
-from assay.fields import Seconds, Strict
-from assay.reading import names_of_presets, preset_table, read_table, validated
+from assay.fields import FieldValueError, Seconds, Strict, within
+from assay.reading import names_of_presets, nearest, preset_table, read_table, validated
 from assay.results.limits import parse_limits
+from assay.workloads.options import TIME, Fixed, Option
 from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.workload import AnyPlan
 
@@ -45,10 +46,45 @@ Background = Literal["checkpoint", "vacuum", "backup"]
 
 Weight = Annotated[int, Field(ge=0, le=1000)]
 
+DATABASE, USERS, MIX = "Database", "Users", "Transactions"
+"""Groups of options."""
+
 
 def default_users() -> int:
     """Users unless the plan says otherwise: two for each core this process may use."""
     return USERS_PER_CORE * len(os.sched_getaffinity(0))
+
+
+def parse_mix(value: Any) -> Any:
+    """Weights by transaction from `new_order=45,payment=43`, those not named 0; anything but text as it is.
+
+    Raises
+    ------
+    ValueError
+        A transaction is unknown or given twice, or a weight is no whole number.
+
+    Examples
+    --------
+    >>> parse_mix("new_order=45,payment=43")
+    {'new_order': 45, 'payment': 43, 'order_status': 0, 'delivery': 0, 'stock_level': 0}
+    """
+    if not isinstance(value, str):
+        return value
+    weights = dict.fromkeys(TRANSACTIONS, 0)
+    seen: set[str] = set()
+    for item in value.split(","):
+        name, separator, weight = (part.strip() for part in item.partition("="))
+        if name not in weights:
+            meant = nearest(name, TRANSACTIONS)
+            hint = f"did you mean {meant!r}?" if meant else f"known: {', '.join(TRANSACTIONS)}"
+            raise ValueError(f"{item.strip()!r}: unknown transaction; {hint}")
+        if not separator or not (weight.isascii() and weight.isdecimal() and len(weight) < 8):
+            raise ValueError(f"{item.strip()!r}: accepted: NAME=WEIGHT with a whole number, as in new_order=45")
+        if name in seen:
+            raise ValueError(f"{name} is given twice; give it once")
+        seen.add(name)
+        weights[name] = int(weight)
+    return weights
 
 
 class TpccMix(Strict):
@@ -75,11 +111,15 @@ class TpccMix(Strict):
 class TpccTiming(Strict):
     """How long a point takes."""
 
-    warmup_s: Seconds | None = None
+    warmup_s: Annotated[
+        Seconds | None, Option("--warmup", "Before it (a quarter of the duration, 60s at most).", TIME)
+    ] = None
     """Before what is measured; None: a quarter of the duration, 60 s at most."""
-    duration_s: Annotated[Seconds, Field(gt=0)] = 60.0
+    duration_s: Annotated[
+        Seconds, Field(gt=0), Option("--duration", "Time that is measured, after the warm-up (60s).", TIME)
+    ] = 60.0
     """The time that is measured."""
-    rest_s: Seconds = 0.0
+    rest_s: Annotated[Seconds, Option("--rest", "Pause between points.", TIME)] = 0.0
     """Pause between points."""
 
     @property
@@ -96,7 +136,10 @@ class TpccTiming(Strict):
 class TpccSearch(Strict):
     """How the most transactions within limits are looked for; `axis` none measures the load as given."""
 
-    axis: Literal["none", "users", "rate"] = "none"
+    axis: Annotated[
+        Literal["none", "users", "rate"],
+        Option("--search", "Find the most transactions within the limits: users or rate.", TIME),
+    ] = "none"
     start: Annotated[float, Field(gt=0, le=1e9)] | None = None
     end: Annotated[float, Field(gt=0, le=1e9)] | None = None
     """First and last load; unless given those of `AXES`."""
@@ -170,40 +213,110 @@ class TpccPlan(AnyPlan):
     name: str = "custom"
     title: str = "TPC-C-like transactions"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
-    actions: tuple[Action, ...] = ("load", "run", "check")
-    limits: tuple[str, ...] = ()
+    actions: Annotated[tuple[Action, ...], Fixed()] = ("load", "run", "check")
+    limits: Annotated[
+        tuple[str, ...],
+        Option("--limit", "response.p90<2s, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
+    ] = ()
     user_limits: bool = False
     """Whether the limits were given by the user: missing them then changes the exit code."""
-    warehouses: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    warehouses: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        Option(
+            "--warehouses",
+            f"How many to load, about 100 MB each ({WAREHOUSES_DEFAULT}, or those that are loaded).",
+            DATABASE,
+        ),
+    ] = None
     """Over all databases; None: those that are loaded, else `WAREHOUSES_DEFAULT`."""
     reloads: bool = False
     """Warehouses that are loaded are used whatever their seed if they are as many or more, else loaded anew; unless
     set, another number or seed is refused."""
-    users: Annotated[int, Field(ge=1, le=100_000)] = Field(default_factory=default_users)
-    connections: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    users: Annotated[
+        int, Field(ge=1, le=100_000), Option("--users", "Users, each one transaction at a time (2 per core).", USERS)
+    ] = Field(default_factory=default_users)
+    connections: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        Option("--connections", "Connections that users share (one each).", USERS),
+    ] = None
     """Connections that the users share; None: one for each user."""
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    threads: Annotated[
+        Annotated[int, Field(ge=1, le=1024)] | None,
+        Option("--threads", "Threads that drive the users (one per core).", USERS),
+    ] = None
     """Threads that drive the users; None: one for each core."""
-    load_connections: Annotated[int, Field(ge=1, le=1000)] | None = None
+    load_connections: Annotated[
+        Annotated[int, Field(ge=1, le=1000)] | None,
+        Option("--load-connections", "Connections that load in parallel (one per core).", DATABASE),
+    ] = None
     """Connections that load in parallel; None: one for each core."""
-    mix: TpccMix = TpccMix(new_order=10, payment=10, order_status=1, delivery=1, stock_level=1)
-    draw: Literal["independent", "deck"] = "independent"
-    items: Literal["uniform", "nurand"] = "uniform"
-    home: Literal["warehouse", "district", "all"] = "warehouse"
-    think_scale: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    mix: Annotated[
+        TpccMix, BeforeValidator(parse_mix), Option("--mix", "Weights: new_order=45,payment=43,...", MIX)
+    ] = TpccMix(new_order=10, payment=10, order_status=1, delivery=1, stock_level=1)
+    draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
+        "independent"
+    )
+    items: Annotated[Literal["uniform", "nurand"], Option("--items", "Items of an order: uniform or nurand.", MIX)] = (
+        "uniform"
+    )
+    home: Annotated[
+        Literal["warehouse", "district", "all"],
+        Option("--home", "What a user keeps: warehouse, district, or all for none.", USERS),
+        Option("--all-warehouses", "The same as --home all.", USERS, values=("all",)),
+    ] = "warehouse"
+    think_scale: Annotated[
+        float,
+        Field(ge=0, le=1000),
+        Option("--think", "With the specification's keying and thinking times.", USERS, values=(1.0,), gives_way=True),
+        Option("--think-scale", "With those times, multiplied by this.", USERS),
+    ] = 0.0
     """Keying and thinking times, multiplied by this; 0: none."""
-    rate: Annotated[float, Field(gt=0, le=1e7)] | None = None
+    rate: Annotated[
+        Annotated[float, Field(gt=0, le=1e7)] | None,
+        Option("--rate", "Open loop: transactions per second, latency from the intended start.", USERS),
+    ] = None
     """Open loop: transactions per second of all kinds together."""
-    arrivals: Literal["poisson", "constant"] = "poisson"
-    mode: Literal["procedures", "statements"] = "procedures"
-    pipeline: bool = True
+    arrivals: Annotated[
+        Literal["poisson", "constant"], Option("--arrivals", "Of --rate: poisson or constant (poisson).", USERS)
+    ] = "poisson"
+    mode: Annotated[
+        Literal["procedures", "statements"],
+        Option(
+            "--procedures/--statements",
+            "Stored procedures, or one statement after the other.",
+            MIX,
+            values=("procedures", "statements"),
+        ),
+    ] = "procedures"
+    pipeline: Annotated[
+        bool,
+        Option(
+            "--pipeline/--no-pipeline",
+            "Send statements together that do not need each other's results.",
+            MIX,
+            values=(True, False),
+        ),
+    ] = True
     """Statements that do not wait for each other's results are sent together."""
-    isolation: Literal["default", "read-committed", "repeatable-read", "serializable"] = "default"
-    retries: Annotated[int, Field(ge=0, le=10_000)] = 10
+    isolation: Annotated[
+        Literal["default", "read-committed", "repeatable-read", "serializable"],
+        Option("--isolation", "default, read-committed, repeatable-read or serializable.", DATABASE),
+    ] = "default"
+    retries: Annotated[
+        int, Field(ge=0, le=10_000), Option("--retries", "Tries after deadlocks and serialisation failures (10).", MIX)
+    ] = 10
     """How often a deadlock or serialisation failure is tried again."""
-    reconnect_s: Seconds = 60.0
+    reconnect_s: Annotated[Seconds, Option("--reconnect", "How long a lost server is waited for (60s).", MIX)] = 60.0
     """How long a lost server is waited for before the run fails."""
-    restores: Literal["search", "always", "possible", "never"] = "search"
+    restores: Annotated[
+        Literal["search", "always", "possible", "never"],
+        Option(
+            "--restore/--no-restore",
+            "Start every point from the saved state (points of a search only).",
+            DATABASE,
+            values=("always", "never"),
+        ),
+    ] = "search"
     """Which points start from the saved state; `possible`: all, unless the database cannot restore."""
     layout: TpccLayout = TpccLayout()
     background: tuple[Background, ...] = ()
@@ -214,12 +327,13 @@ class TpccPlan(AnyPlan):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.actions:
-            raise ValueError(f"actions: none given; known: {', '.join(ACTIONS)}")
+            raise FieldValueError("actions", f"none given; known: {', '.join(ACTIONS)}")
         repeated = [action for action in ACTIONS if self.actions.count(action) > 1]
         if repeated:
-            raise ValueError(f"actions: {repeated[0]} is given twice; give each action once")
+            raise FieldValueError("actions", f"{repeated[0]} is given twice; give each action once")
         if self.connections is not None and self.connections > self.users:
-            raise ValueError(f"connections: {self.connections} for {self.users} users; give at most one for each user")
+            reason = f"{self.connections} for {self.users} users; give at most one for each user"
+            raise FieldValueError("connections", reason)
         if self.restores == "never" and not self.layout.is_plain:
             raise ValueError("a layout needs the plain tables to begin with, and restores is never; leave one out")
         if self.rate is not None and self.think_scale:
@@ -227,7 +341,7 @@ class TpccPlan(AnyPlan):
         if self.rate is not None and self.search.axis == "users":
             raise ValueError("rate and a search on users exclude each other; search on rate")
         if len(set(self.background)) < len(self.background):
-            raise ValueError("background: one is given twice; give each once")
+            raise FieldValueError("background", "one is given twice; give each once")
         if self.think_scale and self.search.axis == "rate":
             raise ValueError("a search on rate and thinking times exclude each other; search on users")
         return self
@@ -291,10 +405,8 @@ def load_tpcc_plan(data: Mapping[str, Any], *, source: str) -> TpccPlan:
         A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
     """
     plan = validated(TpccPlan, data, source)
-    try:
+    with within(source, "limits"):
         parse_limits(plan.limits, FIGURES)
-    except UsageError as error:
-        raise UsageError(f"{source}: {error}") from None
     return plan
 
 
@@ -329,38 +441,6 @@ def read_tpcc_preset(name: str) -> TpccPlan:
         There is no such preset; the message lists them.
     """
     return load_tpcc_plan(preset_table(__package__, name), source=f"preset {name}")
-
-
-def parse_mix(text: str, *, what: str = "--mix") -> dict[str, int]:
-    """Weights by transaction from `new_order=45,payment=43`; those not named get 0.
-
-    Raises
-    ------
-    UsageError
-        A transaction is unknown or given twice, or a weight is no whole number.
-
-    Examples
-    --------
-    >>> parse_mix("new_order=45,payment=43")
-    {'new_order': 45, 'payment': 43, 'order_status': 0, 'delivery': 0, 'stock_level': 0}
-    """
-    from assay.reading import nearest
-
-    weights = dict.fromkeys(TRANSACTIONS, 0)
-    seen: set[str] = set()
-    for item in text.split(","):
-        name, separator, weight = (part.strip() for part in item.partition("="))
-        if name not in weights:
-            meant = nearest(name, TRANSACTIONS)
-            hint = f"did you mean {meant!r}?" if meant else f"known: {', '.join(TRANSACTIONS)}"
-            raise UsageError(f"{what} {item.strip()!r}: unknown transaction; {hint}")
-        if not separator or not (weight.isascii() and weight.isdecimal() and len(weight) < 8):
-            raise UsageError(f"{what} {item.strip()!r}: accepted: NAME=WEIGHT with a whole number, as in new_order=45")
-        if name in seen:
-            raise UsageError(f"{what}: {name} is given twice; give it once")
-        seen.add(name)
-        weights[name] = int(weight)
-    return weights
 
 
 def split_actions(words: Sequence[str]) -> tuple[list[str], list[Action]]:

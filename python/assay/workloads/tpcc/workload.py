@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.progress import Display
 from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration
+from assay.units import format_duration, format_latency
 from assay.workloads.tpcc.check import violations_total
 from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
@@ -95,6 +95,15 @@ class TpccWorkload(Workload[TpccPlan]):
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
         return OpenTpcc(part, target, context)
+
+    def point_words(self, point: Point) -> list[str]:
+        """Transactions a minute, and the 90th percentile of each kind's response."""
+        oltp = point["oltp"]
+        words = [f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"]
+        for name, figures in oltp["by_transaction"].items():
+            if figures["latency_ns"] is not None:
+                words.append(f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};")
+        return words
 
     def ruined(self, point: Point) -> str | None:
         """Every transaction failed."""
