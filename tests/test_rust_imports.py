@@ -1,7 +1,7 @@
 """No circles among the files of a crate: what a file names of its crate is in files that do not name it back.
 
-Tests in a file are left out, and so is `lib.rs`, which lists what the crate offers: a name of it counts as one of the file
-that has it.
+Tests in a file are left out, and so is `lib.rs`, which lists what the crate offers: a name of it counts as one of the
+file that has it.
 """
 
 from __future__ import annotations

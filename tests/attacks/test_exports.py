@@ -13,9 +13,10 @@ import pytest
 
 from assay.cli.exporting import rehearse_exports
 from assay.errors import AssayError, UsageError
-from assay.results import durable, exports
-from assay.results.exports import EXPORTS, rehearse
-from assay.results.exports.rehearsal import expected_point
+from assay.report import exports
+from assay.report.exports import EXPORTS, rehearse
+from assay.report.exports.rehearsal import expected_point
+from assay.results import durable
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.io.plan import load_plan, preset_names, read_preset
 from assay.workloads.tpcc.plan import load_tpcc_plan
@@ -82,7 +83,7 @@ def test_one_that_fails_at_the_end_is_one_line_and_code_3(bench: Bench) -> None:
     """The real command, with an export broken only for points that were measured."""
     broken = bench.folder / "broken.py"
     broken.write_text(
-        "from assay.results import exports\n"
+        "from assay.report import exports\n"
         "def fails(manifest, points):\n"
         "    return {'points.csv': '' if not manifest else manifest['nowhere']}\n"
         "exports.EXPORTS['csv'] = fails\n"

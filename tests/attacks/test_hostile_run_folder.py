@@ -19,9 +19,9 @@ from assay.cli.exporting import export_all
 from assay.errors import AssayError, ExitCode, RunFolderError, UsageError
 from assay.report import write_report
 from assay.report.assemble import assemble
+from assay.report.exports import EXPORTS, save_export
 from assay.report.facts import load_facts
 from assay.report.files import refuse_foreign, replace_file
-from assay.results.exports import EXPORTS, save_export
 from assay.results.load import load
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder

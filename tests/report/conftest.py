@@ -1,25 +1,55 @@
-"""Sample runs written once a session, and their documents."""
+"""Sample runs, and the documents of them, made once a session."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from sample import Sample, io, small, write_run
+from altair.utils.schemapi import debug_mode
+from sample import Sample, io, small
+from sample_integrity import failed_run, passed_run
+from sample_oltp import run, search
+from shown import facts_of
 
 from assay.document.elements import Document
 from assay.report.assemble import assemble
-from assay.report.facts import load_facts
+from assay.report.render import render_figures
 
 
 @pytest.fixture(scope="session")
-def run_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(tmp_path_factory.mktemp("runs"), small())
+def document() -> Document:
+    """The report of an examination."""
+    return assemble(facts_of((small(), {}), series=True))
 
 
 @pytest.fixture(scope="session")
-def document(run_path: Path) -> Document:
-    return assemble(load_facts(run_path))
+def drawings(document: Document) -> dict[str, str]:
+    """The figures of `document`."""
+    return render_figures(document)
+
+
+@pytest.fixture(scope="session")
+def failed() -> Document:
+    """The report of a check that found something of every kind."""
+    return assemble(facts_of(failed_run()))
+
+
+@pytest.fixture(scope="session")
+def passed() -> Document:
+    """The report of a check that found nothing."""
+    return assemble(facts_of(passed_run()))
+
+
+@pytest.fixture(scope="session")
+def one() -> Document:
+    """The report of transactions at one load."""
+    return assemble(facts_of(run(), series=True))
+
+
+@pytest.fixture(scope="session")
+def searched() -> Document:
+    """The report of a search for the most transactions."""
+    return assemble(facts_of(search(), series=True))
 
 
 @pytest.fixture
@@ -27,3 +57,10 @@ def one_point() -> Sample:
     sample = Sample(3)
     sample.random_point("custom", io(8192, 0.7, "8 KiB random 70/30"), 8, 20)
     return sample
+
+
+@pytest.fixture
+def unchecked_charts() -> Iterator[None]:
+    """Charts are not held against the schema of Vega-Lite, which takes most of the time that documents take."""
+    with debug_mode(False):
+        yield

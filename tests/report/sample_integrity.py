@@ -142,7 +142,7 @@ def verify(**fields: Any) -> tuple[Sample, dict[str, Any]]:
     volumes = [volume(DATA, f"/srv/db/{DATA}"), volume(LOG, f"/srv/db/{LOG}") | {"role": "log"}]
     target = {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded"}
     command = ["verify", "/srv/db", "--config", "sqliosim.cfg"]
-    manifest = {"command": command, "plan": plan(), "parts": [], "target": target,
+    manifest = {"verb": "verify", "command": command, "plan": plan(), "parts": [], "target": target,
                 "cache_span": None, "integrity": found}  # fmt: skip
     return sample, manifest
 

@@ -149,8 +149,8 @@ def manifest(found: dict[str, Any] | None, **fields: Any) -> dict[str, Any]:
         "conditions": conditions(),
         **(found or {}),
     }
-    return {"command": ["oltp", "tpcc", "embedded:/srv/pg", "--warehouses", "50"], "plan": {"kind": "tpcc"},
-            "parts": [],
+    return {"verb": "oltp", "command": ["oltp", "tpcc", "embedded:/srv/pg", "--warehouses", "50"],
+            "plan": {"kind": "tpcc"}, "parts": [],
             "target": target, "engine": None, "cache_span": None,
             "oltp": oltp, "notices": [NOTICE], **fields}  # fmt: skip
 

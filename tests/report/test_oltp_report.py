@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import polars as pl
 import pytest
-from golden import check_golden, stable_chart, stable_html
-from sample import START_NS, Sample, small, write_run
+from sample import START_NS, small
 from sample_oltp import TIERS, OltpSample, add_point, conditions, figures, manifest, run, search, settings
-from test_report_pages import HOSTILE, Page, notices, pages
+from shown import cells, facts_of, items, names, notices, pages, section, table, texts
+from test_report_pages import HOSTILE, Page
 
-from assay.document.elements import Document, Facts, Figure, Paragraph, Section, Table
+from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import theme
-from assay.report import facts as reading
 from assay.report.assemble import assemble
-from assay.report.facts import load_facts
-from assay.report.html import html_report
 from assay.report.render import render_figures
 from assay.results.source import RunFacts
 from assay.workloads.tpcc.report.timeline import checkpoint_marks, oltp_rows, point_clock, spans_of
-
-
-def facts_of(made: tuple[Sample, dict[str, Any]], *, series: bool = False, verb: str = "oltp") -> RunFacts:
-    sample, fields = made
-    frame = pl.DataFrame(sample.series()) if series else None
-    return reading.facts_of({**sample.manifest(), "verb": verb, **fields}, sample.points, frame)
-
-
-def section(document: Document, name: str) -> Section:
-    return next(section for section in document.sections if section.name == name)
-
-
-def names(document: Document) -> list[str]:
-    return [part.name for part in document.sections]
-
-
-def texts(part: Section) -> list[str]:
-    return [block.text for block in part.blocks if isinstance(block, Paragraph)]
-
-
-def table(document: Document, name: str) -> Table:
-    return next(b for s in document.sections for b in s.blocks if isinstance(b, Table) and b.name == name)
-
-
-def cells(document: Document, name: str) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in table(document, name).rows]
-
-
-def items(document: Document, name: str) -> dict[str, str]:
-    return dict(next(b for s in document.sections for b in s.blocks if isinstance(b, Facts) and b.name == name).items)
-
-
-@pytest.fixture(scope="module")
-def one() -> Document:
-    return assemble(facts_of(run(), series=True))
-
-
-@pytest.fixture(scope="module")
-def searched() -> Document:
-    return assemble(facts_of(search(), series=True))
-
-
-@pytest.mark.parametrize(("name", "made"), [("run", run), ("search", search)])
-def test_the_page_is_as_it_was_looked_at(tmp_path: Path, name: str, made: Any) -> None:
-    sample, fields = made()
-    document = assemble(load_facts(write_run(tmp_path, sample, verb="oltp", **fields)))
-    check_golden(f"oltp-{name}.html", stable_html(html_report(document, render_figures(document))))
-
-
-def test_charts_are_as_they_were_looked_at(one: Document, searched: Document) -> None:
-    charts = {figure.name: figure.chart for figure in (*one.figures, *searched.figures)}
-    for name in ("oltp-timeline", "responses", "oltp-search-1"):
-        check_golden(f"{name}.json", stable_chart(theme(charts[name])))
-
 
 # What comes first
 
@@ -380,11 +320,11 @@ def test_the_sections_stand_in_the_order_a_reader_decides_by(one: Document, sear
 
 
 def test_transactions_do_not_disturb_what_the_examination_measured() -> None:
-    alone = assemble(facts_of((small(), {}), verb="assess"))
+    alone = assemble(facts_of((small(), {})))
     sample = small()
     point = add_point(sample, 8)
     extra = manifest(point["oltp"])
-    both = assemble(facts_of((sample, {"oltp": extra["oltp"]}), verb="assess"))
+    both = assemble(facts_of((sample, {"oltp": extra["oltp"]})))
     for name in ("iops", "curves", "percentiles", "parts"):
         for before, after in zip(section(alone, name).blocks, section(both, name).blocks, strict=True):
             same = isinstance(before, Figure) and before.alternative == getattr(after, "alternative", None)
@@ -436,24 +376,25 @@ def test_no_text_of_a_server_is_ever_code(name: str) -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.usefixtures("unchecked_charts")
 def test_a_result_that_lacks_a_field_is_still_a_report() -> None:
     sample, fields = run()
     whole = fields["oltp"]
-    for missing in whole:
-        assemble(facts_of((sample, {**fields, "oltp": {**whole, missing: None}})))
+    cut = [{**whole, missing: None} for missing in whole]
     for kind in ("statements", "tables", "conditions", "databases", "gaps"):
-        for missing in whole[kind][0]:
-            cut = [{**record, missing: None} for record in whole[kind]]
-            assemble(facts_of((sample, {**fields, "oltp": {**whole, kind: cut}})))
-    for missing in whole["storage"]:
-        assemble(facts_of((sample, {**fields, "oltp": {**whole, "storage": {**whole["storage"], missing: None}}})))
-    for missing in whole["by_transaction"]["payment"]:
-        cut_one = {name: {**record, missing: None} for name, record in whole["by_transaction"].items()}
-        assemble(facts_of((sample, {**fields, "oltp": {**whole, "by_transaction": cut_one}})))
+        cut += [{**whole, kind: [{**record, missing: None} for record in whole[kind]]} for missing in whole[kind][0]]
+    cut += [{**whole, "storage": {**whole["storage"], missing: None}} for missing in whole["storage"]]
+    by_transaction = whole["by_transaction"].items()
+    cut += [
+        {**whole, "by_transaction": {name: {**record, missing: None} for name, record in by_transaction}}
+        for missing in whole["by_transaction"]["payment"]
+    ]
+    for found in cut:
+        assemble(facts_of((sample, {**fields, "oltp": found})))
     for missing in sample.points[0]:
         cut_points = OltpSample(1)
         cut_points.points = [{**sample.points[0], missing: None}]
-        assemble(facts_of((cut_points, fields), series=False))
+        assemble(facts_of((cut_points, fields)))
     assert all(pages(assemble(facts_of((sample, {**fields, "oltp": {}})))))
 
 

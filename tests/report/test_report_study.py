@@ -16,7 +16,6 @@ from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
-from assay.report.render import render
 from assay.studies.files import study_names
 
 
@@ -44,8 +43,7 @@ def test_every_preset_has_a_section_with_sentences_figure_and_table(tmp_path: Pa
     assert strong == told["sentences"] != []
     figures = blocks(document, Figure)
     assert figures
-    for figure in figures:
-        assert "<svg" in render(figure)
+    assert all(figure.chart.to_dict() for figure in figures)
     assert [table.name for table in blocks(document, Table)] == ["published-table" if told["published"] else "levels"]
     assert document.title.startswith(f"Study report: {told['title']}")
 
@@ -62,13 +60,13 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
     document = document_of(study_run(tmp_path, "oltp-layout"))
 
     (table,) = blocks(document, Table)
-    assert [column.title for column in table.columns][1:7] == [
-        "NOPM", "95 % interval", "TPM", "Response p90", "Data writes", "Log writes",
+    assert [column.title for column in table.columns][1:8] == [
+        "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
     titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document, Figure)]
     assert titles == [
-        "new orders per minute (NOPM)", "response time, p90 (ms)", "data write latency, mean (us)",
-        "log write latency, mean (us)",
+        "new orders per minute", "response time of new orders, p90 (ms)", "mean data write latency (us)",
+        "mean log write latency (us)",
     ]  # fmt: skip
     spanned = ["whiskers" in figure.caption for figure in blocks(document, Figure)]
     assert spanned == [True, False, False, False]

@@ -11,7 +11,7 @@ import pytest
 
 from assay.analysis.compare import ComparedRun, compare_runs
 from assay.report import write_report
-from assay.results.exports import EXPORTS, save_export
+from assay.report.exports import EXPORTS, save_export
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
 from assay.workloads.registry import figures_of, workloads

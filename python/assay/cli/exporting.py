@@ -24,8 +24,8 @@ def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:
     """
     if not names:
         return
-    from assay.results.exports import rehearse
-    from assay.results.exports.rehearsal import expected_point
+    from assay.report.exports import rehearse
+    from assay.report.exports.rehearsal import expected_point
 
     shapes = [shape for part in parts for shape in workload_of(part.plan).expected_points(part.plan)]
     rehearse(names, [expected_point(number, *shape) for number, shape in enumerate(shapes, start=1)])
@@ -56,7 +56,7 @@ def export_all(
     ExitCode
         `code`, or `TARGET_FAILED` where an export failed and the run itself did not.
     """
-    from assay.results.exports import left_out, save_export
+    from assay.report.exports import left_out, save_export
 
     if not names:
         return code

@@ -108,7 +108,7 @@ def search_curve(
     most = max(row["load"] for row in rows)
     x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
     top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
-    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",~g", tickMinStep=1))
+    bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",.6~g", tickMinStep=1))
     value = alt.Y("value:Q", title=value_title, axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True))
     panels = [_search_panel(rows, states, top if timed else bottom, value, "value", [])]
     if timed:

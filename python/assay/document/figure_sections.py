@@ -11,6 +11,7 @@ from assay.document.limits import limit_text, limited_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.results.figures import Figure as Measure
+from assay.results.figures import value_of
 from assay.results.intervals import relative_error
 from assay.results.shapes.point import Point
 from assay.results.source import Record, RunFacts
@@ -57,7 +58,9 @@ def answer_sentence(answer: Record, figure: Measure) -> str:
     if not most:
         return f"{name}: no load was found that meets the limits ({stopped})."
     span = interval_text(answer.get("interval_95"), figure.words)
-    held = f"{figure.words(most[figure.name])} of {name}{span} with {load_label(most)}"
+    axis = str(answer.get("axis"))
+    load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
+    held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
     return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
 
 
@@ -72,14 +75,6 @@ def search_state(point: Record, failed: str = "errors") -> str:
     if (point.get("offered") or {}).get("sustained") is False:
         return "rate not sustained"
     return MEETS
-
-
-def value_of(figure: Measure, point: Record) -> float | None:
-    """A figure of a point; None where the point lacks what it is read from."""
-    try:
-        return figure.value(cast(Point, point))
-    except (LookupError, TypeError):
-        return None
 
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
@@ -108,14 +103,15 @@ def _search_blocks(points: Sequence[Record], answer: Record, figure: Measure, na
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     best, ids = (answer.get("max") or {}).get("point_id"), answer.get("point_ids") or []
-    rows: list[dict[str, Any]] = [
-        {"load": load_size(point["load"]), "value": value, "latency_ns": None,
-         "state": search_state(point, figure.failed),
-         "is_answer": point.get("id") == best}
-        for point in points if point.get("id") in ids and (value := value_of(figure, point)) is not None
-    ]  # fmt: skip
-    rows.sort(key=lambda row: float(row["load"]))
     axis = str(answer.get("axis") or "load")
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        value = value_of(figure, point)
+        if point.get("id") in ids and value is not None:
+            load = point["load"].get(axis) or load_size(point["load"])
+            row = {"load": load, "value": value, "latency_ns": None, "state": search_state(point, figure.failed)}
+            rows.append({**row, "is_answer": point.get("id") == best})
+    rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)
     if chart is None:
         return blocks

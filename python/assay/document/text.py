@@ -39,8 +39,8 @@ def load_label(load: Record) -> str:
     '96 out (8 x 12)'
     >>> load_label({"rate": 5000.0, "arrivals": "poisson"})
     '5,000/s poisson'
-    >>> load_label({"users": 1})
-    '1 user'
+    >>> load_label({"users": 1}), load_label({"clients": 2000})
+    ('1 user', '2,000 clients')
     """
     if load.get("rate") is not None:
         return f"{format_iops(load['rate'])}/s {load.get('arrivals', '')}".strip()
@@ -50,7 +50,8 @@ def load_label(load: Record) -> str:
         return f"{load['outstanding']} out{split}"
     if load.get("users") is not None:
         return count_of(load["users"], "user")
-    return str(load.get("kind") or DASH)
+    others = [f"{value:,g} {name}" for name, value in load.items() if isinstance(value, (int, float))]
+    return ", ".join(others) or str(load.get("kind") or DASH)
 
 
 def load_size(load: Record) -> float:

@@ -81,7 +81,7 @@ def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
 
 def workload_of(record: Record) -> Workload[Any] | None:
     """The kind of a point or an answer; None where this Assay does not know it."""
-    return workload_of_kind((record.get("workload") or {}).get("kind"))
+    return workload_of_kind((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
 
 
 def workload_of_kind(kind: object) -> Workload[Any] | None:

@@ -9,7 +9,7 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, ordered
 from assay.document.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
-from assay.studies.words import noun_of
+from assay.studies.words import full_name_of
 
 Row = Mapping[str, Any]
 
@@ -19,15 +19,6 @@ BAR_MOST_PX = 80
 """Widest bar: one as wide as it is high looks like an area."""
 TOLERATED_PERCENT = 10
 """Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
-TITLES = {
-    "iops": "I/Os per second",
-    "bytes_per_s": "throughput (MB/s)",
-    "nopm": "new orders per minute (NOPM)",
-    "nopm_lowest": "NOPM in the weakest moment",
-    "tpm": "transactions per minute (TPM)",
-    "response_p90": "response time, p90",
-}
-"""Titles of axes; those of other latencies follow from their names."""
 
 
 def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool) -> alt.TopLevelMixin | None:
@@ -81,10 +72,15 @@ def _legend(series: Sequence[str]) -> dict[str, Any]:
 
 
 def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
-    if rows[0]["unit"] != "ns":
-        return (1e6 if figure == "bytes_per_s" else 1.0), TITLES.get(figure) or noun_of(figure)
-    factor, unit = latency_unit(row["value"] for row in rows)
-    return factor, f"{TITLES.get(figure) or figure.replace('_', ' ') + ', mean'} ({unit})"
+    title = full_name_of(figure)
+    match rows[0]["unit"]:
+        case "ns":
+            factor, unit = latency_unit(row["value"] for row in rows)
+            return factor, f"{title} ({unit})"
+        case "bytes_per_s":
+            return 1e6, f"{title} (MB/s)"
+        case _:
+            return 1.0, title
 
 
 def _bars(

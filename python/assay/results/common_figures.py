@@ -89,8 +89,9 @@ def _direction_figures(direction: str) -> Iterator[Figure]:
     read = partial(rate_of, direction=direction, key="iops")
     iops = Figure(
         name=f"{before}iops", unit="iops", title=f"{words}IOPS", better="higher", value=read, words=iops_words,
-        batches=partial(batches_of, direction=direction, key="iops"), study=f"{before}iops",
-        limit=f"{direction}.iops", scopes=partial(_scopes, read=read), failed="I/O errors", nothing="no I/O ended",
+        batches=partial(batches_of, direction=direction, key="iops"), full=f"{words}I/Os per second",
+        study=f"{before}iops", limit=f"{direction}.iops",
+        scopes=partial(_scopes, read=read), failed="I/O errors", nothing="no I/O ended",
     )  # fmt: skip
     yield iops
     moved = partial(rate_of, direction=direction, key="bytes_per_s")
@@ -116,6 +117,7 @@ def _latency_figure(direction: str, statistic: str) -> Figure:
         # Those of the mean also tell of percentiles how much neighbouring I/Os resemble each other.
         batches=partial(batches_of, direction=direction, key="latency_mean_ns"),
         noun=f"{direction} latency" if is_mean else "",
+        full=f"mean {direction} latency" if is_mean else "",
         study=f"{direction}_latency" if is_mean else "",
         limit=f"{direction}.{statistic}",
         scopes=partial(_scopes, read=read),

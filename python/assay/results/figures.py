@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from assay.results.histograms import histogram_of
 
@@ -43,6 +43,8 @@ class Figure:
         The same over equal parts of the window, from which intervals are computed; empty where there are none.
     noun
         As sentences name it; the title where empty.
+    full
+        As captions and axes name it; the noun where empty.
     in_answers
         Whether the ends of answers show it. The first figure of a kind that searches is one; the others follow it, as
         bytes follow I/Os: their interval is that of the first, scaled.
@@ -71,6 +73,7 @@ class Figure:
     words: Callable[[float], str]
     batches: Callable[[Point], Sequence[float]] = lambda _point: ()
     noun: str = ""
+    full: str = ""
     in_answers: bool = False
     compared: bool = True
     study: str = ""
@@ -81,6 +84,14 @@ class Figure:
     told: Callable[[Point], str | None] = lambda _point: None
     failed: str = "errors"
     nothing: str = "nothing was measured"
+
+
+def value_of(figure: Figure, point: Mapping[str, Any]) -> float | None:
+    """A figure of a point that may lack anything; None where it lacks what the figure is read from."""
+    try:
+        return figure.value(cast(Point, point))
+    except (LookupError, TypeError):
+        return None
 
 
 def end_figures(figures: Iterable[Figure], points: Sequence[Point]) -> dict[str, float]:

@@ -57,6 +57,12 @@ def noun_of(figure: str) -> str:
     return figure.replace("_", " ") if known is None else known.noun or known.title
 
 
+def full_name_of(figure: str) -> str:
+    """A figure as captions and axes name it."""
+    known = study_figures().get(figure)
+    return (known.full if known else "") or noun_of(figure)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """One level against the baseline; `ratio` is the level's figure over the baseline's."""

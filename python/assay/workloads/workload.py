@@ -405,6 +405,8 @@ class Workload(ABC, Generic[P]):
     """What its reports are called, before the word report; the kind where it is empty."""
     verifies: ClassVar[bool] = False
     """Whether its points belong to a check of the data instead of measuring a load."""
+    measures_io: ClassVar[bool] = False
+    """Whether its points are reads and writes as other tools of storage measure them."""
     apart: ClassVar[tuple[str, ...]] = ()
     """What takes time besides points, for `--dry-run`."""
 
@@ -574,3 +576,7 @@ class Workload(ABC, Generic[P]):
         from assay.document.figure_sections import figure_remarks
 
         return figure_remarks(facts, self.kind, self.figures)
+
+    def exported(self) -> Sequence[Figure]:
+        """Figures that exports show beside the columns that all points have."""
+        return self.figures

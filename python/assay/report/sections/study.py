@@ -13,22 +13,18 @@ from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
 from assay.report.facts import label_of
 from assay.report.figures_study import level_figure, published_figure
+from assay.results.figures import Figure as Measure
 from assay.results.source import Record, RunFacts
-from assay.studies.words import are_of_databases, change_text, figure_text, noun_of, published_texts
+from assay.studies.words import (
+    are_of_databases,
+    capital,
+    change_text,
+    common_figures,
+    figure_text,
+    full_name_of,
+    published_texts,
+)
 from assay.units import format_bytes, format_iops
-
-FIGURE_NAMES = {
-    "iops": "I/Os per second",
-    "bytes_per_s": "throughput",
-    "read_latency": "mean read latency",
-    "write_latency": "mean write latency",
-    "nopm": "new orders per minute",
-    "nopm_lowest": "new orders per minute in the weakest moment",
-    "tpm": "transactions per minute",
-    "response_p90": "response time of new orders, p90",
-    "data_write_latency": "mean data write latency",
-    "log_write_latency": "mean log write latency",
-}
 
 
 def study_of(facts: RunFacts) -> Record | None:
@@ -156,7 +152,7 @@ def _groups(rows: Sequence[Record]) -> list[list[str]]:
 
 
 def _figure(study: Record, name: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
-    title = FIGURE_NAMES.get(name) or noun_of(name)
+    title = full_name_of(name)
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
     by = next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"])
@@ -207,63 +203,46 @@ def _of_databases(study: Record) -> bool:
 
 def _table(study: Record) -> Table:
     several = len({result.get("workload") for result in study["results"]}) > 1
-    of_databases = _of_databases(study)
+    first, *others = common_figures(study["results"])
     columns = [Column("Level", weight=2.0)]
     columns += [Column("Workload", weight=2.2)] if several else []
-    columns += [
-        Column("NOPM" if of_databases else "IOPS", number=True), Column("95 % interval", number=True, weight=1.5),
-        *(_TRANSACTION_COLUMNS if of_databases else _IO_COLUMNS),
-        Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0),
-    ]  # fmt: skip
+    columns += [Column(first.title, number=True), Column("95 % interval", number=True, weight=1.5)]
+    columns += [column for figure in others for column in _columns(figure)]
+    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0)]
     against = {_place(one): one for one in study.get("comparisons") or []}
     rows = []
     for result in study["results"]:
         load = f", {result['load']}" if result.get("load") else ""
         cells = [Cell(str(result.get("title") or DASH))]
         cells += [Cell(shorten(str(result.get("workload") or DASH) + load, 60))] if several else []
-        shown = _transaction_cells(result) if of_databases else _value_cells(result)
-        rows.append([*cells, *shown, _against(study, result, against), _limit_cell(result)])
+        cells += _main_cells(result, first)
+        cells += [cell for figure in others for cell in _cells(result, figure)]
+        rows.append([*cells, _against(study, result, against), _limit_cell(result)])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
 
 
-_IO_COLUMNS = (
-    Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
-    Column("Read mean", number=True, weight=1.1), Column("Write mean", number=True, weight=1.1),
-)  # fmt: skip
-_TRANSACTION_COLUMNS = (
-    Column("TPM", number=True), Column("Response p90", number=True, weight=1.2),
-    Column("Data writes", number=True, weight=1.1), Column("Log writes", number=True, weight=1.1),
-)  # fmt: skip
+def _columns(measure: Measure) -> list[Column]:
+    """Columns of a figure: bytes per second in both units."""
+    if measure.unit == "bytes_per_s":
+        return [Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8)]
+    return [Column(capital(measure.title), number=True, weight=1.1 if measure.unit == "ns" else 1.0)]
 
 
-def _transaction_cells(result: Record) -> list[Cell]:
-    values = result.get("values") or {}
-    latencies = ("response_p90", "data_write_latency", "log_write_latency")
-    return [
-        *_main_cells(result, "nopm"),
-        Cell(figure_text((values.get("tpm") or {}).get("value"), "tpm")),
-        *(Cell(figure_text((values.get(name) or {}).get("value"), "ns")) for name in latencies),
-    ]
+def _cells(result: Record, measure: Measure) -> list[Cell]:
+    value = ((result.get("values") or {}).get(measure.study) or {}).get("value")
+    if measure.unit == "bytes_per_s":
+        return [Cell(text) for text in throughput_texts(value)]
+    return [Cell(figure_text(value, measure.unit))]
 
 
-def _main_cells(result: Record, name: str) -> list[Cell]:
+def _main_cells(result: Record, measure: Measure) -> list[Cell]:
     """The figure that matters, and its interval."""
-    found = (result.get("values") or {}).get(name) or {}
+    found = (result.get("values") or {}).get(measure.study) or {}
     interval = found.get("interval_95")
     ids = result.get("point_ids") or [None]
     return [
-        Cell(figure_text(found.get("value"), name), point_id=ids[0]),
+        Cell(figure_text(found.get("value"), measure.unit), point_id=ids[0]),
         Cell(f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH),
-    ]
-
-
-def _value_cells(result: Record) -> list[Cell]:
-    values = result.get("values") or {}
-    moved = (values.get("bytes_per_s") or {}).get("value")
-    return [
-        *_main_cells(result, "iops"),
-        *(Cell(text) for text in throughput_texts(moved)),
-        *(Cell(figure_text((values.get(f"{side}_latency") or {}).get("value"), "ns")) for side in ("read", "write")),
     ]
 
 

@@ -28,6 +28,7 @@ from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
     from assay.results.source import RunFacts
 
 
@@ -155,3 +156,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
         from assay.workloads.integrity.report.remarks import integrity_remarks
 
         return integrity_remarks(facts)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: reads and writes have columns that all points have."""
+        return ()

@@ -25,6 +25,7 @@ from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
     from assay.results.source import RunFacts
 
 ON_MODEL = "a model runs in virtual time and has nothing to flush"
@@ -38,6 +39,7 @@ class IoWorkload(Workload[Plan]):
     shapes = SHAPES
     plan_type = Plan
     title = "Storage"
+    measures_io = True
     apart = ("layout",)
 
     def load_plan(self, data: Record, *, source: str) -> Plan:
@@ -157,6 +159,10 @@ class IoWorkload(Workload[Plan]):
         from assay.workloads.io.report.remarks import io_remarks
 
         return io_remarks(facts)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: reads and writes have columns that all points have."""
+        return ()
 
 
 def _refuse_real_time(plan: Plan) -> None:

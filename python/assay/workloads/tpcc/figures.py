@@ -39,6 +39,7 @@ NOPM = Figure(
     name="nopm",
     unit="nopm",
     title="NOPM",
+    full="new orders per minute",
     better="higher",
     value=_rate("nopm"),
     words=lambda nopm: f"{nopm:,.0f} NOPM",
@@ -56,6 +57,7 @@ TPM = Figure(
     name="tpm",
     unit="tpm",
     title="TPM",
+    full="transactions per minute",
     better="higher",
     value=_rate("tpm_client"),
     words=lambda tpm: f"{tpm:,.0f} TPM",
@@ -71,6 +73,7 @@ _LOWEST = replace(
     name="nopm_lowest",
     title="lowest NOPM",
     noun="NOPM in the weakest moment",
+    full="new orders per minute in the weakest moment",
     value=lambda point: min(NOPM.batches(point), default=None),
     batches=lambda _point: (),
     in_answers=False,
@@ -87,6 +90,7 @@ def _response(statistic: str) -> Figure:
     return replace(
         COMMON_FIGURES[f"{RESPONSE}_{statistic.replace('.', '_')}_ns"],
         noun=f"response time of new orders ({statistic})",
+        full=f"response time of new orders, {statistic}",
         value=lambda point: latency_in(_transaction(point, NEW_ORDER), statistic),
         compared=is_p90,
         study="response_p90" if is_p90 else "",
@@ -130,7 +134,9 @@ def _under(role: str, figure: Figure) -> Figure:
 def _latency_under(role: str, side: str) -> Figure:
     name, noun = f"{role}_{side}_latency", f"{role} {side} latency"
     mean = COMMON_FIGURES[f"{side}_latency_mean_ns"]
-    return _under(role, replace(mean, name=f"{name}_mean_ns", title=f"{role} {side}s", noun=noun, study=name))
+    return _under(
+        role, replace(mean, name=f"{name}_mean_ns", title=f"{role} {side}s", noun=noun, full=f"mean {noun}", study=name)
+    )
 
 
 def _server_cpu_share(point: Point) -> float | None:

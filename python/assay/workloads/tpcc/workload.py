@@ -24,6 +24,7 @@ from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenI
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
     from assay.results.source import RunFacts
 
 
@@ -151,3 +152,7 @@ class TpccWorkload(Workload[TpccPlan]):
         from assay.workloads.tpcc.report.remarks import tpcc_remarks
 
         return tpcc_remarks(facts)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: throughput has columns that all points have."""
+        return ()

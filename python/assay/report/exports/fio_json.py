@@ -3,7 +3,7 @@
 The layout is that of fio 3.42 (`stat.c`, `stat.h`), the folder's that of bench-fio: a folder per workload, in it one
 file per point, `<rw>-<iodepth>-<numjobs>.json`. What fio counts and Assay does not (context switches, page faults,
 requests per submission) is left out instead of being filled with zeros, except where fio-plot insists on a key. Points
-of transactions and phases of verifying are no jobs of fio and are left out.
+of workloads that measure something else than reads and writes are no jobs of fio and are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.report.exports.kinds import measures_io
 from assay.results.histograms import histogram_of
 
 Bins = list[tuple[int, int]]
@@ -115,9 +116,9 @@ def _elapsed_s(point: Mapping[str, Any]) -> float:
 
 
 def _jobs(point: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One job per activity where several ran at once, else one; none for a phase of an integrity run."""
+    """One job per activity where several ran at once, else one; none where other tools measure no such points."""
     workload = point["workload"]
-    if workload.get("kind", "io") != "io":
+    if not measures_io(point):
         return []
     if "activities" not in workload:
         return [_job(point, point, workload, point["load"])] if point.get("total") else []

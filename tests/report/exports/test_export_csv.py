@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from assay.results.exports import save_export
-from assay.results.exports.csv import COLUMNS, export_csv
+from assay.report.exports import save_export
+from assay.report.exports.csv import COLUMNS, export_csv
 from assay.results.load import POINT_COLUMNS
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.exports.openmetrics import export_openmetrics
+from assay.report.exports.openmetrics import export_openmetrics
 
 Points = Callable[..., dict[str, Any]]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.exports import save_export
-from assay.results.exports.fio_json import fio_bucket_ns
+from assay.report.exports import save_export
+from assay.report.exports.fio_json import fio_bucket_ns
 
 Points = Callable[..., dict[str, Any]]
 

@@ -1,8 +1,8 @@
 """Points as one flat CSV table, for spreadsheets and for R.
 
-Column names are those of the data frames that `assay.load` gives, with what does not fit a frame added: values stay in
-base units with the unit last in the name, and an empty cell means not measured. A text that a spreadsheet would take
-for a formula has an apostrophe before it.
+Column names are those of the data frames that `assay.load` gives, with what does not fit a frame added, and with the
+figures that the kinds of the points export: values stay in base units with the unit last in the name, and an empty cell
+means not measured. A text that a spreadsheet would take for a formula has an apostrophe before it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from assay.report.exports.kinds import own_figures
+from assay.results.figures import value_of
 from assay.results.load import LATENCIES, POINT_COLUMNS
 
 _WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
@@ -51,12 +53,15 @@ def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]],
         Open text file; open it with `newline=""`.
     """
     writer = csv.writer(out)
-    writer.writerow(["run_id", "verb", *COLUMNS, "met", "limits_missed"])
+    figures = [own_figures(point) for point in points]
+    names = list(dict.fromkeys(name for found in figures for name in found if name not in COLUMNS))
+    writer.writerow(["run_id", "verb", *COLUMNS, *names, "met", "limits_missed"])
     run = [_cell(manifest.get("run_id")), _cell(manifest.get("verb"))]
-    for point in points:
+    for point, found in zip(points, figures, strict=True):
         cells = [_cell(_value(point, keys)) for keys in COLUMNS.values()]
         cells[list(COLUMNS).index("block_bytes")] = _cell(_single_block_bytes(point))
         cells[list(COLUMNS).index("block_mix")] = _cell(_block_mix(point))
+        cells += [_cell(value_of(found[name], point)) if name in found else "" for name in names]
         writer.writerow([*run, *cells, *_limits(point)])
 
 

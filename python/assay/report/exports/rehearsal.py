@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.report.exports.kinds import measures_io
 from assay.results.load import LATENCIES
 
 
@@ -18,8 +19,7 @@ def expected_point(number: int, workload: Mapping[str, Any], load: Mapping[str, 
     workload, load
         As in a point (docs/results.md).
     """
-    is_io = workload.get("kind", "io") == "io"
-    side = _direction() if is_io else None
+    side = _direction() if measures_io({"workload": workload}) else None
     activities = [
         {"name": activity["name"], "role": activity.get("role"), "read": side, "write": side, "total": side}
         for activity in workload.get("activities") or []

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from assay.report.exports.kinds import own_figures
+from assay.results.figures import Figure, value_of
 from assay.results.histograms import histogram_of
 
 BUCKETS_NS = (*(round(mantissa * 10**exponent) for exponent in range(4, 10) for mantissa in (1, 2.5, 5)), 10**10)
@@ -82,6 +84,21 @@ def _families() -> dict[str, _Family]:
     return {family.name: family for family in families}
 
 
+def _figure_families(points: Sequence[Mapping[str, Any]]) -> dict[str, _Family]:
+    """A family of each figure that the kinds of the points export."""
+    figures = {_metric(figure)[0]: figure for point in points for figure in own_figures(point).values()}
+    return {
+        name: _Family(name, "gauge", f"{figure.title}.", "seconds" if figure.unit == "ns" else "")
+        for name, figure in figures.items()
+    }
+
+
+def _metric(figure: Figure) -> tuple[str, float]:
+    """Name of a figure's family, and what its values are multiplied by."""
+    name = "assay_" + re.sub(r"[^a-zA-Z0-9_]", "_", figure.name)
+    return (f"{name.removesuffix('_ns')}_seconds", 1e-9) if figure.unit == "ns" else (name, 1.0)
+
+
 def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]], out: TextIO) -> None:
     """Write all points as one OpenMetrics text, ending with `# EOF`.
 
@@ -92,7 +109,7 @@ def export_openmetrics(manifest: Mapping[str, Any], points: Sequence[Mapping[str
     out
         Open text file, UTF-8, lines ending with a line feed.
     """
-    families = _families()
+    families = _families() | _figure_families(points)
     families["assay_run"].add("_info", _run_labels(manifest), 1, _time(manifest.get("started_utc_ns")))
     for point in points:
         _add_point(families, point, str(manifest.get("run_id") or ""))
@@ -141,6 +158,10 @@ def _add_point(families: Mapping[str, _Family], point: Mapping[str, Any], run_id
     _add_summary(families["assay_service_latency_seconds"], point.get("service_latency_ns"), identity, None, time_s)
     for kind, count in ((point.get("errors") or {}).get("kinds") or {}).items():
         families["assay_io_errors"].add("_total", identity | {"kind": kind}, int(count), time_s)
+    for figure in own_figures(point).values():
+        value, (name, factor) = value_of(figure, point), _metric(figure)
+        if value is not None:
+            families[name].add("", identity, value * factor, time_s)
     _add_judgement(families, point, identity, time_s)
 
 

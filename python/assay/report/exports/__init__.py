@@ -14,10 +14,11 @@ from typing import Any
 
 from assay.errors import AssayError, UsageError
 from assay.paths import printable
+from assay.report.exports.csv import csv_files
+from assay.report.exports.fio_json import fio_json_files
+from assay.report.exports.kinds import measures_io
+from assay.report.exports.openmetrics import openmetrics_files
 from assay.results import durable
-from assay.results.exports.csv import csv_files
-from assay.results.exports.fio_json import fio_json_files
-from assay.results.exports.openmetrics import openmetrics_files
 from assay.results.folder import Folder
 
 Export = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], dict[str, str]]
@@ -107,7 +108,7 @@ def rehearse(names: Sequence[str], points: Sequence[Mapping[str, Any]]) -> None:
     names
         Keys of `EXPORTS`.
     points
-        Points of the shapes that the plan will give (`assay.results.exports.rehearsal`).
+        Points of the shapes that the plan will give (`assay.report.exports.rehearsal`).
 
     Raises
     ------
@@ -125,7 +126,7 @@ def rehearse(names: Sequence[str], points: Sequence[Mapping[str, Any]]) -> None:
 
 def left_out(name: str, points: Sequence[Mapping[str, Any]]) -> int:
     """How many points a format leaves out because it has no words for their kind."""
-    return sum(point["workload"].get("kind", "io") != "io" for point in points) if name == "fio-json" else 0
+    return sum(not measures_io(point) for point in points) if name == "fio-json" else 0
 
 
 def _reason(error: Exception) -> str:
