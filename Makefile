@@ -10,6 +10,10 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 # The extension module links no libpython, so its crate is tested from Python and left out here.
 RUST_TESTED := --workspace --exclude assay-python
 
+PYTEST := $(BIN)/python -m pytest
+# A worker for each core; one that has nothing left to do takes tests from the other.
+IN_PARALLEL := --numprocesses logical --dist worksteal
+
 # Stamps: each is newer than everything its step was made from.
 SET_UP := .venv/.assay-set-up
 SET_UP_DEV := .venv/.assay-set-up-dev
@@ -19,7 +23,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help set-up build assess test test-all test-packaging fuzz lint fmt bench bundle clean
+.PHONY: help set-up build assess test test-all proof test-packaging fuzz lint fmt bench bundle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,16 +38,21 @@ assess: $(BUILT) ## examine the storage under ./assay-data in about two minutes,
 	@status=0; $(BIN)/assay assess ./assay-data --quick || status=$$?; \
 	if [ $$status -gt 1 ]; then exit $$status; fi # 1 is an answer, too: the storage misses a limit
 
-test: $(BUILT) $(SET_UP_DEV) ## run the tests: Rust, Python, examples in docstrings; those that take long are in test-all
+test: $(BUILT) $(SET_UP_DEV) ## run the tests: Rust, Python, examples in docstrings; at most ten minutes on two cores
 	cargo test --locked $(RUST_TESTED)
-	$(BIN)/python -m pytest
+	$(PYTEST) $(IN_PARALLEL) -m "not (packaging or slow or timing)"
+	$(PYTEST) -m "timing and not slow"
 
-test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs and the tests that take long
+test-all: $(BUILT) $(SET_UP_DEV) ## run what `make test` runs, the tests marked slow, and more random examples
 	cargo test --locked $(RUST_TESTED)
-	$(BIN)/python -m pytest -m "not packaging"
+	$(PYTEST) $(IN_PARALLEL) --hypothesis-profile full -m "not (packaging or timing)"
+	$(PYTEST) --hypothesis-profile full -m timing
+
+proof: ## prove the verifier with 1,000 seeds of each class of fault, or ASSAY_SEEDS
+	ASSAY_SEEDS=$${ASSAY_SEEDS:-1000} cargo test --locked -p assay-integrity --test proof
 
 test-packaging: $(BUILT) $(SET_UP_DEV) ## run the slow tests: wheel, pip install, bundle without index, commands of the README
-	$(BIN)/python -m pytest -m packaging --timeout 1800
+	$(PYTEST) -m packaging --timeout 1800
 
 fuzz: $(BUILT) $(SET_UP_DEV) ## try mutated input on the command for ASSAY_FUZZ_SECONDS (600), from ASSAY_SEED (1) on
 	$(BIN)/python tests/fuzz

@@ -1,16 +1,19 @@
-"""The real `assay` command as a subprocess, and the bench it is tried on."""
+"""The real `assay` command as a process, and the bench it is tried on."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from assay_fork import ForkedCommand
 
 SHORT = ("--warmup", "0s", "--duration", "0.3s")
 """Points as short as they can be and still hold some ticks."""
@@ -39,8 +42,14 @@ class Outcome:
 
 
 def command(*arguments: str | Path) -> list[str]:
-    """Return the command line of `assay` in this environment."""
+    """Return the command line of `assay` with an interpreter of its own, for tests of how the command starts."""
     return [sys.executable, "-m", "assay", *map(str, arguments)]
+
+
+def start_interpreter(arguments: Sequence[str], folder: Path, stdout: Path, stderr: Path) -> subprocess.Popen[bytes]:
+    """Start the command with an interpreter of its own, for tests of what others see of the process."""
+    with stdout.open("wb") as out, stderr.open("wb") as err:
+        return subprocess.Popen(command(*arguments), cwd=folder, stdout=out, stderr=err)
 
 
 class Bench:
@@ -53,11 +62,14 @@ class Bench:
         self.target.parent.mkdir()
 
     def assay(self, *arguments: str | Path, prefix: Sequence[str] = (), timeout_s: float = 120) -> Outcome:
-        """Run a command to its end."""
-        done = subprocess.run(
-            [*prefix, *command(*arguments)], cwd=self.folder, capture_output=True, text=True, timeout=timeout_s
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        """Run a command to its end; with a prefix in an interpreter of its own, otherwise forked (`assay_fork`)."""
+        if prefix:
+            done = subprocess.run(
+                [*prefix, *command(*arguments)], cwd=self.folder, capture_output=True, text=True, timeout=timeout_s
+            )
+            return Outcome(done.returncode, done.stdout, done.stderr)
+        with tempfile.TemporaryDirectory(prefix="assay-streams-") as streams, self._started(streams, *arguments) as run:
+            return run.end(timeout_s)
 
     def profile(self, *arguments: str | Path, prefix: Sequence[str] = ()) -> Outcome:
         """Run `assay profile` without report, results kept in the bench."""
@@ -71,14 +83,16 @@ class Bench:
         """Run `assay profile` with one short point a load, and the JSON document."""
         return self.profile(*arguments, *SHORT, "--json")
 
-    @contextmanager
-    def started(self, *arguments: str | Path) -> Iterator[Started]:
+    def started(self, *arguments: str | Path, forked: bool = True) -> AbstractContextManager[Started]:
         """A command that goes on while the test looks; killed at the end if it still does."""
-        with (self.folder / "stdout").open("w") as out, (self.folder / "stderr").open("w") as err:
-            process = subprocess.Popen(command(*arguments), cwd=self.folder, stdout=out, stderr=err)
-        running = Started(process, self.folder)
+        return self._started(self.folder, *arguments, forked=forked)
+
+    @contextmanager
+    def _started(self, streams: str | Path, *arguments: str | Path, forked: bool = True) -> Iterator[Started]:
+        start = ForkedCommand if forked else start_interpreter
+        process = start([*map(str, arguments)], self.folder, Path(streams, "stdout"), Path(streams, "stderr"))
         try:
-            yield running
+            yield Started(process, Path(streams))
         finally:
             process.kill()
             process.wait()
@@ -115,7 +129,7 @@ class Bench:
 class Started:
     """A command under way."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkedCommand | subprocess.Popen[bytes]
     folder: Path
 
     @property

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from bench_fixtures import as_nobody, bench, loop_device, mounted, public_bench, run_tool
 from servers.fixtures import mariadb, mssql, postgresql15, postgresql18
+
+settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("full", max_examples=150, deadline=None)
+settings.load_profile("quick")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -13,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave the older PostgreSQL to `make test-all`, where the same test runs on a newer one."""
     for item in items:
         if "postgresql15" in item.name:
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.slow(reason="the same on a newer server"))
 
 
 __all__ = [

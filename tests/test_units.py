@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -109,14 +109,12 @@ def test_shares_outside_0_to_1_are_refused(value: str | float) -> None:
         parse_share(value)
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=2**60 // 1000))
 def test_bytes_written_plainly_come_back(size_bytes: int) -> None:
     assert parse_bytes(str(size_bytes)) == size_bytes
     assert parse_bytes(f"{size_bytes}K") == size_bytes * 1024
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=1, max_value=2**59))
 def test_shown_bytes_come_back_within_four_digits(size_bytes: int) -> None:
     number, unit = format_bytes(size_bytes).split()
@@ -126,7 +124,6 @@ def test_shown_bytes_come_back_within_four_digits(size_bytes: int) -> None:
     assert unit == "B" or float(number) >= 1
 
 
-@settings(deadline=None)
 @given(st.sampled_from([1, 3, 8, 64, 1000]), st.sampled_from(["KiB", "MiB", "GiB", "TiB"]))
 def test_whole_shown_bytes_are_read_back_exactly(number: int, unit: str) -> None:
     size_bytes = parse_bytes(f"{number}{unit}")
@@ -134,7 +131,6 @@ def test_whole_shown_bytes_are_read_back_exactly(number: int, unit: str) -> None
     assert parse_bytes(format_bytes(size_bytes)) == size_bytes
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=1, max_value=1e13))
 def test_shown_latencies_come_back_to_three_digits(latency_ns: float) -> None:
     shown = format_latency(latency_ns).replace(",", "")
@@ -142,7 +138,6 @@ def test_shown_latencies_come_back_to_three_digits(latency_ns: float) -> None:
     assert parse_duration(shown) == pytest.approx(latency_ns, rel=6e-3, abs=0.6)
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=0, max_value=1))
 def test_shares_come_back_from_percent(share: float) -> None:
     assert parse_share(share) == share

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.workloads.io.cache_span import PART, STEP_SHARE, cache_end_bytes, cache_span
@@ -16,7 +16,6 @@ MIB = 1 << 20
 latencies = st.floats(min_value=10, max_value=1e6)
 
 
-@settings(deadline=None)
 @given(
     fast=latencies,
     slow=st.floats(min_value=STEP_SHARE * 1.3, max_value=100),
@@ -33,7 +32,6 @@ def test_a_cache_is_found_whatever_the_noise(
     assert cache_end_bytes(steps) == 4 ** (cached - 1)
 
 
-@settings(deadline=None)
 @given(median=latencies, noise=st.lists(st.floats(0.85, 1.15), min_size=1, max_size=10))
 def test_no_step_is_seen_in_noise(median: float, noise: list[float]) -> None:
     assert cache_end_bytes([(4**index, median * factor) for index, factor in enumerate(noise)]) is None

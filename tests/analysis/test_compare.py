@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.analysis.compare import COLUMNS, ComparedRun, Comparison, Difference, compare_runs
@@ -81,7 +81,6 @@ def row_of(comparison: Comparison, metric: str) -> Difference:
     return row
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6), spread=st.floats(0, 0.5), n=st.integers(0, 30), repeats=st.integers(1, 3),
     read_share=st.sampled_from([1.0, 0.7]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -54,7 +54,6 @@ class TestReading:
         assert found[4] == pytest.approx(expected[4])
         assert (found[5], limit.text) == (expected[5], text)
 
-    @settings(deadline=None)
     @given(
         role=st.none() | st.sampled_from(ROLES),
         side=st.sampled_from(DIRECTIONS),
@@ -125,7 +124,6 @@ class TestContradiction:
     def test_what_one_result_can_meet_is_accepted(self, one: str, other: str) -> None:
         assert len(parse_limits([one, other])) == 2
 
-    @settings(deadline=None)
     @given(
         bounds=st.lists(st.integers(1, 100), min_size=2, max_size=2).map(sorted),
         metrics=st.tuples(*[st.sampled_from([name for name in STATISTICS if name != "mean"])] * 2),
@@ -140,7 +138,6 @@ class TestContradiction:
 
 
 class TestJudging:
-    @settings(deadline=None)
     @given(limit_ms=st.integers(1, 100), value_ms=st.integers(1, 100), operator=st.sampled_from(["<=", "<", ">=", ">"]))
     def test_a_limit_is_met_as_it_says(self, limit_ms: int, value_ms: int, operator: str) -> None:
         (verdict,) = judge(parse_limits([f"read.mean{operator}{limit_ms}ms"]), point(f=value_ms))

@@ -230,7 +230,7 @@ def test_a_parameter_chosen_for_nothing_is_dropped(monkeypatch: pytest.MonkeyPat
     assert calibrate(points).free == (OVERHEAD,)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="the quick tests above calibrate the same way, with toys for arrays")
 class TestHiddenValue:
     """An array of which one parameter has another value than its file says."""
 

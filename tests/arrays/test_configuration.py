@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -334,7 +334,6 @@ TEXTS = st.text(max_size=12) | st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     name=st.sampled_from(catalogue_names()),
     options=st.dictionaries(

@@ -41,7 +41,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="calibrates whole arrays; tests/arrays/test_bands.py has the bands of small ones")
 def test_the_truth_lies_in_the_bands_and_they_are_narrow(bench: Any, model: str) -> None:
     rows = [row for seed in (1, 2) for row in bench.one_seed((model, seed))]
 

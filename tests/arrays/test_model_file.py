@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
@@ -233,7 +233,6 @@ def test_any_bytes_are_a_model_or_refused(data: bytes) -> None:
         read_model(data, origin="f")
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     place=st.sampled_from([*PLACES, "name", "policies", "raid.policy.50", "links.under.fcoe", "disk", "calibration"]),
     key=st.sampled_from(["", ".value", ".unit", ".from", ".source", ".plus_minus", ".other"]),

@@ -106,16 +106,16 @@ def test_a_comment_that_only_looks_like_a_mark_is_none(
     assert name in names(loaded)
 
 
-def test_what_a_killed_save_leaves_is_cleaned_up(postgresql15: ServerProcess, connect: Connect, bench: Bench) -> None:
-    database = connect(postgresql15.fresh_database())
+def test_what_a_killed_save_leaves_is_cleaned_up(postgresql18: ServerProcess, connect: Connect, bench: Bench) -> None:
+    database = connect(postgresql18.fresh_database())
     load(database)
-    name, url = database.spec.database, url_of(postgresql15, database)
+    name, url = database.spec.database, url_of(postgresql18, database)
     database.close()
-    with psycopg.connect(postgresql15.url) as gate:
+    with psycopg.connect(postgresql18.url) as gate:
         # CREATE DATABASE waits for the end of this transaction.
         gate.execute(f"COMMENT ON DATABASE {name} IS 'held'".encode())
         with bench.started("oltp", "tpcc", url, "save", "--no-report", "-o", bench.results) as running:
-            running.wait_until(lambda: rows(postgresql15.url, WAITING))
+            running.wait_until(lambda: rows(postgresql18.url, WAITING))
             running.process.kill()
             running.process.wait()
         # The server works on, and the run's lock is still held by it.
@@ -123,9 +123,9 @@ def test_what_a_killed_save_leaves_is_cleaned_up(postgresql15: ServerProcess, co
         assert (outcome.code, f"process {running.process.pid}" in outcome.complaint) == (2, True)
         gate.rollback()
     part = f"{name}_assay_part"
-    while not rows(postgresql15.url, f"SELECT 1 FROM pg_database WHERE datname = '{part}'"):
+    while not rows(postgresql18.url, f"SELECT 1 FROM pg_database WHERE datname = '{part}'"):
         pass
-    while rows(postgresql15.url, "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'assay, %'"):
+    while rows(postgresql18.url, "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'assay, %'"):
         pass
     assert oltp(bench, url, "save").code == 0
     assert names(connect(url)) == [name, f"{name}_assay_saved"]
@@ -186,7 +186,7 @@ def test_a_table_that_took_the_place_of_assays_is_not_dropped(
 
 
 def test_a_table_to_try_rights_with_is_assays_own(connect: Connect, request: pytest.FixtureRequest) -> None:
-    for name in ("postgresql15", "mariadb"):
+    for name in ("postgresql18", "mariadb"):
         database = connect(request.getfixturevalue(name).fresh_database())
         database.execute("CREATE TABLE assay_rights AS SELECT 42 AS answer")
         with contextlib.suppress(AssayError):
@@ -194,13 +194,13 @@ def test_a_table_to_try_rights_with_is_assays_own(connect: Connect, request: pyt
         assert database.query("SELECT answer FROM assay_rights") == [(42,)]
 
 
-def test_a_tablespace_with_the_name_of_assays_survives(postgresql15: ServerProcess, connect: Connect) -> None:
-    database = connect(postgresql15.fresh_database())
+def test_a_tablespace_with_the_name_of_assays_survives(postgresql18: ServerProcess, connect: Connect) -> None:
+    database = connect(postgresql18.fresh_database())
     load(database)
     name = f"assay_{database.spec.database}_1"
-    folder = postgresql15.folder / "precious"
+    folder = postgresql18.folder / "precious"
     folder.mkdir()
-    os.chown(folder, *postgresql15.programs.identity.owner)
+    os.chown(folder, *postgresql18.programs.identity.owner)
     database.execute(f"CREATE TABLESPACE {name} LOCATION '{folder}'")
     with pytest.raises(RefusedTarget, match=f"a tablespace '{name}' is there that Assay did not make"):
         lay_out(database, Layout(places=2), warehouses=1, connections=2)

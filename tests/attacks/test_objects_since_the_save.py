@@ -285,24 +285,24 @@ def test_what_was_there_at_the_save_comes_back_and_is_no_loss_until_it_changes(p
         assert database.query("SELECT f()") == [(2,)]
 
 
-def test_loading_again_is_no_loss(postgresql15: ServerProcess) -> None:
-    with loaded(postgresql15) as database:
+def test_loading_again_is_no_loss(postgresql18: ServerProcess) -> None:
+    with loaded(postgresql18) as database:
         load(database)
         database.restore()
 
 
 def test_what_comes_while_the_state_is_copied_brings_the_database_back(
-    postgresql15: ServerProcess, monkeypatch: pytest.MonkeyPatch
+    postgresql18: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A copy of many gigabytes takes minutes, and others may come and go meanwhile."""
-    with loaded(postgresql15) as database:
+    with loaded(postgresql18) as database:
         name, before = database.spec.database, number_of(database)
         database.execute(f"COMMENT ON DATABASE {name} IS 'of the shop'")
         copy = TemplateCopy._copy
 
         def with_a_visitor(self: TemplateCopy, session: object, source: str, made: str) -> None:
             copy(self, session, source, made)  # type: ignore[arg-type]
-            with psycopg.connect(postgresql15.url_of(name), autocommit=True) as visitor:
+            with psycopg.connect(postgresql18.url_of(name), autocommit=True) as visitor:
                 visitor.execute("CREATE FUNCTION f() RETURNS int RETURN 1")
 
         monkeypatch.setattr(TemplateCopy, "_copy", with_a_visitor)
@@ -330,13 +330,13 @@ def test_a_layout_does_not_take_along_what_hangs_on_a_table(postgresql18: Server
         drop_warehouses(database)
 
 
-def test_a_user_who_may_not_see_everything_is_told(postgresql15: ServerProcess) -> None:
-    postgresql15.execute(f"CREATE ROLE seldom LOGIN CREATEDB PASSWORD '{PASSWORD}'")
-    postgresql15.execute("CREATE DATABASE seldom OWNER seldom")
-    with opened(postgresql15.url_of("seldom", user="seldom")) as database:
+def test_a_user_who_may_not_see_everything_is_told(postgresql18: ServerProcess) -> None:
+    postgresql18.execute(f"CREATE ROLE seldom LOGIN CREATEDB PASSWORD '{PASSWORD}'")
+    postgresql18.execute("CREATE DATABASE seldom OWNER seldom")
+    with opened(postgresql18.url_of("seldom", user="seldom")) as database:
         load(database)
         database.save()
-        server_side = postgresql15.url_of("seldom")
+        server_side = postgresql18.url_of("seldom")
         with psycopg.connect(server_side, autocommit=True) as admin:
             admin.execute(b"REVOKE SELECT ON pg_cast FROM PUBLIC")
             admin.execute(b"CREATE EXTENSION postgres_fdw; CREATE SERVER s FOREIGN DATA WRAPPER postgres_fdw;"
@@ -345,8 +345,8 @@ def test_a_user_who_may_not_see_everything_is_told(postgresql15: ServerProcess) 
             database.restore()
         assert any("may not read pg_cast, so what it holds is not looked for" in one for one in database.notices)
         database.drop_saved()
-    postgresql15.execute("DROP DATABASE seldom")
-    postgresql15.execute("DROP ROLE seldom")
+    postgresql18.execute("DROP DATABASE seldom")
+    postgresql18.execute("DROP ROLE seldom")
 
 
 # MariaDB: tables are replaced, everything else stays

@@ -138,13 +138,13 @@ def test_it_is_a_connection_that_counts(server: ServerProcess, connect: Connect)
 
 
 def test_a_user_who_may_not_connect_elsewhere_has_it_in_the_database(
-    postgresql15: ServerProcess, connect: Connect
+    postgresql18: ServerProcess, connect: Connect
 ) -> None:
-    postgresql15.execute(f"CREATE ROLE inner_user LOGIN CREATEDB PASSWORD '{PASSWORD}'")
-    postgresql15.execute("CREATE DATABASE inner_base OWNER inner_user")
-    postgresql15.execute("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+    postgresql18.execute(f"CREATE ROLE inner_user LOGIN CREATEDB PASSWORD '{PASSWORD}'")
+    postgresql18.execute("CREATE DATABASE inner_base OWNER inner_user")
+    postgresql18.execute("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
     try:
-        url = postgresql15.url_of("inner_base", user="inner_user")
+        url = postgresql18.url_of("inner_base", user="inner_user")
         database = connect(url)
         load(database)
         database.hold()
@@ -158,23 +158,23 @@ def test_a_user_who_may_not_connect_elsewhere_has_it_in_the_database(
         database.drop_saved()
         database.close()
     finally:
-        postgresql15.execute("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
-        postgresql15.execute("DROP DATABASE inner_base WITH (FORCE)")
-        postgresql15.execute("DROP ROLE inner_user")
+        postgresql18.execute("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
+        postgresql18.execute("DROP DATABASE inner_base WITH (FORCE)")
+        postgresql18.execute("DROP ROLE inner_user")
 
 
 def test_the_holder_is_named_as_far_as_the_server_tells(
-    postgresql15: ServerProcess, mariadb: ServerProcess, connect: Connect
+    postgresql18: ServerProcess, mariadb: ServerProcess, connect: Connect
 ) -> None:
     """PostgreSQL shows the names of others' sessions to all, MariaDB to those who may see them."""
-    postgresql15.execute(f"CREATE ROLE onlooker LOGIN PASSWORD '{PASSWORD}'")
-    url = postgresql15.fresh_database()
+    postgresql18.execute(f"CREATE ROLE onlooker LOGIN PASSWORD '{PASSWORD}'")
+    url = postgresql18.fresh_database()
     connect(url).hold()
     onlooker = connect(url.replace("tester:", "onlooker:"))
     with pytest.raises(RefusedTarget, match=rf"at work on it \(assay, process {os.getpid()}, since"):
         onlooker.hold()
     onlooker.close()
-    postgresql15.execute("DROP ROLE onlooker")
+    postgresql18.execute("DROP ROLE onlooker")
 
     url = mariadb.fresh_database()
     connect(url).hold()

@@ -350,7 +350,7 @@ class TestTwoRuns:
 
     @contextmanager
     def first(self, bench: Bench, *options: str | Path) -> Iterator[int]:
-        with bench.started("profile", bench.target, *options, *LONG, "-o", bench.results) as running:
+        with bench.started("profile", bench.target, *options, *LONG, "-o", bench.results, forked=False) as running:
             running.wait_until(lambda: bench.runs)
             yield running.process.pid
             running.process.send_signal(signal.SIGINT)

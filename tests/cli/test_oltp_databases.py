@@ -71,8 +71,8 @@ def test_one_command_loads_runs_and_checks(bench: Bench, server: ServerProcess) 
 
 
 def test_a_database_is_loaded_saved_run_on_restored_and_dropped(bench: Bench, server: ServerProcess) -> None:
-    url = server.fresh_database()
-    loaded = oltp(bench, url, "load", "check", "save", "--warehouses", "1", "--json")
+    url = server.loaded_database()
+    loaded = oltp(bench, url, "check", "save", "--json")
     assert by_id(loaded.document["oltp"]) == dict.fromkeys(range(1, 13), True)
     refused = oltp(bench, url, "load", "--warehouses", "2")
     assert (refused.code, "holds 1 warehouse of" in refused.stderr, "drop" in refused.stderr) == (2, True, True)
@@ -91,9 +91,8 @@ def test_a_database_is_loaded_saved_run_on_restored_and_dropped(bench: Bench, se
     assert (unloaded.code, "load them first" in unloaded.stderr) == (2, True)
 
 
-def test_a_violation_is_found_and_has_its_exit_code(bench: Bench, postgresql15: ServerProcess) -> None:
-    url = postgresql15.fresh_database()
-    oltp(bench, url, "load", "--warehouses", "1")
+def test_a_violation_is_found_and_has_its_exit_code(bench: Bench, postgresql18: ServerProcess) -> None:
+    url = postgresql18.loaded_database()
     execute(url, "UPDATE warehouse SET w_ytd = w_ytd + 1")
 
     outcome = oltp(bench, url, "check", "--json")
@@ -107,8 +106,8 @@ def execute(url: str, sql: str) -> None:
         connection.execute(sql.encode())
 
 
-def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postgresql15: ServerProcess) -> None:
-    url = postgresql15.fresh_database()
+def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postgresql18: ServerProcess) -> None:
+    url = postgresql18.fresh_database()
     execute(url, "CREATE TABLE stock (mine int)")
     for action in ("load", "drop"):
         refused = oltp(bench, url, action)
@@ -117,9 +116,8 @@ def test_tables_that_assay_did_not_make_are_refused_and_stay(bench: Bench, postg
 
 
 def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: Bench, mortal: ServerProcess) -> None:
-    url = mortal.fresh_database()
-    oltp(bench, url, "load", "--warehouses", "1")
-    arguments = (url, "run", "check", "--warmup", "0.5s", "--duration", "8s", "--users", "6", "--json")
+    url = mortal.loaded_database()
+    arguments = (url, "run", "check", "--warmup", "0.5s", "--duration", "6s", "--users", "4", "--json")
     with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
         running.wait_until(lambda: "measuring" in running.stderr)
         mortal.kill9()
@@ -135,16 +133,15 @@ def test_a_server_killed_during_a_run_is_waited_for_and_nothing_is_lost(bench: B
     assert not any("users saw" in notice for notice in outcome.document["notices"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(reason="waits until a frozen server counts as lost, as tests/oltp does without a command")
 def test_a_server_that_stands_still_ends_the_run_and_is_no_good_point(
-    bench: Bench, postgresql15: ServerProcess
+    bench: Bench, postgresql18: ServerProcess
 ) -> None:
-    url = postgresql15.fresh_database()
-    oltp(bench, url, "load", "--warehouses", "1")
+    url = postgresql18.loaded_database()
     arguments = (url, "run", "--warmup", "0.5s", "--duration", "9s", "--users", "4", "--json")
     with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
         running.wait_until(lambda: "measuring" in running.stderr)
-        with postgresql15.frozen():
+        with postgresql18.frozen():
             outcome = running.end(120)
     assert outcome.code == 3, outcome.stderr
     assert "stopped answering" in outcome.stderr.splitlines()[-1]
@@ -155,7 +152,7 @@ def test_a_server_killed_during_a_load_ends_it_and_the_same_command_goes_on(
     bench: Bench, mortal: ServerProcess
 ) -> None:
     url = mortal.fresh_database()
-    arguments = (url, "load", "check", "--warehouses", "4", "--reconnect", "1s", "--json")
+    arguments = (url, "load", "check", "--warehouses", "2", "--reconnect", "1s", "--json")
     with bench.started("oltp", "tpcc", *arguments, "--no-report", "-o", bench.results) as running:
         running.wait_until(lambda: chunks(url) > 5, every_s=0.05)
         mortal.kill9()
@@ -182,7 +179,7 @@ def chunks(url: str) -> int:
 
 
 def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: ServerProcess) -> None:
-    url = postgresql18.fresh_database()
+    url = postgresql18.loaded_database()
     arguments = ("--warehouses", "1", "--search", "users", "--end", "2", "--repeats", "0", "--no-restore")
     timing = ("--warmup", "0.2s", "--duration", "2s", "--limit", "response.p90<60s")
     with bench.started("oltp", "tpcc", url, *arguments, *timing, "--no-report", "-o", bench.results) as running:
@@ -204,10 +201,9 @@ def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: S
 
 
 def test_more_users_than_connections_are_refused_before_anything_is_written(
-    bench: Bench, postgresql15: ServerProcess
+    bench: Bench, postgresql18: ServerProcess
 ) -> None:
-    url = postgresql15.fresh_database()
-    oltp(bench, url, "load", "--warehouses", "1")
+    url = postgresql18.loaded_database()
     refused = oltp(bench, url, "run", "--users", "5000")
     assert refused.code == 2
     assert "max_connections" in refused.stderr.splitlines()[-1]
@@ -234,10 +230,10 @@ def test_wrong_passwords_and_unknown_databases_are_one_line(
     assert ":wrong" not in outcome.complaint
 
 
-def test_a_user_without_rights_is_told_so(bench: Bench, postgresql15: ServerProcess) -> None:
-    url = postgresql15.fresh_database()
-    postgresql15.execute("DROP ROLE IF EXISTS reader")
-    postgresql15.execute("CREATE ROLE reader LOGIN PASSWORD 'look'")
+def test_a_user_without_rights_is_told_so(bench: Bench, postgresql18: ServerProcess) -> None:
+    url = postgresql18.fresh_database()
+    postgresql18.execute("DROP ROLE IF EXISTS reader")
+    postgresql18.execute("CREATE ROLE reader LOGIN PASSWORD 'look'")
     outcome = oltp(bench, url.replace(f"tester:{PASSWORD}", "reader:look"), "load", "--quiet")
     assert (outcome.code, bench.runs) == (2, [])
     assert "may not create tables" in outcome.complaint
@@ -273,6 +269,7 @@ def test_the_embedded_server_is_made_used_and_stopped(bench: Bench) -> None:
     assert not list((bench.folder / "pg").glob("*/postmaster.pid"))
 
 
+@pytest.mark.slow(reason="MariaDB is killed here, an embedded server without a command in tests/targets")
 def test_a_killed_embedded_server_is_started_again(bench: Bench) -> None:
     target = f"embedded:{bench.folder}/pg"
     oltp(bench, target, "load", "--warehouses", "1")
@@ -288,10 +285,9 @@ def test_a_killed_embedded_server_is_started_again(bench: Bench) -> None:
     assert any("was started again" in notice for notice in outcome.document["notices"])
 
 
-def test_an_open_loop_counts_from_the_intended_start(bench: Bench) -> None:
-    target = f"embedded:{bench.folder}/pg"
+def test_an_open_loop_counts_from_the_intended_start(bench: Bench, postgresql18: ServerProcess) -> None:
     rate = ("--rate", "20", "--arrivals", "constant", *SHORT)
-    outcome = oltp(bench, target, "load", "run", "--warehouses", "1", *rate, "--json")
+    outcome = oltp(bench, postgresql18.loaded_database(), "run", *rate, "--json")
     assert outcome.code == 0, outcome.stderr
     (point,) = outcome.document["points"]
     assert point["load"] == {"rate": 20.0, "arrivals": "constant", "users": 4}
@@ -299,6 +295,7 @@ def test_an_open_loop_counts_from_the_intended_start(bench: Bench) -> None:
     assert point["service_latency_ns"] is not None
 
 
+@pytest.mark.slow(reason="tests/targets fills the disk of an embedded server without a command")
 def test_a_full_disk_under_the_server_ends_the_work_with_one_line(bench: Bench, mounted: Callable[..., Path]) -> None:
     place = mounted("-t", "tmpfs", "-o", "size=600m", "none")
     target = f"embedded:{place}/pg"

@@ -135,8 +135,8 @@ def test_another_seed_gives_other_rows(server: Server) -> None:
     assert contents[0]["warehouse"] == CONTENTS["warehouse"]
 
 
-def test_a_load_fills_databases_of_different_kinds(postgresql15: Server, mariadb: Server) -> None:
-    databases = [Database(server.fresh_database(), 1) for server in (postgresql15, mariadb)]
+def test_a_load_fills_databases_of_different_kinds(postgresql18: Server, mariadb: Server) -> None:
+    databases = [Database(server.fresh_database(), 1) for server in (postgresql18, mariadb)]
     wanted = [("warehouse", 1, 1), ("customers", 1, 1)]
     plan = load_plan(*databases, connections=2)
     for planned, database in zip(plan["databases"], databases, strict=True):

@@ -195,8 +195,8 @@ def test_thousands_of_users_think_on_a_few_connections(database: Database) -> No
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_users_are_spread_over_databases(postgresql15: Server, mariadb: Server, threads: int) -> None:
-    databases = [loaded(postgresql15), loaded(mariadb)]
+def test_users_are_spread_over_databases(postgresql18: Server, mariadb: Server, threads: int) -> None:
+    databases = [loaded(postgresql18), loaded(mariadb)]
     before = [database.next_orders() for database in databases]
     with running(run_plan(*databases, users=4, threads=threads)) as run:
         run.until(lambda run: all(place["new_order_count"] >= 50 for place in run.poll().point()["databases"]))

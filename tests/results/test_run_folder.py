@@ -30,7 +30,7 @@ values = st.recursive(
 )
 documents = st.dictionaries(st.text(), values, max_size=5)
 
-in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_manifest_fields_come_back_exactly(folder: RunFolder, fields: dict[str, 
 
 
 @given(points=st.lists(documents, max_size=4))
-@settings(in_one_folder, max_examples=30)
+@in_one_folder
 def test_points_come_back_exactly_and_in_order(tmp_path: Path, points: list[dict[str, object]]) -> None:
     points = [{"id": f"p{number}", "unknown": point} for number, point in enumerate(points)]
     with RunFolder.create(tmp_path, "profile", {}) as folder:

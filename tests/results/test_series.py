@@ -68,7 +68,7 @@ def test_a_run_without_series_has_an_empty_table(folder: Path) -> None:
 
 
 @given(batches=st.lists(st.lists(series_rows, max_size=5), max_size=4), compact=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_come_back_exactly(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[dict[str, Any]]], compact: bool
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from assay.targets.databases.programs import shipped_programs
 from servers.mariadb import MariadbServer
 from servers.mssql import VARIABLE, MssqlServer
 from servers.postgresql import PostgresqlServer
+from servers.process import folder_of_files
 
 DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql")
 
@@ -34,16 +34,15 @@ def postgresql18() -> Iterator[PostgresqlServer]:
 
 
 def _postgresql(programs: Path) -> Iterator[PostgresqlServer]:
-    folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
-    server = PostgresqlServer(folder, programs)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
-        if server.programs.copy is not None:
-            server.programs.copy.remove()
+    with folder_of_files("assay-pg-") as folder:
+        server = PostgresqlServer(folder, programs)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+            if server.programs.copy is not None:
+                server.programs.copy.remove()
 
 
 @pytest.fixture(scope="session")
@@ -51,14 +50,13 @@ def mariadb() -> Iterator[MariadbServer]:
     """MariaDB as the distribution has it."""
     if MariadbServer.program() is None:
         pytest.skip("MariaDB is not installed (apt-get install mariadb-server-core)")
-    folder = Path(tempfile.mkdtemp(prefix="assay-maria-"))
-    server = MariadbServer(folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="assay-maria-") as folder:
+        server = MariadbServer(Path(folder))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ SETTINGS = {
     "innodb-buffer-pool-size": "64M",
     "innodb-log-file-size": "64M",
     "innodb-flush-log-at-trx-commit": "1",
+    # Its files are on disk, because it counts no writes of a log in /dev/shm; nothing here waits for that disk.
+    "innodb-flush-method": "nosync",
     "local-infile": "ON",
     "performance-schema": "ON",
     "max-connections": "80",

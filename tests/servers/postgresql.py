@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 
 from assay.targets.databases.programs import choose_programs
-from servers.process import PASSWORD, USER, ServerProcess
+from servers.process import PASSWORD, USER, ServerProcess, load_warehouse
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -21,6 +21,9 @@ SETTINGS = {
     "wal_level": "logical",
 }
 
+TEMPLATE = "loaded"
+"""Database with one warehouse, of which others are copies."""
+
 
 class PostgresqlServer(ServerProcess):
     """Passwords are wanted everywhere, so that what a wrong one does can be tested on socket and loopback."""
@@ -29,6 +32,7 @@ class PostgresqlServer(ServerProcess):
 
     def __init__(self, folder: Path, programs: Path) -> None:
         super().__init__(folder, choose_programs("tests", programs=programs))
+        self._has_template = False
         self.url = self.url_of("postgres")
         self.data = folder / "data"
         password = folder / "password"
@@ -38,6 +42,14 @@ class PostgresqlServer(ServerProcess):
             "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync",
         )  # fmt: skip
         subprocess.run(command, check=True, capture_output=True, cwd="/")
+
+    def loaded_database(self) -> str:
+        """A copy of one that is loaded once."""
+        if not self._has_template:
+            self.execute(f"CREATE DATABASE {TEMPLATE}")
+            load_warehouse(self.url_of(TEMPLATE))
+            self._has_template = True
+        return self.fresh_database(f"TEMPLATE {TEMPLATE}")
 
     def execute(self, sql: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assay.targets.databases.programs import Programs
+from assay_command import Bench
 
 PASSWORD = "t0p-s3cret"
 """Of the superuser and of every user that tests make."""
@@ -21,6 +24,10 @@ PASSWORD = "t0p-s3cret"
 USER = "tester"
 
 START_TIMEOUT_S = 120.0
+
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_LEAST = 4 << 30
+"""Free there at least, or the servers' files are on disk."""
 
 
 class ServerProcess(ABC):
@@ -97,11 +104,17 @@ class ServerProcess(ABC):
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
 
-    def fresh_database(self) -> str:
-        """Make an empty database; gives its URL, password included."""
+    def fresh_database(self, options: str = "") -> str:
+        """Make a database, empty without other options of `CREATE DATABASE`; gives its URL, password included."""
         name = f"test{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} {options}")
         return self.url_of(name)
+
+    def loaded_database(self) -> str:
+        """Make a database of one warehouse, as `load` leaves it; gives its URL."""
+        url = self.fresh_database()
+        load_warehouse(url)
+        return url
 
     def url_of(self, database: str, *, user: str = USER, password: str = PASSWORD) -> str:
         """URL of a database over the loopback."""
@@ -116,6 +129,24 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def _answers(self) -> bool: ...
+
+
+@contextmanager
+def folder_of_files(prefix: str) -> Iterator[Path]:
+    """A folder for a server's files: in memory where there is room, because no test here is about the disk below it."""
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_LEAST
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if has_room else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def load_warehouse(url: str) -> None:
+    """Load one warehouse with the command."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = Bench(Path(folder)).assay("oltp", "tpcc", url, "load", "--warehouses", "1", "--no-report", "--quiet")
+    assert loaded.code == 0, loaded.stderr
 
 
 def _processes(pid: int) -> list[int]:

@@ -15,6 +15,7 @@ from embedded_database import SMALL, Embedded
 
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.embedded import EmbeddedPostgresql
+from servers.process import folder_of_files
 
 NOBODY = 65534
 
@@ -125,6 +126,13 @@ def mounted(folder: Path) -> Iterator[Callable[..., Path]]:
     yield attach
     for point in reversed(made):
         _run(_tool("umount"), point)
+
+
+@pytest.fixture
+def database_folder() -> Iterator[Path]:
+    """A folder for embedded databases, closed to other users."""
+    with folder_of_files("assay-embedded-") as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -42,10 +42,10 @@ def server(request: pytest.FixtureRequest) -> ServerProcess:
 
 
 @pytest.fixture(params=[*SERVERS, "embedded", "mssql"])
-def database(request: pytest.FixtureRequest, connect: Connect, tmp_path: Path) -> Database:
+def database(request: pytest.FixtureRequest, connect: Connect, database_folder: Path) -> Database:
     """An empty database, open."""
     if request.param == "embedded":
-        url = f"embedded:{tmp_path}/db?{SMALL}"
+        url = f"embedded:{database_folder}/db?{SMALL}"
     elif request.param == "mssql":
         pytest.importorskip("pymssql")
         url = request.getfixturevalue("mssql").fresh_database()
@@ -320,7 +320,7 @@ def test_a_user_without_rights_is_told_so_and_does_without(server: ServerProcess
 
 
 def test_the_saved_state_of_others_is_left_alone(connect: Connect, request: pytest.FixtureRequest) -> None:
-    server = request.getfixturevalue("postgresql15")
+    server = request.getfixturevalue("postgresql18")
     url = server.fresh_database()
     name = url.rpartition("/")[2]
     database = connect(url)
@@ -367,7 +367,7 @@ def test_a_restore_of_tablespaces_cut_short_is_not_taken_for_a_loaded_database(
 def test_the_password_file_of_libpq_serves_the_core_too(
     connect: Connect, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = request.getfixturevalue("postgresql15")
+    server = request.getfixturevalue("postgresql18")
     file = tmp_path / "pgpass"
     file.write_text(f"127.0.0.1:{server.port}:*:tester:{PASSWORD}\n")
     file.chmod(0o600)

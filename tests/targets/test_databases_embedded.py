@@ -22,21 +22,21 @@ from assay.targets.databases.own_folder import MARK
 # Life
 
 
-def test_a_database_outlives_its_server(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_a_database_outlives_its_server(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     pid = database.server_pid()
     assert pid is not None
     database.close()
     assert not Path(f"/proc/{pid}").exists()
-    again = embedded(tmp_path / "db")
+    again = embedded(database_folder / "db")
     again.open()
     assert rows_of(again) == 1000
 
 
-def test_the_server_is_tuned_durable_and_watched(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db", "&set.work_mem=5MB")
+def test_the_server_is_tuned_durable_and_watched(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db", "&set.work_mem=5MB")
     database.open(connections=200)
     settings = database.facts()["settings"]
     expected = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "track_io_timing": "on",
@@ -48,8 +48,8 @@ def test_the_server_is_tuned_durable_and_watched(tmp_path: Path, embedded: Embed
     assert database.query("SHOW listen_addresses") == [("",)]
 
 
-def test_more_connections_are_to_be_had_by_opening_again(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_more_connections_are_to_be_had_by_opening_again(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     assert database.facts()["max_connections"] == 100
@@ -58,8 +58,8 @@ def test_more_connections_are_to_be_had_by_opening_again(tmp_path: Path, embedde
     assert rows_of(database) == 1000
 
 
-def test_a_killed_server_recovers_what_was_committed(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_a_killed_server_recovers_what_was_committed(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     assert not database.revive()
@@ -70,13 +70,13 @@ def test_a_killed_server_recovers_what_was_committed(tmp_path: Path, embedded: E
         os.waitid(os.P_PID, database._server._process.pid, os.WEXITED | os.WNOWAIT)  # type: ignore[union-attr]
         assert database.revive()
         assert rows_of(database) == 1000
-    assert "was not properly shut down" in (tmp_path / "db/server.log").read_text()
+    assert "was not properly shut down" in (database_folder / "db/server.log").read_text()
 
 
 def test_a_server_is_revived_whether_or_not_its_users_are_back_already(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = embedded(tmp_path / "db", "&set.max_connections=20")
+    database = embedded(database_folder / "db", "&set.max_connections=20")
     database.open(connections=10)
     pid = database.server_pid()
     assert pid is not None
@@ -107,10 +107,10 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has the database of `tmp_path/db` open."""
+def holder(database_folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the database of `database_folder/db` open."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, f"embedded:{tmp_path}/db?{SMALL}"],
+        [sys.executable, "-c", HOLD, f"embedded:{database_folder}/db?{SMALL}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -120,23 +120,25 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_two_processes_never_share_a_folder(tmp_path: Path, embedded: Embedded, holder: subprocess.Popen[str]) -> None:
+def test_two_processes_never_share_a_folder(
+    database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str]
+) -> None:
     assert holder.stdout is not None
     assert holder.stdout.readline()
     with pytest.raises(UsageError, match=f"in use by another run of Assay \\(process {holder.pid}\\)"):
-        embedded(tmp_path / "db").open()
+        embedded(database_folder / "db").open()
 
 
 def test_a_server_whose_owner_was_killed_makes_way(
-    tmp_path: Path, embedded: Embedded, holder: subprocess.Popen[str]
+    database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str]
 ) -> None:
     assert holder.stdout is not None
     stray = int(holder.stdout.readline())
-    left_behind = Path(Path(f"{tmp_path}/db/data-1/postmaster.pid").read_text().splitlines()[4])
+    left_behind = Path(Path(f"{database_folder}/db/data-1/postmaster.pid").read_text().splitlines()[4])
     assert left_behind.exists()
     holder.kill()
     holder.wait()
-    database = embedded(tmp_path / "db")
+    database = embedded(database_folder / "db")
     database.open()
     assert database.server_pid() != stray
     assert not Path(f"/proc/{stray}").exists()
@@ -144,7 +146,7 @@ def test_a_server_whose_owner_was_killed_makes_way(
 
 
 def test_a_server_whose_launcher_was_killed_too_makes_way(
-    tmp_path: Path, embedded: Embedded, holder: subprocess.Popen[str]
+    database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str]
 ) -> None:
     assert holder.stdout is not None
     stray = int(holder.stdout.readline())
@@ -152,13 +154,13 @@ def test_a_server_whose_launcher_was_killed_too_makes_way(
     os.kill(launcher, signal.SIGKILL)
     holder.kill()
     holder.wait()
-    database = embedded(tmp_path / "db")
+    database = embedded(database_folder / "db")
     database.open()
     assert database.server_pid() not in (stray, None)
 
 
-def test_the_socket_is_short_and_ours_however_long_the_path(tmp_path: Path, embedded: Embedded) -> None:
-    folder = tmp_path / ("long" * 20) / ("name" * 20)
+def test_the_socket_is_short_and_ours_however_long_the_path(database_folder: Path, embedded: Embedded) -> None:
+    folder = database_folder / ("long" * 20) / ("name" * 20)
     folder.parent.mkdir()
     database = embedded(folder)
     database.open()
@@ -170,10 +172,10 @@ def test_the_socket_is_short_and_ours_however_long_the_path(tmp_path: Path, embe
     assert not Path(path).parent.exists()
 
 
-def test_nobody_else_gets_in(tmp_path: Path, embedded: Embedded) -> None:
+def test_nobody_else_gets_in(database_folder: Path, embedded: Embedded) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to become somebody else")
-    database = embedded(tmp_path / "db")
+    database = embedded(database_folder / "db")
     database.open()
     place = database.connection()
     assert place.socket is not None
@@ -199,41 +201,41 @@ except psycopg.OperationalError as error:
 # The log elsewhere
 
 
-def test_the_log_may_be_elsewhere(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db", f"&wal={tmp_path}/wal")
+def test_the_log_may_be_elsewhere(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db", f"&wal={database_folder}/wal")
     database.open()
     paths = database.storage_paths()
-    assert Path(paths["log"]).parent == tmp_path / "wal"
-    assert Path(paths["data"]).parent == tmp_path / "db"
+    assert Path(paths["log"]).parent == database_folder / "wal"
+    assert Path(paths["data"]).parent == database_folder / "db"
     fill(database)
     database.save()
     fill_more = "INSERT INTO filled SELECT g, 'more' FROM generate_series(1, 500) AS g"
     database.execute(fill_more)
     database.restore()
     assert rows_of(database) == 1000
-    assert [path for path in (tmp_path / "wal").iterdir() if path.name != MARK] == [
+    assert [path for path in (database_folder / "wal").iterdir() if path.name != MARK] == [
         Path(database.storage_paths()["log"])
     ]
     database.close()
     # It is found again without being named, and not moved by naming another.
-    again = embedded(tmp_path / "db")
+    again = embedded(database_folder / "db")
     again.open()
-    assert Path(again.storage_paths()["log"]).parent == tmp_path / "wal"
+    assert Path(again.storage_paths()["log"]).parent == database_folder / "wal"
     again.close()
-    with pytest.raises(UsageError, match=f"its log is in {tmp_path}/wal already"):
-        embedded(tmp_path / "db", f"&wal={tmp_path}/other").open()
+    with pytest.raises(UsageError, match=f"its log is in {database_folder}/wal already"):
+        embedded(database_folder / "db", f"&wal={database_folder}/other").open()
 
 
-def test_two_databases_may_share_a_folder_for_logs(tmp_path: Path, embedded: Embedded) -> None:
-    first = embedded(tmp_path / "a", f"&wal={tmp_path}/wal")
+def test_two_databases_may_share_a_folder_for_logs(database_folder: Path, embedded: Embedded) -> None:
+    first = embedded(database_folder / "a", f"&wal={database_folder}/wal")
     first.open()
     fill(first)
-    second = embedded(tmp_path / "b", f"&wal={tmp_path}/wal")
+    second = embedded(database_folder / "b", f"&wal={database_folder}/wal")
     second.open()
     assert rows_of(first) == 1000
     first.close()
     second.close()
-    first = embedded(tmp_path / "a")
+    first = embedded(database_folder / "a")
     first.open()
     assert rows_of(first) == 1000
 
@@ -241,32 +243,32 @@ def test_two_databases_may_share_a_folder_for_logs(tmp_path: Path, embedded: Emb
 # What is refused
 
 
-def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, embedded: Embedded) -> None:
-    (tmp_path / "precious").write_text("mine")
+def test_a_folder_with_other_things_in_it_is_left_alone(database_folder: Path, embedded: Embedded) -> None:
+    (database_folder / "precious").write_text("mine")
     with pytest.raises(RefusedTarget, match="is not empty and holds no database of Assay"):
-        embedded(tmp_path).open()
-    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
-    with pytest.raises(RefusedTarget, match=f"the folder {tmp_path}/none does not exist"):
-        embedded(tmp_path / "none/db").open()
+        embedded(database_folder).open()
+    assert [path.name for path in database_folder.iterdir()] == ["precious"]
+    with pytest.raises(RefusedTarget, match=f"the folder {database_folder}/none does not exist"):
+        embedded(database_folder / "none/db").open()
     with pytest.raises(RefusedTarget, match="is not a folder"):
-        embedded(tmp_path / "precious").open()
+        embedded(database_folder / "precious").open()
     with pytest.raises(RefusedTarget, match="is not empty"):
-        embedded(tmp_path / "db", f"&wal={tmp_path}").open()
+        embedded(database_folder / "db", f"&wal={database_folder}").open()
 
 
-def test_somebody_elses_cluster_is_not_taken_for_ours(tmp_path: Path, embedded: Embedded) -> None:
-    (tmp_path / "PG_VERSION").write_text("18")
-    (tmp_path / MARK).write_text("forged")
+def test_somebody_elses_cluster_is_not_taken_for_ours(database_folder: Path, embedded: Embedded) -> None:
+    (database_folder / "PG_VERSION").write_text("18")
+    (database_folder / MARK).write_text("forged")
     with pytest.raises(RefusedTarget, match="is not empty"):
-        embedded(tmp_path).open()
+        embedded(database_folder).open()
 
 
 def test_too_little_room_is_said_before_anything_is_made(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assay.targets.databases.own_folder.free_bytes_of", lambda _: 10 * 1024**2)
     with pytest.raises(OutOfSpace, match=r"10 MiB free .* a database needs 256 MiB to begin with"):
-        embedded(tmp_path / "db").open()
+        embedded(database_folder / "db").open()
 
 
 def fill_disk(ballast: Path) -> None:
@@ -297,35 +299,35 @@ def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -
     assert again.query("SELECT count(*) FROM few") == [(1,)]
 
 
-def test_why_the_server_does_not_start_is_one_line(tmp_path: Path, embedded: Embedded) -> None:
-    database = open_database(parse_database(f"embedded:{tmp_path}/db?set.shared_buffers=lots"))
+def test_why_the_server_does_not_start_is_one_line(database_folder: Path, embedded: Embedded) -> None:
+    database = open_database(parse_database(f"embedded:{database_folder}/db?set.shared_buffers=lots"))
     with pytest.raises(OpenFailed, match=r"does not start: .*shared_buffers.*; see .*server\.log") as error:
         database.open()
     assert "\n" not in str(error.value)
     # The folder is free again, and as good as new.
-    embedded(tmp_path / "db").open()
+    embedded(database_folder / "db").open()
 
 
-def test_a_database_of_another_version_is_refused(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_a_database_of_another_version_is_refused(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     database.close()
-    (tmp_path / "db/data-1/PG_VERSION").write_text("17\n")
+    (database_folder / "db/data-1/PG_VERSION").write_text("17\n")
     with pytest.raises(NotSupported, match=r"was made by PostgreSQL 17, this is 18\."):
-        embedded(tmp_path / "db").open()
+        embedded(database_folder / "db").open()
 
 
-def test_a_damaged_state_is_refused(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_a_damaged_state_is_refused(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     database.close()
-    (tmp_path / "db/state.json").write_text("{")
+    (database_folder / "db/state.json").write_text("{")
     with pytest.raises(RefusedTarget, match="damaged or of another version"):
-        embedded(tmp_path / "db").open()
+        embedded(database_folder / "db").open()
 
 
-def test_the_connection_of_the_core_is_the_socket(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_the_connection_of_the_core_is_the_socket(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     plan = database.connection().core_plan()
     assert plan["host"] is None

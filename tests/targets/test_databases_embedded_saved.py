@@ -15,15 +15,15 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_what_is_saved_comes_back_bit_by_bit(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     with pytest.raises(UsageError, match="nothing is saved"):
         database.restore()
     assert database.saved() is None
     database.save()
-    (saved,) = (tmp_path / "db").glob("saved-*")
+    (saved,) = (database_folder / "db").glob("saved-*")
     before = files_of(saved)
     for _ in range(2):
         database.execute("DROP TABLE filled")
@@ -32,7 +32,7 @@ def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded)
     database.close()
     assert files_of(saved) == before
     # What a restored server starts from: stopped at once it has changed nothing but what says that it ran.
-    fresh = embedded(tmp_path / "db")
+    fresh = embedded(database_folder / "db")
     fresh._cluster.take()
     fresh._cluster.change(data=None)
     fresh._cluster.tidy()
@@ -40,19 +40,19 @@ def test_what_is_saved_comes_back_bit_by_bit(tmp_path: Path, embedded: Embedded)
     fresh._copy_back()
     assert fresh._cluster.data is not None
     assert files_of(fresh._cluster.data) == before
-    again = embedded(tmp_path / "other")
+    again = embedded(database_folder / "other")
     again.open()
     assert again.saved() is None
 
 
-def test_saving_again_replaces_and_dropping_leaves_nothing(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     database.save()
     database.execute("DELETE FROM filled")
     database.save()
-    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
+    assert len(list((database_folder / "db").glob("saved-*"))) == 1
     database.restore()
     assert rows_of(database) == 0
     saved = database.saved()
@@ -60,13 +60,13 @@ def test_saving_again_replaces_and_dropping_leaves_nothing(tmp_path: Path, embed
     assert saved["warehouses"] is None
     database.drop_saved()
     assert database.saved() is None
-    assert list((tmp_path / "db").glob("saved-*")) == []
+    assert list((database_folder / "db").glob("saved-*")) == []
 
 
 def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = embedded(tmp_path / "db")
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     database.save()
@@ -81,16 +81,16 @@ def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
         with pytest.raises(OutOfSpace, match="no room is left for"):
             database.restore()
         database.close()
-    again = embedded(tmp_path / "db")
+    again = embedded(database_folder / "db")
     again.open()
     assert rows_of(again) == 1000
-    assert len(list((tmp_path / "db").glob("data-*"))) == 1
+    assert len(list((database_folder / "db").glob("data-*"))) == 1
 
 
 def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
-    tmp_path: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = embedded(tmp_path / "db")
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     database.save()
@@ -107,18 +107,18 @@ def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
     assert rows_of(database) == 0
     database.restore()
     assert rows_of(database) == 1000
-    assert len(list((tmp_path / "db").glob("saved-*"))) == 1
+    assert len(list((database_folder / "db").glob("saved-*"))) == 1
 
 
-def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(tmp_path: Path, embedded: Embedded) -> None:
-    database = embedded(tmp_path / "db")
+def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(database_folder: Path, embedded: Embedded) -> None:
+    database = embedded(database_folder / "db")
     database.open()
     fill(database)
     database.save()
     for _ in range(2):
         # Below pytest's folders, which are closed to the server's user.
-        space = Path(database.make_place(tmp_path / "spaces" / "one"))
-        assert space == tmp_path / "spaces" / "one"
+        space = Path(database.make_place(database_folder / "spaces" / "one"))
+        assert space == database_folder / "spaces" / "one"
         (space / "not-ours").unlink(missing_ok=True)
         database.execute(f"CREATE TABLESPACE elsewhere LOCATION '{space}'")
         (space / "not-ours").write_text("kept")

@@ -307,14 +307,14 @@ def test_servers_whose_data_lie_side_by_side_have_saved_states_of_their_own(
     ],
 )
 def test_the_environment_does_not_lead_elsewhere(
-    connect: Connect, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    connect: Connect, request: pytest.FixtureRequest, database_folder: Path, monkeypatch: pytest.MonkeyPatch,
     variable: str, value: str,
 ) -> None:  # fmt: skip
-    server = request.getfixturevalue("postgresql15")
+    server = request.getfixturevalue("postgresql18")
     url = server.fresh_database()
     monkeypatch.setenv(variable, value)
     small = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
-    for found in (url, f"embedded:{tmp_path}/db?{small}"):
+    for found in (url, f"embedded:{database_folder}/db?{small}"):
         database = connect(found)
         assert database.query("SHOW search_path") == [("public",)]
         database.check_rights()

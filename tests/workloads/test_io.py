@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -124,7 +124,6 @@ def test_a_given_name_wins() -> None:
     assert Workload(activities=(activity(), activity(role="log")), name="Database mix").title == "Database mix"
 
 
-@settings(deadline=None)
 @given(share=st.floats(0, 1))
 def test_whether_it_writes(share: float) -> None:
     assert Workload(activities=(activity(), activity(read_share=share))).writes is (share < 1)
