@@ -10,11 +10,11 @@ use std::{
 
 use assay_integrity::{CrashCheck as Checked, CrashProgress, RunError, RunPlan, check_after_crash};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
 use crate::{
     errors::raise,
-    verification::{finding_json, of_run_error, parse},
+    summary::{no_engine, to_json},
+    verification::{CountsReport, FindingReport, JournalReport, RunReport, of_run_error, parse},
 };
 
 type End = Result<Checked, RunError>;
@@ -70,7 +70,7 @@ impl CrashCheck {
 
     /// No engine is measured.
     fn engine(&self) -> String {
-        json!({"backend": null, "features": [], "degraded": []}).to_string()
+        no_engine(None)
     }
 }
 
@@ -83,42 +83,55 @@ impl CrashCheck {
         }
         let done = self.progress.done_bytes.load(Ordering::Relaxed);
         let all = self.progress.all_bytes.load(Ordering::Relaxed);
-        let mut report = json!({
-            "state": "running", "detail": null, "error": null, "stopped_on_error": false, "audited": false,
-            "phase": "audit", "cycle": 1, "done_share": done as f64 / all.max(1) as f64, "phase_elapsed_ns": 0,
-            "now_ns": 0, "outstanding": 0, "long_outstanding": [], "ticks": [], "phases": [], "files": [],
-            "injected": null, "observable": null, "masked": null, "findings": [],
-            "counts": {"pages_verified": 0, "bytes_verified": done, "pages_written": 0, "bytes_written": 0,
-                       "resizes": 0},
-        });
+        let mut report = RunReport {
+            state: "running",
+            detail: None,
+            error: None,
+            now_ns: 0,
+            phase: "audit",
+            cycle: 1,
+            done_share: Some(done as f64 / all.max(1) as f64),
+            phase_elapsed_ns: 0,
+            outstanding: 0,
+            audited: false,
+            stopped_on_error: false,
+            counts: CountsReport { bytes_verified: done, ..CountsReport::default() },
+            long_outstanding: Vec::new(),
+            ticks: Vec::new(),
+            findings: Vec::new(),
+            phases: Vec::new(),
+            files: Vec::new(),
+            injected: None,
+            observable: None,
+            masked: None,
+            journal: None,
+        };
         match end {
             None => {}
             Some(Err(error)) => return Err(of_run_error(error)),
             Some(Ok(check)) => self.put_end(&mut report, check),
         }
-        Ok(report.to_string())
+        Ok(to_json(&report))
     }
 
-    fn put_end(&self, report: &mut Value, check: &Checked) {
-        report["state"] = json!("ended");
-        report["audited"] = json!(check.complete && check.findings.is_empty());
-        report["counts"]["pages_verified"] = json!(check.pages_read);
-        report["counts"]["bytes_verified"] = json!(check.bytes_read);
-        report["journal"] = json!({
-            "acknowledged": check.acknowledged, "promised_pages": check.promised, "log_promised": check.log_promised,
-            "log_end": check.log_end, "complete": check.complete, "ended": check.ended, "cut_off": check.cut_off,
+    fn put_end(&self, report: &mut RunReport, check: &Checked) {
+        report.state = "ended";
+        report.audited = check.complete && check.findings.is_empty();
+        report.counts.pages_verified = check.pages_read;
+        report.counts.bytes_verified = check.bytes_read;
+        report.journal = Some(JournalReport {
+            acknowledged: check.acknowledged,
+            promised_pages: check.promised,
+            log_promised: check.log_promised,
+            log_end: check.log_end,
+            complete: check.complete,
+            ended: check.ended,
+            cut_off: check.cut_off,
         });
         if self.reported.fetch_add(1, Ordering::Relaxed) > 0 {
             return;
         }
-        let findings = check.findings.iter().map(|finding| {
-            let mut finding = finding_json(finding, &self.run.plan);
-            // The journal knows which generation was acknowledged, and nothing else about that write.
-            for key in ["written_ns", "writer", "lsn", "checksum"] {
-                finding["expected"][key] = Value::Null;
-            }
-            finding
-        });
-        report["findings"] = findings.collect();
+        let findings = check.findings.iter().map(|finding| FindingReport::of_journal(finding, &self.run.plan));
+        report.findings = findings.collect();
     }
 }

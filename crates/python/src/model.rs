@@ -3,12 +3,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_array::{ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, Reading, SessionPlan};
 use assay_load::Standstills;
 use pyo3::prelude::*;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     errors::raise,
-    summary::{self, Names},
+    summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
 
 /// A modelled array. Sessions run on a fresh copy of it, or go on with the state that the last one left.
@@ -162,7 +161,6 @@ impl ModelSession {
                 let seconds = (to_tick - from_tick) as f64 * self.interval_s;
                 let workers = session.workers_count();
                 summary::point(&totals, &self.names, seconds, workers, fullest_worker, Standstills::default())
-                    .to_string()
             })
         })
     }
@@ -185,12 +183,12 @@ impl ModelSession {
 
     /// What ended after the stop.
     fn drained(&self) -> String {
-        self.with(|session| summary::drained(session.collector()).to_string())
+        self.with(|session| summary::drained(session.collector()))
     }
 
     /// What stands in for backend and features.
     fn engine(&self) -> String {
-        json!({"backend": "model", "features": [], "degraded": []}).to_string()
+        summary::no_engine(Some("model"))
     }
 
     /// A virtual clock costs nothing.
@@ -213,33 +211,62 @@ impl Drop for ModelSession {
     }
 }
 
+/// How a session stands: what every session tells, and telemetry.
+#[derive(Serialize)]
+struct ModelReport {
+    #[serde(flatten)]
+    session: SessionReport,
+    settled: bool,
+    telemetry: Vec<Telemetry>,
+}
+
+/// Rows of the series over one interval.
+#[derive(Serialize)]
+struct Telemetry {
+    at_ns: u64,
+    interval_ns: u64,
+    rows: Vec<Row>,
+}
+
+/// Entity, metric, kind, value.
+type Row = (String, &'static str, &'static str, f64);
+
 fn report(session: &mut ArraySession) -> String {
     let ticks = session.collector().fresh_ticks();
     let (state, detail) = match session.unfinished() {
-        None => ("running", Value::Null),
-        Some((unfinished, oldest_ns)) => {
-            ("ended", json!({"unfinished": unfinished, "oldest_unfinished_ns": oldest_ns}))
+        None => ("running", None),
+        Some((unfinished, oldest_unfinished_ns)) => {
+            ("ended", Some(Detail::Unfinished { unfinished, oldest_unfinished_ns }))
         }
     };
-    let telemetry: Vec<Value> = session.take_readings().iter().map(telemetry).collect();
-    json!({"state": state, "detail": detail, "complete_ticks": session.collector().complete_ticks(),
-           "now_ns": session.now_ns(), "ticks": summary::ticks(&ticks), "settled": session.settled(),
-           "telemetry": telemetry})
-    .to_string()
+    to_json(&ModelReport {
+        session: SessionReport {
+            state,
+            detail,
+            complete_ticks: session.collector().complete_ticks(),
+            now_ns: session.now_ns(),
+            ticks: ticks.iter().map(TickLine::of).collect(),
+        },
+        settled: session.settled(),
+        telemetry: session.take_readings().iter().map(Telemetry::of).collect(),
+    })
 }
 
-/// Rows of the series over one interval: entity, metric, kind, value.
-fn telemetry(reading: &Reading) -> Value {
-    let mut rows = Vec::new();
-    let interval_ns = reading.interval_ns as f64;
-    for (number, (before, after)) in reading.before.iter().zip(&reading.after).enumerate() {
-        member_rows(&format!("member{number}"), before, after, interval_ns, &mut rows);
+impl Telemetry {
+    fn of(reading: &Reading) -> Self {
+        let mut rows = Vec::new();
+        let interval_ns = reading.interval_ns as f64;
+        for (number, (before, after)) in reading.before.iter().zip(&reading.after).enumerate() {
+            member_rows(&format!("member{number}"), before, after, interval_ns, &mut rows);
+        }
+        Self { at_ns: reading.at_ns, interval_ns: reading.interval_ns, rows }
     }
-    json!({"at_ns": reading.at_ns, "interval_ns": reading.interval_ns, "rows": rows})
 }
 
-fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interval_ns: f64, rows: &mut Vec<Value>) {
-    let mut row = |entity: &str, metric: &str, kind: &str, value: f64| rows.push(json!([entity, metric, kind, value]));
+fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interval_ns: f64, rows: &mut Vec<Row>) {
+    let mut row = |entity: &str, metric: &'static str, kind: &'static str, value: f64| {
+        rows.push((entity.into(), metric, kind, value))
+    };
     let reads = after.reads - before.reads;
     if reads > 0 {
         row(name, "read_hit_share", "gauge", (after.read_hits - before.read_hits) as f64 / reads as f64);

@@ -1,19 +1,20 @@
 use std::{
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use assay_oltp::{
-    LoadState, LoadStatus, OltpError, OltpLoad as Load, OltpRun as Run, Registered, RunStatus, State, Window, workload,
-    workload_of,
+    LoadState, LoadStatus, OltpError, OltpLoad as Load, OltpRun as Run, Registered, RunStatus, State, TransactionSum,
+    Window, workload, workload_of,
 };
 use assay_sql::Kind;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::{
     errors::raise,
-    summary::{gaps, latency, to_base64},
+    summary::{Gaps, Latency, to_base64, to_json},
 };
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -37,8 +38,17 @@ fn to_python(error: &OltpError) -> PyErr {
     raise(class, error.to_string())
 }
 
-fn error(error: Option<&OltpError>) -> Value {
-    error.map_or(Value::Null, |error| json!({"kind": error.kind(), "text": error.to_string()}))
+/// Why a load or a run cannot go on.
+#[derive(Serialize)]
+struct Failed {
+    kind: &'static str,
+    text: String,
+}
+
+impl Failed {
+    fn of(error: &OltpError) -> Self {
+        Self { kind: error.kind(), text: error.to_string() }
+    }
 }
 
 /// Rows being loaded in bulk into tables that are there. Plans come in and figures go out as JSON text.
@@ -72,6 +82,21 @@ impl OltpLoad {
     }
 }
 
+#[derive(Serialize)]
+struct LoadReport {
+    state: &'static str,
+    error: Option<Failed>,
+    rows: u64,
+    bytes: u64,
+    rows_total: u64,
+    chunks_done: u64,
+    chunks_total: u64,
+    chunks_skipped: u64,
+    elapsed_ns: u64,
+    cpu_ns: u64,
+    reconnects: u64,
+}
+
 fn load_report(status: &LoadStatus) -> String {
     let state = match status.state {
         LoadState::Running => "running",
@@ -79,20 +104,19 @@ fn load_report(status: &LoadStatus) -> String {
         LoadState::Stopped => "stopped",
         LoadState::Failed => "failed",
     };
-    json!({
-        "state": state,
-        "error": error(status.error.as_ref()),
-        "rows": status.rows,
-        "bytes": status.bytes,
-        "rows_total": status.rows_total,
-        "chunks_done": status.chunks_done,
-        "chunks_total": status.chunks_total,
-        "chunks_skipped": status.chunks_skipped,
-        "elapsed_ns": status.elapsed_ns,
-        "cpu_ns": status.cpu_ns,
-        "reconnects": status.reconnects,
+    to_json(&LoadReport {
+        state,
+        error: status.error.as_ref().map(Failed::of),
+        rows: status.rows,
+        bytes: status.bytes,
+        rows_total: status.rows_total,
+        chunks_done: status.chunks_done,
+        chunks_total: status.chunks_total,
+        chunks_skipped: status.chunks_skipped,
+        elapsed_ns: status.elapsed_ns,
+        cpu_ns: status.cpu_ns,
+        reconnects: status.reconnects,
     })
-    .to_string()
 }
 
 /// Users at work on databases. Plans come in and figures go out as JSON text.
@@ -126,7 +150,7 @@ impl OltpRun {
             let window = run.window(from_tick, to_tick);
             let interval_s = run.interval_ns() as f64 / 1e9;
             let seconds = to_tick.saturating_sub(from_tick) as f64 * interval_s;
-            figures(&window, run.names(), seconds).to_string()
+            to_json(&Figures::of(&window, run.names(), seconds))
         })
     }
 
@@ -142,6 +166,47 @@ impl OltpRun {
     }
 }
 
+#[derive(Serialize)]
+struct RunReport<'a> {
+    state: &'static str,
+    error: Option<Failed>,
+    connected: u32,
+    reconnecting: u32,
+    complete_ticks: u64,
+    now_ns: u64,
+    started_utc_ns: u64,
+    ticks: Vec<TransactionLine>,
+    /// Ticks and the CPU time of all threads in them.
+    cpu_ns: &'a [(u64, u64)],
+    gaps: Vec<Away<'a>>,
+}
+
+/// One kind of transaction on one database in one tick.
+#[derive(Serialize)]
+struct TransactionLine {
+    tick: u64,
+    database: usize,
+    transaction: &'static str,
+    committed: u64,
+    rolled_back: u64,
+    retried: u64,
+    failed: u64,
+    mean_ns: Option<f64>,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+/// When a database was away.
+#[derive(Serialize)]
+struct Away<'a> {
+    from_ns: u64,
+    to_ns: Option<u64>,
+    database: usize,
+    reason: &'a str,
+}
+
 fn run_report(status: &RunStatus) -> String {
     let state = match status.state {
         State::Connecting => "connecting",
@@ -149,87 +214,168 @@ fn run_report(status: &RunStatus) -> String {
         State::Ended => "ended",
         State::Failed => "failed",
     };
-    let ticks: Vec<Value> = status
-        .ticks
-        .iter()
-        .map(|tick| {
-            let latency = &tick.latency;
-            let percentile = |percent| (!latency.is_empty()).then(|| latency.percentile_ns(percent));
-            json!({
-                "tick": tick.tick, "database": tick.database, "transaction": tick.transaction,
-                "committed": tick.committed, "rolled_back": tick.rolled_back, "retried": tick.retried,
-                "failed": tick.failed, "mean_ns": latency.mean_ns(), "p50_ns": percentile(50.0),
-                "p90_ns": percentile(90.0), "p99_ns": percentile(99.0),
-                "max_ns": (!latency.is_empty()).then(|| latency.max_ns()),
-            })
-        })
-        .collect();
-    let gaps: Vec<Value> = status
-        .gaps
-        .iter()
-        .map(|gap| json!({"from_ns": gap.from_ns, "to_ns": gap.to_ns, "database": gap.database, "reason": gap.reason}))
-        .collect();
-    json!({
-        "state": state,
-        "error": error(status.error.as_ref()),
-        "connected": status.connected,
-        "reconnecting": status.reconnecting,
-        "complete_ticks": status.complete_ticks,
-        "now_ns": status.now_ns,
-        "started_utc_ns": status.started_utc_ns,
-        "ticks": ticks,
-        "cpu_ns": status.cpu_ns,
-        "gaps": gaps,
+    let lines = status.ticks.iter().map(|tick| {
+        let latency = &tick.latency;
+        let some = |value: u64| (!latency.is_empty()).then_some(value);
+        TransactionLine {
+            tick: tick.tick,
+            database: tick.database,
+            transaction: tick.transaction,
+            committed: tick.committed,
+            rolled_back: tick.rolled_back,
+            retried: tick.retried,
+            failed: tick.failed,
+            mean_ns: latency.mean_ns(),
+            p50_ns: some(latency.percentile_ns(50.0)),
+            p90_ns: some(latency.percentile_ns(90.0)),
+            p99_ns: some(latency.percentile_ns(99.0)),
+            max_ns: some(latency.max_ns()),
+        }
+    });
+    let away = status.gaps.iter().map(|gap| Away {
+        from_ns: gap.from_ns,
+        to_ns: gap.to_ns,
+        database: gap.database,
+        reason: &gap.reason,
+    });
+    to_json(&RunReport {
+        state,
+        error: status.error.as_ref().map(Failed::of),
+        connected: status.connected,
+        reconnecting: status.reconnecting,
+        complete_ticks: status.complete_ticks,
+        now_ns: status.now_ns,
+        started_utc_ns: status.started_utc_ns,
+        ticks: lines.collect(),
+        cpu_ns: &status.cpu_ns,
+        gaps: away.collect(),
     })
-    .to_string()
 }
 
-fn figures(window: &Window, names: &[String], seconds: f64) -> Value {
-    let mut by_transaction = Map::new();
-    let mut total = assay_load::LatencyHistogram::new();
-    for (transaction, sum) in &window.by_transaction {
-        total.merge(&sum.latency);
-        by_transaction.insert(
-            (*transaction).into(),
-            json!({
-                "count": sum.committed,
-                "per_s": sum.committed as f64 / seconds,
-                "rolled_back": sum.rolled_back,
-                "retried": sum.retried,
-                "failed": sum.failed,
-                "latency_ns": latency(&sum.latency),
-                "histogram": to_base64(&sum.latency),
+/// What was counted in a window.
+#[derive(Serialize)]
+struct Figures<'a> {
+    by_transaction: BTreeMap<&'static str, TransactionFigures>,
+    total: TotalFigures,
+    databases: Vec<DatabaseFigures<'a>>,
+    errors: Errors<'a>,
+    client_cpu_ns: u64,
+    threads: usize,
+    fullest_thread_share: f64,
+    gaps: Gaps,
+    service_latency_ns: Option<Latency>,
+    schedule: Option<Schedule>,
+    backlog: Option<Backlog>,
+}
+
+#[derive(Serialize)]
+struct TransactionFigures {
+    count: u64,
+    per_s: f64,
+    rolled_back: u64,
+    retried: u64,
+    failed: u64,
+    latency_ns: Option<Latency>,
+    histogram: String,
+}
+
+#[derive(Serialize)]
+struct TotalFigures {
+    count: u64,
+    per_s: f64,
+    latency_ns: Option<Latency>,
+    histogram: String,
+}
+
+/// A database's transactions; those of the workload's first kind are under `KIND_count`.
+#[derive(Serialize)]
+struct DatabaseFigures<'a> {
+    name: &'a str,
+    count: u64,
+    #[serde(flatten)]
+    first: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize)]
+struct Errors<'a> {
+    count: u64,
+    kinds: ErrorKinds,
+    example: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ErrorKinds {
+    deadlock: u64,
+    serialization: u64,
+    connection: u64,
+    other: u64,
+}
+
+/// How well waits were kept.
+#[derive(Serialize)]
+struct Schedule {
+    lag_p99_ns: u64,
+    kept_share: f64,
+    waits: u64,
+}
+
+#[derive(Serialize)]
+struct Backlog {
+    unfinished: u64,
+    oldest_ns: u64,
+}
+
+impl<'a> Figures<'a> {
+    fn of(window: &'a Window, names: &'a [String], seconds: f64) -> Self {
+        let mut total = assay_load::LatencyHistogram::new();
+        window.by_transaction.iter().for_each(|(_, sum)| total.merge(&sum.latency));
+        let of_transaction = |(transaction, sum): &(&'static str, TransactionSum)| {
+            let figures = TransactionFigures {
+                count: sum.committed,
+                per_s: sum.committed as f64 / seconds,
+                rolled_back: sum.rolled_back,
+                retried: sum.retried,
+                failed: sum.failed,
+                latency_ns: Latency::of(&sum.latency),
+                histogram: to_base64(&sum.latency),
+            };
+            (*transaction, figures)
+        };
+        let first = format!("{}_count", window.by_transaction[0].0);
+        let databases = names.iter().zip(&window.databases).map(|(name, sum)| DatabaseFigures {
+            name,
+            count: sum.count,
+            first: BTreeMap::from([(first.clone(), sum.first_committed)]),
+        });
+        let [deadlock, serialization, connection, other] = window.failures;
+        let waits = window.waits;
+        Self {
+            by_transaction: window.by_transaction.iter().map(of_transaction).collect(),
+            total: TotalFigures {
+                count: total.count(),
+                per_s: total.count() as f64 / seconds,
+                latency_ns: Latency::of(&total),
+                histogram: to_base64(&total),
+            },
+            databases: databases.collect(),
+            errors: Errors {
+                count: window.failures.iter().sum(),
+                kinds: ErrorKinds { deadlock, serialization, connection, other },
+                example: window.example.as_deref(),
+            },
+            client_cpu_ns: window.cpu_ns,
+            threads: window.threads,
+            fullest_thread_share: window.fullest_cpu_ns as f64 / 1e9 / seconds,
+            gaps: Gaps::of(window.standstills, window.standstill_count),
+            service_latency_ns: Latency::of(&window.service),
+            schedule: (waits > 0).then(|| Schedule {
+                lag_p99_ns: window.lag.percentile_ns(99.0),
+                kept_share: 1.0 - window.late as f64 / waits as f64,
+                waits,
             }),
-        );
+            backlog: window.backlog.map(|(unfinished, oldest_ns)| Backlog { unfinished, oldest_ns }),
+        }
     }
-    let first_count = format!("{}_count", window.by_transaction[0].0);
-    let databases: Vec<Value> = names
-        .iter()
-        .zip(&window.databases)
-        .map(|(name, sum)| json!({"name": name, &first_count: sum.first_committed, "count": sum.count}))
-        .collect();
-    let [deadlock, serialization, connection, other] = window.failures;
-    let waits = window.waits;
-    let schedule = (waits > 0).then(|| {
-        json!({"lag_p99_ns": window.lag.percentile_ns(99.0), "kept_share": 1.0 - window.late as f64 / waits as f64,
-               "waits": waits})
-    });
-    json!({
-        "by_transaction": by_transaction,
-        "total": {"count": total.count(), "per_s": total.count() as f64 / seconds, "latency_ns": latency(&total),
-                  "histogram": to_base64(&total)},
-        "databases": databases,
-        "errors": {"count": window.failures.iter().sum::<u64>(),
-                   "kinds": {"deadlock": deadlock, "serialization": serialization, "connection": connection, "other": other},
-                   "example": window.example},
-        "client_cpu_ns": window.cpu_ns,
-        "threads": window.threads,
-        "fullest_thread_share": window.fullest_cpu_ns as f64 / 1e9 / seconds,
-        "gaps": gaps(window.standstills, window.standstill_count),
-        "service_latency_ns": latency(&window.service),
-        "schedule": schedule,
-        "backlog": window.backlog.map(|(count, oldest_ns)| json!({"unfinished": count, "oldest_ns": oldest_ns})),
-    })
 }
 
 /// The dialect of a name.

@@ -2,11 +2,10 @@ use std::{sync::Mutex, sync::PoisonError, time::Duration};
 
 use assay_device::{Session as DeviceSession, SessionPlan, Status};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
 use crate::{
     errors::{raise, to_python},
-    summary::{self, Names},
+    summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
 
 /// Workers at work on real volumes. Plans come in and figures go out as JSON text.
@@ -56,7 +55,7 @@ impl Session {
                 let ns = |tick: u64| (tick as f64 * self.interval_s * 1e9) as u64;
                 let standstills = session.standstills(ns(from_tick), ns(to_tick));
                 let workers = session.workers_count();
-                summary::point(&totals, &self.names, seconds, workers, fullest_worker, standstills).to_string()
+                summary::point(&totals, &self.names, seconds, workers, fullest_worker, standstills)
             })
         })
     }
@@ -78,12 +77,12 @@ impl Session {
 
     /// What ended after the stop.
     fn drained(&self) -> String {
-        self.with(|session| summary::drained(session.collector()).to_string())
+        self.with(|session| summary::drained(session.collector()))
     }
 
     /// Backend and features in force.
     fn engine(&self) -> String {
-        self.with(|session| summary::engine(&session.engine()).to_string())
+        self.with(|session| summary::engine(&session.engine()))
     }
 
     /// What one reading of the clock costs.
@@ -99,16 +98,21 @@ impl Session {
 
     fn report(&self, session: &mut DeviceSession, status: &Status) -> String {
         let ticks = session.collector().fresh_ticks();
-        let (state, detail): (&str, Value) = match status {
-            Status::Running => ("running", Value::Null),
+        let (state, detail) = match status {
+            Status::Running => ("running", None),
             Status::Ended { unfinished_count, oldest_unfinished_ns } => {
-                ("ended", json!({"unfinished": unfinished_count, "oldest_unfinished_ns": oldest_unfinished_ns}))
+                let (unfinished, oldest_unfinished_ns) = (*unfinished_count, *oldest_unfinished_ns);
+                ("ended", Some(Detail::Unfinished { unfinished, oldest_unfinished_ns }))
             }
-            Status::NotAnswering(message) => ("not-answering", json!(message)),
-            Status::Failed(message) => ("failed", json!(message)),
+            Status::NotAnswering(message) => ("not-answering", Some(Detail::Message(message.clone()))),
+            Status::Failed(message) => ("failed", Some(Detail::Message(message.clone()))),
         };
-        json!({"state": state, "detail": detail, "complete_ticks": session.collector().complete_ticks(),
-               "now_ns": session.now_ns(), "ticks": summary::ticks(&ticks)})
-        .to_string()
+        to_json(&SessionReport {
+            state,
+            detail,
+            complete_ticks: session.collector().complete_ticks(),
+            now_ns: session.now_ns(),
+            ticks: ticks.iter().map(TickLine::of).collect(),
+        })
     }
 }

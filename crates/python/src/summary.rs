@@ -1,14 +1,18 @@
 //! What the collector counted, as the JSON of docs/results.md.
 
+use std::collections::BTreeMap;
+
 use assay_device::Engine;
 use assay_load::{
     Counted, Errors, GroupTick, IoCollector, IoTally, LatencyHistogram, LoadError, Standstills, Tally, Totals,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-const PERCENTILES: [(&str, f64); 6] =
-    [("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p99_9", 99.9), ("p99_99", 99.99)];
+/// What crosses to Python: JSON text, its keys in alphabetical order.
+pub(crate) fn to_json(document: &impl Serialize) -> String {
+    serde_json::to_value(document).expect("names are texts and figures are numbers").to_string()
+}
 
 pub(crate) fn to_base64(histogram: &LatencyHistogram) -> String {
     STANDARD.encode(histogram.to_hdr_v2())
@@ -19,55 +23,108 @@ pub(crate) fn from_base64(text: &str) -> Result<LatencyHistogram, LoadError> {
     LatencyHistogram::from_hdr_v2(&bytes)
 }
 
-/// `latency_ns` of a direction, or null when nothing was recorded.
-pub(crate) fn latency(histogram: &LatencyHistogram) -> Value {
-    let Some(mean_ns) = histogram.mean_ns() else { return Value::Null };
-    let mut values = Map::new();
-    values.insert("mean".into(), json!(mean_ns));
-    for (name, percentile) in PERCENTILES {
-        values.insert(name.into(), json!(histogram.percentile_ns(percentile)));
-    }
-    values.insert("max".into(), json!(histogram.max_ns()));
-    Value::Object(values)
+/// `latency_ns` of a direction.
+#[derive(Serialize)]
+pub(crate) struct Latency {
+    mean: f64,
+    p50: u64,
+    p90: u64,
+    p95: u64,
+    p99: u64,
+    p99_9: u64,
+    p99_99: u64,
+    max: u64,
 }
 
-/// A DIRECTION, or null when it did no I/O.
-fn direction(counted: &Counted, seconds: f64) -> Value {
-    if counted.latency.is_empty() {
-        return Value::Null;
+impl Latency {
+    /// Nothing when nothing was recorded.
+    pub(crate) fn of(histogram: &LatencyHistogram) -> Option<Self> {
+        Some(Self {
+            mean: histogram.mean_ns()?,
+            p50: histogram.percentile_ns(50.0),
+            p90: histogram.percentile_ns(90.0),
+            p95: histogram.percentile_ns(95.0),
+            p99: histogram.percentile_ns(99.0),
+            p99_9: histogram.percentile_ns(99.9),
+            p99_99: histogram.percentile_ns(99.99),
+            max: histogram.max_ns(),
+        })
     }
-    let count = counted.latency.count();
-    json!({
-        "count": count,
-        "iops": count as f64 / seconds,
-        "bytes_per_s": counted.bytes as f64 / seconds,
-        "latency_ns": latency(&counted.latency),
-        "histogram": to_base64(&counted.latency),
-    })
 }
 
-fn all_reads(interval: &IoTally) -> Counted {
-    let mut reads = interval.read.clone();
-    reads.merge(&interval.read_in_burst);
+/// A DIRECTION.
+#[derive(Serialize)]
+struct Direction {
+    count: u64,
+    iops: f64,
+    bytes_per_s: f64,
+    latency_ns: Option<Latency>,
+    histogram: String,
+}
+
+impl Direction {
+    /// Nothing when it did no I/O.
+    fn of(counted: &Counted, seconds: f64) -> Option<Self> {
+        let latency_ns = Latency::of(&counted.latency)?;
+        let count = counted.latency.count();
+        Some(Self {
+            count,
+            iops: count as f64 / seconds,
+            bytes_per_s: counted.bytes as f64 / seconds,
+            latency_ns: Some(latency_ns),
+            histogram: to_base64(&counted.latency),
+        })
+    }
+}
+
+fn all_reads(tally: &IoTally) -> Counted {
+    let mut reads = tally.read.clone();
+    reads.merge(&tally.read_in_burst);
     reads
 }
 
-fn directions(interval: &IoTally, seconds: f64) -> Map<String, Value> {
-    let reads = all_reads(interval);
-    let mut total = reads.clone();
-    total.merge(&interval.write);
-    Map::from_iter([
-        ("read".into(), direction(&reads, seconds)),
-        ("write".into(), direction(&interval.write, seconds)),
-        ("total".into(), direction(&total, seconds)),
-    ])
+#[derive(Serialize)]
+struct Directions {
+    read: Option<Direction>,
+    write: Option<Direction>,
+    total: Option<Direction>,
 }
 
-fn errors(errors: &Errors) -> Value {
-    json!({
-        "count": errors.count(),
-        "kinds": {"EIO": errors.io, "ENOSPC": errors.no_space, "short": errors.short, "other": errors.other},
-    })
+impl Directions {
+    fn of(tally: &IoTally, seconds: f64) -> Self {
+        let reads = all_reads(tally);
+        let mut total = reads.clone();
+        total.merge(&tally.write);
+        Self {
+            read: Direction::of(&reads, seconds),
+            write: Direction::of(&tally.write, seconds),
+            total: Direction::of(&total, seconds),
+        }
+    }
+}
+
+/// Failed I/Os.
+#[derive(Serialize)]
+struct Failed {
+    count: u64,
+    kinds: FailedKinds,
+}
+
+#[derive(Serialize)]
+struct FailedKinds {
+    #[serde(rename = "EIO")]
+    io: u64,
+    #[serde(rename = "ENOSPC")]
+    no_space: u64,
+    short: u64,
+    other: u64,
+}
+
+impl Failed {
+    fn of(errors: &Errors) -> Self {
+        let Errors { io, no_space, short, other } = *errors;
+        Self { count: errors.count(), kinds: FailedKinds { io, no_space, short, other } }
+    }
 }
 
 /// Sums of the groups chosen.
@@ -84,6 +141,79 @@ pub(crate) struct Names {
 }
 
 /// The measured part of a point.
+#[derive(Serialize)]
+struct Point<'a> {
+    #[serde(flatten)]
+    directions: Directions,
+    flush: Option<Direction>,
+    roles: BTreeMap<&'a str, Directions>,
+    volumes: Vec<Part<'a>>,
+    activities: Vec<Part<'a>>,
+    errors: Failed,
+    service_latency_ns: Option<Latency>,
+    bursts: Option<Bursts>,
+    generator: Generator,
+}
+
+/// An activity or a volume.
+#[derive(Serialize)]
+struct Part<'a> {
+    name: &'a str,
+    role: Option<&'a str>,
+    #[serde(flatten)]
+    directions: Directions,
+}
+
+#[derive(Serialize)]
+struct Generator {
+    cpu_share: f64,
+    fullest_worker_share: f64,
+    schedule_lag_p99_ns: Option<u64>,
+    gaps: Gaps,
+}
+
+/// Times in which the generator itself stood still, and what was under way then and is in no latency.
+#[derive(Serialize)]
+pub(crate) struct Gaps {
+    count: u64,
+    longest_ns: u64,
+    total_ns: u64,
+    ios: u64,
+}
+
+impl Gaps {
+    pub(crate) fn of(standstills: Standstills, ios: u64) -> Self {
+        let Standstills { count, longest_ns, total_ns } = standstills;
+        Self { count, longest_ns, total_ns, ios }
+    }
+}
+
+/// Reads of the role that checkpoints write to, during bursts and between them.
+#[derive(Serialize)]
+struct Bursts {
+    share_of_time: f64,
+    count: u64,
+    read_during: Option<Direction>,
+    read_between: Option<Direction>,
+}
+
+impl Bursts {
+    fn of(totals: &Totals, names: &Names, seconds: f64) -> Option<Self> {
+        let bursting = |tally: &IoTally| tally.bursts_count > 0 || tally.burst_ns > 0;
+        let (key, _) = totals.iter().find(|(_, tally)| bursting(tally))?;
+        let role = &names.activities[key.activity].1;
+        let foreground = merged(totals, |activity, _| names.activities[activity].1 == *role);
+        let burst_s = foreground.burst_ns as f64 / 1e9;
+        Some(Self {
+            share_of_time: burst_s / seconds,
+            count: foreground.bursts_count,
+            read_during: Direction::of(&foreground.read_in_burst, burst_s.max(1e-9)),
+            read_between: Direction::of(&foreground.read, (seconds - burst_s).max(1e-9)),
+        })
+    }
+}
+
+/// The measured part of a point, as JSON.
 pub(crate) fn point(
     totals: &Totals,
     names: &Names,
@@ -91,98 +221,144 @@ pub(crate) fn point(
     workers: usize,
     fullest_worker: f64,
     standstills: Standstills,
-) -> Value {
+) -> String {
     let all = merged(totals, |_, _| true);
-    let mut point = directions(&all, seconds);
-    point.insert("flush".into(), direction(&all.flush, seconds));
-    let mut roles = Map::new();
-    let mut activities = Vec::new();
-    for (index, (name, role)) in names.activities.iter().enumerate() {
-        if !roles.contains_key(role) {
+    let mut roles = BTreeMap::new();
+    for (_, role) in &names.activities {
+        roles.entry(role.as_str()).or_insert_with(|| {
             let of_role = merged(totals, |activity, _| names.activities[activity].1 == *role);
-            roles.insert(role.clone(), Value::Object(directions(&of_role, seconds)));
-        }
-        let mut activity = directions(&merged(totals, |activity, _| activity == index), seconds);
-        activity.insert("name".into(), json!(name));
-        activity.insert("role".into(), json!(role));
-        activities.push(Value::Object(activity));
+            Directions::of(&of_role, seconds)
+        });
     }
-    let volumes: Vec<Value> = (0..names.volumes.len())
-        .filter(|volume| totals.keys().any(|key| key.volume == *volume))
-        .map(|volume| {
-            let mut entry = directions(&merged(totals, |_, other| other == volume), seconds);
-            entry.insert("name".into(), json!(names.volumes[volume]));
-            let role = totals.keys().find(|key| key.volume == volume).map(|key| &names.activities[key.activity].1);
-            entry.insert("role".into(), json!(role));
-            Value::Object(entry)
+    let activities = names.activities.iter().enumerate().map(|(index, (name, role))| Part {
+        name,
+        role: Some(role),
+        directions: Directions::of(&merged(totals, |activity, _| activity == index), seconds),
+    });
+    let used = names.volumes.iter().enumerate().filter_map(|(volume, name)| {
+        let key = totals.keys().find(|key| key.volume == volume)?;
+        Some(Part {
+            name,
+            role: Some(&names.activities[key.activity].1),
+            directions: Directions::of(&merged(totals, |_, other| other == volume), seconds),
         })
-        .collect();
-    point.insert("roles".into(), Value::Object(roles));
-    point.insert("volumes".into(), Value::Array(volumes));
-    point.insert("activities".into(), Value::Array(activities));
-    point.insert("errors".into(), errors(&all.errors));
-    point.insert("service_latency_ns".into(), latency(&all.service));
-    point.insert("bursts".into(), bursts(totals, names, seconds));
-    let lag_p99_ns = (!all.lag.is_empty()).then(|| all.lag.percentile_ns(99.0));
-    point.insert(
-        "generator".into(),
-        json!({
-            "cpu_share": all.cpu_ns as f64 / 1e9 / seconds / workers as f64,
-            "fullest_worker_share": fullest_worker,
-            "schedule_lag_p99_ns": lag_p99_ns,
-            "gaps": gaps(standstills, all.standstill_ios),
-        }),
-    );
-    Value::Object(point)
-}
-
-/// Times in which the generator itself stood still, and what was under way then and is in no latency.
-pub(crate) fn gaps(standstills: Standstills, ios: u64) -> Value {
-    json!({"count": standstills.count, "longest_ns": standstills.longest_ns, "total_ns": standstills.total_ns, "ios": ios})
-}
-
-/// Reads of the role that checkpoints write to, during bursts and between them.
-fn bursts(totals: &Totals, names: &Names, seconds: f64) -> Value {
-    let bursting = |interval: &IoTally| interval.bursts_count > 0 || interval.burst_ns > 0;
-    let Some((key, _)) = totals.iter().find(|(_, interval)| bursting(interval)) else { return Value::Null };
-    let role = &names.activities[key.activity].1;
-    let foreground = merged(totals, |activity, _| names.activities[activity].1 == *role);
-    let burst_s = foreground.burst_ns as f64 / 1e9;
-    json!({
-        "share_of_time": burst_s / seconds,
-        "count": foreground.bursts_count,
-        "read_during": direction(&foreground.read_in_burst, burst_s.max(1e-9)),
-        "read_between": direction(&foreground.read, (seconds - burst_s).max(1e-9)),
+    });
+    to_json(&Point {
+        directions: Directions::of(&all, seconds),
+        flush: Direction::of(&all.flush, seconds),
+        roles,
+        volumes: used.collect(),
+        activities: activities.collect(),
+        errors: Failed::of(&all.errors),
+        service_latency_ns: Latency::of(&all.service),
+        bursts: Bursts::of(totals, names, seconds),
+        generator: Generator {
+            cpu_share: all.cpu_ns as f64 / 1e9 / seconds / workers as f64,
+            fullest_worker_share: fullest_worker,
+            schedule_lag_p99_ns: (!all.lag.is_empty()).then(|| all.lag.percentile_ns(99.0)),
+            gaps: Gaps::of(standstills, all.standstill_ios),
+        },
     })
 }
 
 /// One direction of a tick.
-pub(crate) fn side(side: &assay_load::DirectionTick) -> Value {
-    json!({"count": side.count, "bytes": side.bytes, "mean_ns": side.mean_ns, "p50_ns": side.p50_ns,
-           "p99_ns": side.p99_ns, "max_ns": side.max_ns})
+#[derive(Serialize)]
+pub(crate) struct Side {
+    count: u64,
+    bytes: u64,
+    mean_ns: Option<f64>,
+    p50_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+impl Side {
+    pub(crate) fn of(side: &assay_load::DirectionTick) -> Self {
+        let assay_load::DirectionTick { count, bytes, mean_ns, p50_ns, p99_ns, max_ns } = *side;
+        Self { count, bytes, mean_ns, p50_ns, p99_ns, max_ns }
+    }
 }
 
 /// Backend and features in force.
-pub(crate) fn engine(engine: &Engine) -> Value {
-    json!({"backend": engine.backend, "features": engine.features, "degraded": engine.degraded})
+#[derive(Serialize)]
+struct EngineFacts<'a> {
+    backend: Option<&'a str>,
+    features: &'a [String],
+    degraded: &'a [String],
 }
 
-/// Ticks for the series and the steady-state test.
-pub(crate) fn ticks(ticks: &[GroupTick]) -> Value {
-    ticks
-        .iter()
-        .map(|tick| {
-            json!({"tick": tick.tick, "activity": tick.key.activity, "volume": tick.key.volume,
-                   "read": side(&tick.counted.read), "write": side(&tick.counted.write),
-                   "error_count": tick.counted.error_count, "cpu_ns": tick.counted.cpu_ns})
-        })
-        .collect()
+/// Backend and features in force, as JSON.
+pub(crate) fn engine(engine: &Engine) -> String {
+    let Engine { backend, features, degraded } = engine;
+    to_json(&EngineFacts { backend: Some(backend), features, degraded })
+}
+
+/// The same of what is no engine.
+pub(crate) fn no_engine(backend: Option<&str>) -> String {
+    to_json(&EngineFacts { backend, features: &[], degraded: &[] })
+}
+
+/// A tick for the series and the steady-state test.
+#[derive(Serialize)]
+pub(crate) struct TickLine {
+    tick: u64,
+    activity: usize,
+    volume: usize,
+    read: Side,
+    write: Side,
+    error_count: u64,
+    cpu_ns: u64,
+}
+
+impl TickLine {
+    pub(crate) fn of(tick: &GroupTick) -> Self {
+        Self {
+            tick: tick.tick,
+            activity: tick.key.activity,
+            volume: tick.key.volume,
+            read: Side::of(&tick.counted.read),
+            write: Side::of(&tick.counted.write),
+            error_count: tick.counted.error_count,
+            cpu_ns: tick.counted.cpu_ns,
+        }
+    }
+}
+
+/// How a session ended, or why it did not end well.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Detail {
+    Unfinished { unfinished: u64, oldest_unfinished_ns: u64 },
+    Message(String),
+}
+
+/// How a session stands, and what is new since the last poll.
+#[derive(Serialize)]
+pub(crate) struct SessionReport {
+    pub(crate) state: &'static str,
+    pub(crate) detail: Option<Detail>,
+    pub(crate) complete_ticks: u64,
+    pub(crate) now_ns: u64,
+    pub(crate) ticks: Vec<TickLine>,
 }
 
 /// Errors and I/Os that ended after the stop, which are no part of the window but must not be hidden.
-pub(crate) fn drained(collector: &IoCollector) -> Value {
+#[derive(Serialize)]
+struct Drained {
+    errors: Failed,
+    count: u64,
+    bytes: u64,
+    max_ns: u64,
+}
+
+/// What ended after the stop, as JSON.
+pub(crate) fn drained(collector: &IoCollector) -> String {
     let all = merged(collector.drained(), |_, _| true);
-    json!({"errors": errors(&all.errors), "count": all_reads(&all).latency.count() + all.write.latency.count(),
-           "bytes": all_reads(&all).bytes + all.write.bytes,
-           "max_ns": all_reads(&all).latency.max_ns().max(all.write.latency.max_ns())})
+    let reads = all_reads(&all);
+    to_json(&Drained {
+        errors: Failed::of(&all.errors),
+        count: reads.latency.count() + all.write.latency.count(),
+        bytes: reads.bytes + all.write.bytes,
+        max_ns: reads.latency.max_ns().max(all.write.latency.max_ns()),
+    })
 }

@@ -1,4 +1,8 @@
-use std::{sync::Mutex, sync::PoisonError, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use assay_integrity::{
     Failure, Fault, FaultCounts, FileTick, Finding, Report, Run, RunError, RunPlan, Verifier, VerifyPlan,
@@ -6,11 +10,11 @@ use assay_integrity::{
 use assay_load::{DirectionTick, GroupKey, Totals};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::{
     errors::{raise, to_python},
-    summary::{self, Names},
+    summary::{self, Names, Side, to_json},
 };
 
 /// A run of `assay verify`. Plans come in and figures go out as JSON text; docs/integrity.md says what it does.
@@ -66,9 +70,7 @@ impl Verification {
                     .map(|(volume, interval)| (GroupKey { activity: usize::from(logs[volume]), volume }, interval));
                 let totals: Totals = of_file.collect();
                 let seconds = ((done.to_ns - done.from_ns) as f64 / 1e9).max(1e-9);
-                Some(
-                    summary::point(&totals, &names, seconds, 1, 0.0, standstills(done.from_ns, done.to_ns)).to_string(),
-                )
+                Some(summary::point(&totals, &names, seconds, 1, 0.0, standstills(done.from_ns, done.to_ns)))
             })
         })
         .ok_or_else(|| raise("UsageError", format!("phase {phase} has not ended")))
@@ -76,7 +78,7 @@ impl Verification {
 
     /// Backend and features in force.
     fn engine(&self) -> String {
-        self.with(|run| summary::engine(run.engine()).to_string())
+        self.with(|run| summary::engine(run.engine()))
     }
 }
 
@@ -115,161 +117,366 @@ fn class_of(failure: &Failure) -> &'static str {
     }
 }
 
+/// How a run, or a check after a crash, stands, and what is new since the last poll.
+#[derive(Serialize)]
+pub(crate) struct RunReport {
+    pub(crate) state: &'static str,
+    pub(crate) detail: Option<String>,
+    pub(crate) error: Option<&'static str>,
+    pub(crate) now_ns: u64,
+    pub(crate) phase: &'static str,
+    pub(crate) cycle: u32,
+    pub(crate) done_share: Option<f64>,
+    pub(crate) phase_elapsed_ns: u64,
+    pub(crate) outstanding: u32,
+    pub(crate) audited: bool,
+    pub(crate) stopped_on_error: bool,
+    pub(crate) counts: CountsReport,
+    pub(crate) long_outstanding: Vec<LongIo>,
+    pub(crate) ticks: Vec<FileLine>,
+    pub(crate) findings: Vec<FindingReport>,
+    pub(crate) phases: Vec<PhaseReport>,
+    pub(crate) files: Vec<FileReport>,
+    pub(crate) injected: Option<FaultReport>,
+    pub(crate) observable: Option<FaultReport>,
+    pub(crate) masked: Option<FaultReport>,
+    /// Of a check after a crash, at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journal: Option<JournalReport>,
+}
+
+/// Counts by the name of the fault.
+type FaultReport = BTreeMap<&'static str, u64>;
+
+#[derive(Serialize, Default)]
+pub(crate) struct CountsReport {
+    pub(crate) pages_verified: u64,
+    pub(crate) bytes_verified: u64,
+    pub(crate) pages_written: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) resizes: u64,
+}
+
+/// An I/O outstanding for longer than it may be.
+#[derive(Serialize)]
+pub(crate) struct LongIo {
+    file: u16,
+    op: &'static str,
+    page: u32,
+    pages: u32,
+    age_ns: u64,
+    user: &'static str,
+}
+
+/// One file in one tick.
+#[derive(Serialize)]
+pub(crate) struct FileLine {
+    tick: u64,
+    file: usize,
+    read: Side,
+    write: Side,
+    error_count: u64,
+}
+
+/// A phase that ended.
+#[derive(Serialize)]
+pub(crate) struct PhaseReport {
+    name: &'static str,
+    cycle: u32,
+    from_ns: u64,
+    to_ns: u64,
+    pages_verified: u64,
+    pages_written: u64,
+}
+
+/// What one file did so far.
+#[derive(Serialize)]
+pub(crate) struct FileReport {
+    target_io_ns: u64,
+    average_io_ns: f64,
+    throttled: u64,
+    reads: u64,
+    scatter_reads: u64,
+    writes: u64,
+    gather_writes: u64,
+    io_time_ns: u64,
+    slowest_io_ns: u64,
+    size_bytes: u64,
+}
+
+/// What the journal of a run that crashed says.
+#[derive(Serialize)]
+pub(crate) struct JournalReport {
+    pub(crate) acknowledged: u64,
+    pub(crate) promised_pages: u64,
+    pub(crate) log_promised: u64,
+    pub(crate) log_end: u64,
+    pub(crate) complete: bool,
+    pub(crate) ended: bool,
+    pub(crate) cut_off: bool,
+}
+
 fn report(run: &Run) -> String {
     let stuck = run.stuck_for();
     let now_ns = run.now_ns();
-    let mut document = run.look(|report| {
+    run.look(|report| {
         let (state, detail, error) = match &report.end {
             None => match stuck {
                 Some(silent) => {
                     let text = format!("the verifier has been stuck in an I/O for {} s", silent.as_secs());
-                    ("not-answering", json!(text), Value::Null)
+                    ("not-answering", Some(text), None)
                 }
-                None => ("running", Value::Null, Value::Null),
+                None => ("running", None, None),
             },
-            Some(Ok(())) => ("ended", Value::Null, Value::Null),
-            Some(Err(failure @ Failure::NotAnswering { .. })) => {
-                ("not-answering", json!(failure.to_string()), Value::Null)
-            }
-            Some(Err(failure)) => ("failed", json!(failure.to_string()), json!(class_of(failure))),
+            Some(Ok(())) => ("ended", None, None),
+            Some(Err(failure @ Failure::NotAnswering { .. })) => ("not-answering", Some(failure.to_string()), None),
+            Some(Err(failure)) => ("failed", Some(failure.to_string()), Some(class_of(failure))),
         };
-        let mut document = of_report(report, run);
-        document.insert("state".into(), json!(state));
-        document.insert("detail".into(), detail);
-        document.insert("error".into(), error);
-        document
-    });
-    document.insert("now_ns".into(), json!(now_ns));
-    Value::Object(document).to_string()
-}
-
-fn of_report(report: &mut Report, run: &Run) -> Map<String, Value> {
-    let mut document = Map::new();
-    let mut put = |key: &str, value: Value| {
-        document.insert(key.into(), value);
-    };
-    let standing = report.standing;
-    let counts = standing.map(|standing| standing.counts).unwrap_or_default();
-    let now_ns = standing.map_or(0, |standing| standing.now_ns);
-    put("phase", json!(standing.map_or("prepare", |standing| standing.phase.name())));
-    put("cycle", json!(standing.map_or(1, |standing| standing.cycle)));
-    put("done_share", json!(standing.map(|standing| standing.phase_done)));
-    put("phase_elapsed_ns", json!(now_ns.saturating_sub(report.phase_from_ns)));
-    put("outstanding", json!(standing.map_or(0, |standing| standing.outstanding)));
-    put("audited", json!(standing.is_some_and(|standing| standing.audited)));
-    put("stopped_on_error", json!(standing.is_some_and(|standing| standing.stopped_on_error)));
-    put(
-        "counts",
-        json!({"pages_verified": counts.pages_verified, "bytes_verified": counts.bytes_verified,
-               "pages_written": counts.pages_written, "bytes_written": counts.bytes_written,
-               "resizes": counts.resizes}),
-    );
-    put(
-        "long_outstanding",
-        report
-            .long_outstanding
-            .iter()
-            .map(|io| {
-                json!({
-        "file": io.id.file, "op": assay_integrity::op_name(io.op), "page": io.id.page, "pages": io.pages,
-        "age_ns": now_ns.saturating_sub(io.submitted_ns), "user": io.user.kind.name()})
-            })
-            .collect(),
-    );
-    put("ticks", report.ticks.drain(..).map(|tick| of_tick(&tick)).collect());
-    put("findings", report.findings.drain(..).map(|finding| finding_json(&finding, &run.plan)).collect());
-    put(
-        "phases",
-        report
-            .phases
-            .iter()
-            .map(|done| {
-                json!({
-        "name": done.phase.name(), "cycle": done.cycle, "from_ns": done.from_ns, "to_ns": done.to_ns,
-        "pages_verified": done.pages_verified, "pages_written": done.pages_written})
-            })
-            .collect(),
-    );
-    put(
-        "files",
-        report
-            .files
-            .iter()
-            .map(|file| {
-                json!({
-        "target_io_ns": run.plan.target_io_ns, "average_io_ns": file.average_io_ns, "throttled": file.io.throttled,
-        "reads": file.io.reads, "scatter_reads": file.io.scatter_reads, "writes": file.io.writes,
-        "gather_writes": file.io.gather_writes, "io_time_ns": file.io.io_time_ns,
-        "slowest_io_ns": file.io.slowest_io_ns, "size_bytes": file.size_bytes})
-            })
-            .collect(),
-    );
-    let truth = |counts: fn(&assay_integrity::Truth) -> FaultCounts| {
-        report.truth.as_ref().map(|truth| of_counts(&counts(truth)))
-    };
-    put("injected", json!(truth(|truth| truth.injected)));
-    put("observable", json!(truth(|truth| truth.observable)));
-    put("masked", json!(truth(|truth| truth.masked)));
-    document
-}
-
-fn of_counts(counts: &FaultCounts) -> Value {
-    Fault::ALL.into_iter().map(|fault| (fault.name().to_owned(), json!(counts[fault]))).collect::<Map<_, _>>().into()
-}
-
-fn of_tick(tick: &FileTick) -> Value {
-    let interval = &tick.interval;
-    json!({"tick": tick.tick, "file": tick.file, "read": summary::side(&DirectionTick::of(&interval.read)),
-           "write": summary::side(&DirectionTick::of(&interval.write)), "error_count": interval.errors.count()})
-}
-
-/// A finding as docs/integrity.md describes it, with the images in base64.
-pub(crate) fn finding_json(finding: &Finding, plan: &VerifyPlan) -> Value {
-    let at = finding.at;
-    let page_bytes = plan.files[usize::from(at.file)].page_bytes();
-    let offset_bytes = plan.files[usize::from(at.file)].base_bytes + u64::from(at.page) * u64::from(page_bytes);
-    let image = |image: &Option<Box<[u8]>>| image.as_ref().map(|bytes| STANDARD.encode(bytes));
-    json!({
-        "id": finding.id, "kind": finding.kind.name(),
-        "also": finding.also.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-        "persistent": finding.persistent, "file": at.file, "page": at.page, "offset_bytes": offset_bytes,
-        "length_bytes": finding.pages * page_bytes, "phase": finding.phase.name(), "cycle": finding.cycle,
-        "found_ns": finding.found_ns, "by": finding.user.kind.name(), "rereads": finding.rereads,
-        "explanation": finding.explanation,
-        "expected": finding.expected.map(|(stamp, checksum)| json!({
-            "file": at.file, "page": at.page, "generation": stamp.generation, "written_ns": stamp.time_us * 1000,
-            "writer": assay_integrity::UserKind::writer_name(stamp.writer), "lsn": stamp.lsn, "checksum": checksum})),
-        "units": unit_runs(finding),
-        "differing_bytes": finding.ranges.iter().map(|(from, to)| to - from).sum::<u32>(),
-        "ranges": finding.ranges,
-        "elsewhere": finding.elsewhere.map(|id| json!({"file": id.file, "page": id.page})),
-        "operation": assay_integrity::op_name(finding.op), "errno": finding.errno,
-        "expected_image": image(&finding.expected_image), "received_image": image(&finding.received_image),
-        "other_images": finding.other_images.iter().map(|bytes| STANDARD.encode(bytes)).collect::<Vec<_>>(),
-        "history": finding.history.iter().map(|entry| json!({
-            "at_ns": entry.at_ns, "ended_ns": entry.ended_ns, "op": assay_integrity::op_name(entry.op),
-            "user": format!("{} {}", entry.user.kind.name(), entry.user.number), "file": entry.id.file,
-            "page": entry.id.page, "pages": entry.pages, "generation": entry.generation,
-            "result": entry.result})).collect::<Vec<_>>(),
+        to_json(&RunReport { state, detail, error, now_ns, ..of_report(report, run) })
     })
 }
 
-/// Units of a finding, equal neighbours together.
-fn unit_runs(finding: &Finding) -> Vec<Value> {
-    let mut runs: Vec<(usize, usize, Value)> = Vec::new();
-    for (index, unit) in finding.units.iter().enumerate() {
-        let described = assay_integrity::describe_unit(unit, finding.at);
-        let value = json!({"state": described.state, "file": described.id.map(|id| id.file),
-                           "page": described.id.map(|id| id.page), "generation": described.generation});
-        match runs.last_mut() {
-            Some((_, last, same)) if *same == value => *last = index,
-            _ => runs.push((index, index, value)),
+/// A report without how the run ended.
+fn of_report(report: &mut Report, run: &Run) -> RunReport {
+    let standing = report.standing;
+    let counts = standing.map(|standing| standing.counts).unwrap_or_default();
+    let now_ns = standing.map_or(0, |standing| standing.now_ns);
+    let truth = |counts: fn(&assay_integrity::Truth) -> FaultCounts| {
+        report.truth.as_ref().map(|truth| {
+            let counts = counts(truth);
+            Fault::ALL.into_iter().map(|fault| (fault.name(), counts[fault])).collect::<FaultReport>()
+        })
+    };
+    let long_outstanding = report.long_outstanding.iter().map(|io| LongIo {
+        file: io.id.file,
+        op: assay_integrity::op_name(io.op),
+        page: io.id.page,
+        pages: io.pages,
+        age_ns: now_ns.saturating_sub(io.submitted_ns),
+        user: io.user.kind.name(),
+    });
+    let phases = report.phases.iter().map(|done| PhaseReport {
+        name: done.phase.name(),
+        cycle: done.cycle,
+        from_ns: done.from_ns,
+        to_ns: done.to_ns,
+        pages_verified: done.pages_verified,
+        pages_written: done.pages_written,
+    });
+    let files = report.files.iter().map(|file| FileReport {
+        target_io_ns: run.plan.target_io_ns,
+        average_io_ns: file.average_io_ns,
+        throttled: file.io.throttled,
+        reads: file.io.reads,
+        scatter_reads: file.io.scatter_reads,
+        writes: file.io.writes,
+        gather_writes: file.io.gather_writes,
+        io_time_ns: file.io.io_time_ns,
+        slowest_io_ns: file.io.slowest_io_ns,
+        size_bytes: file.size_bytes,
+    });
+    RunReport {
+        state: "running",
+        detail: None,
+        error: None,
+        now_ns,
+        phase: standing.map_or("prepare", |standing| standing.phase.name()),
+        cycle: standing.map_or(1, |standing| standing.cycle),
+        done_share: standing.map(|standing| standing.phase_done),
+        phase_elapsed_ns: now_ns.saturating_sub(report.phase_from_ns),
+        outstanding: standing.map_or(0, |standing| standing.outstanding),
+        audited: standing.is_some_and(|standing| standing.audited),
+        stopped_on_error: standing.is_some_and(|standing| standing.stopped_on_error),
+        counts: CountsReport {
+            pages_verified: counts.pages_verified,
+            bytes_verified: counts.bytes_verified,
+            pages_written: counts.pages_written,
+            bytes_written: counts.bytes_written,
+            resizes: counts.resizes,
+        },
+        injected: truth(|truth| truth.injected),
+        observable: truth(|truth| truth.observable),
+        masked: truth(|truth| truth.masked),
+        long_outstanding: long_outstanding.collect(),
+        phases: phases.collect(),
+        files: files.collect(),
+        ticks: report.ticks.drain(..).map(|tick| FileLine::of(&tick)).collect(),
+        findings: report.findings.drain(..).map(|finding| FindingReport::of(&finding, &run.plan)).collect(),
+        journal: None,
+    }
+}
+
+impl FileLine {
+    fn of(tick: &FileTick) -> Self {
+        let tally = &tick.interval;
+        Self {
+            tick: tick.tick,
+            file: tick.file,
+            read: Side::of(&DirectionTick::of(&tally.read)),
+            write: Side::of(&DirectionTick::of(&tally.write)),
+            error_count: tally.errors.count(),
         }
     }
-    let of_run = |(first, last, mut value): (usize, usize, Value)| {
-        value["first"] = json!(first);
-        value["last"] = json!(last);
-        value
-    };
-    runs.into_iter().map(of_run).collect()
+}
+
+/// A finding as docs/integrity.md describes it, with the images in base64.
+#[derive(Serialize)]
+pub(crate) struct FindingReport {
+    id: usize,
+    kind: &'static str,
+    also: Vec<&'static str>,
+    persistent: bool,
+    file: u16,
+    page: u32,
+    offset_bytes: u64,
+    length_bytes: u32,
+    phase: &'static str,
+    cycle: u32,
+    found_ns: u64,
+    by: &'static str,
+    rereads: u32,
+    explanation: String,
+    expected: Option<Expected>,
+    units: Vec<UnitRun>,
+    differing_bytes: u32,
+    ranges: Vec<(u32, u32)>,
+    elsewhere: Option<Place>,
+    operation: &'static str,
+    errno: Option<i32>,
+    expected_image: Option<String>,
+    received_image: Option<String>,
+    other_images: Vec<String>,
+    history: Vec<Operation>,
+}
+
+/// The write that a page should hold, as far as it is known.
+#[derive(Serialize)]
+struct Expected {
+    file: u16,
+    page: u32,
+    generation: u32,
+    written_ns: Option<u64>,
+    writer: Option<String>,
+    lsn: Option<u64>,
+    checksum: Option<u32>,
+}
+
+/// Equal neighbouring units, from the first to the last.
+#[derive(Serialize)]
+struct UnitRun {
+    first: usize,
+    last: usize,
+    #[serde(flatten)]
+    unit: UnitReport,
+}
+
+#[derive(Serialize, PartialEq)]
+struct UnitReport {
+    state: &'static str,
+    file: Option<u16>,
+    page: Option<u32>,
+    generation: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Place {
+    file: u16,
+    page: u32,
+}
+
+/// An operation near a finding.
+#[derive(Serialize)]
+struct Operation {
+    at_ns: u64,
+    ended_ns: Option<u64>,
+    op: &'static str,
+    user: String,
+    file: u16,
+    page: u32,
+    pages: u32,
+    generation: u32,
+    result: i32,
+}
+
+impl FindingReport {
+    /// A finding against a journal, which knows the generation of the write that a page should hold, and nothing else of it.
+    pub(crate) fn of_journal(finding: &Finding, plan: &VerifyPlan) -> Self {
+        let mut report = Self::of(finding, plan);
+        if let Some(expected) = &mut report.expected {
+            (expected.written_ns, expected.writer, expected.lsn, expected.checksum) = (None, None, None, None);
+        }
+        report
+    }
+
+    pub(crate) fn of(finding: &Finding, plan: &VerifyPlan) -> Self {
+        let at = finding.at;
+        let file = &plan.files[usize::from(at.file)];
+        let image = |image: &Option<Box<[u8]>>| image.as_ref().map(|bytes| STANDARD.encode(bytes));
+        let expected = finding.expected.map(|(stamp, checksum)| Expected {
+            file: at.file,
+            page: at.page,
+            generation: stamp.generation,
+            written_ns: Some(stamp.time_us * 1000),
+            writer: Some(assay_integrity::UserKind::writer_name(stamp.writer)),
+            lsn: Some(stamp.lsn),
+            checksum: Some(checksum),
+        });
+        let history = finding.history.iter().map(|entry| Operation {
+            at_ns: entry.at_ns,
+            ended_ns: entry.ended_ns,
+            op: assay_integrity::op_name(entry.op),
+            user: format!("{} {}", entry.user.kind.name(), entry.user.number),
+            file: entry.id.file,
+            page: entry.id.page,
+            pages: entry.pages,
+            generation: entry.generation,
+            result: entry.result,
+        });
+        Self {
+            id: finding.id,
+            kind: finding.kind.name(),
+            also: finding.also.iter().map(|fault| fault.name()).collect(),
+            persistent: finding.persistent,
+            file: at.file,
+            page: at.page,
+            offset_bytes: file.base_bytes + u64::from(at.page) * u64::from(file.page_bytes()),
+            length_bytes: finding.pages * file.page_bytes(),
+            phase: finding.phase.name(),
+            cycle: finding.cycle,
+            found_ns: finding.found_ns,
+            by: finding.user.kind.name(),
+            rereads: finding.rereads,
+            explanation: finding.explanation.clone(),
+            expected,
+            units: unit_runs(finding),
+            differing_bytes: finding.ranges.iter().map(|(from, to)| to - from).sum(),
+            ranges: finding.ranges.clone(),
+            elsewhere: finding.elsewhere.map(|id| Place { file: id.file, page: id.page }),
+            operation: assay_integrity::op_name(finding.op),
+            errno: finding.errno,
+            expected_image: image(&finding.expected_image),
+            received_image: image(&finding.received_image),
+            other_images: finding.other_images.iter().map(|bytes| STANDARD.encode(bytes)).collect(),
+            history: history.collect(),
+        }
+    }
+}
+
+/// Units of a finding, equal neighbours together.
+fn unit_runs(finding: &Finding) -> Vec<UnitRun> {
+    let mut runs: Vec<UnitRun> = Vec::new();
+    for (index, unit) in finding.units.iter().enumerate() {
+        let described = assay_integrity::describe_unit(unit, finding.at);
+        let unit = UnitReport {
+            state: described.state,
+            file: described.id.map(|id| id.file),
+            page: described.id.map(|id| id.page),
+            generation: described.generation,
+        };
+        match runs.last_mut() {
+            Some(run) if run.unit == unit => run.last = index,
+            _ => runs.push(UnitRun { first: index, last: index, unit }),
+        }
+    }
+    runs
 }
