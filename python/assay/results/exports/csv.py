@@ -11,9 +11,13 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from assay.results.figures import answer_values
 from assay.results.load import LATENCIES, POINT_COLUMNS
+
+if TYPE_CHECKING:
+    from assay.results.shapes.point import Point
 
 _WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
 _TELEMETRY = ("cpu_share", "iowait_share", "steal_share", "tcp_retransmit_share")
@@ -51,13 +55,15 @@ def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]],
         Open text file; open it with `newline=""`.
     """
     writer = csv.writer(out)
-    writer.writerow(["run_id", "verb", *COLUMNS, "met", "limits_missed"])
+    own = [name for name in answer_values({"id": ""}) if name not in COLUMNS]
+    writer.writerow(["run_id", "verb", *COLUMNS, *own, "met", "limits_missed"])
     run = [_cell(manifest.get("run_id")), _cell(manifest.get("verb"))]
     for point in points:
         cells = [_cell(_value(point, keys)) for keys in COLUMNS.values()]
         cells[list(COLUMNS).index("block_bytes")] = _cell(_single_block_bytes(point))
         cells[list(COLUMNS).index("block_mix")] = _cell(_block_mix(point))
-        writer.writerow([*run, *cells, *_limits(point)])
+        values = answer_values(cast("Point", point))
+        writer.writerow([*run, *cells, *(_cell(values[name]) for name in own), *_limits(point)])
 
 
 def csv_files(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
