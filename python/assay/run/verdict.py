@@ -42,7 +42,7 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
             question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None
         )
     beside = ", ".join(_without_brackets(figure.words(best[figure.name])) for figure in others)
-    meaning = f"holds {first.words(best[first.name])} of {title}{_within(limits, figures)}"
+    meaning = f"holds {first.words(best[first.name])} of {title}{_within(limits, figures_of(answer))}"
     meaning += f" {_load_words(best, answer['axis'])}" + (f" ({beside})" if beside else "")
     meaning += {
         "saturation": "; more load brings no more",
