@@ -9,20 +9,15 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than a passwo
 if TYPE_CHECKING:
     from typing import Any
 
-    from assay.api import profile
-    from assay.results.load import Run, load
+    from assay.api import Run, load, profile
 
 __all__ = ["Run", "load", "profile"]
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, so that the command line stays light."""
-    if name == "profile":
-        from assay.api import profile
+    if name in __all__:
+        from assay import api
 
-        return profile
-    if name in ("Run", "load"):
-        from assay.results import load as module
-
-        return getattr(module, name)
+        return getattr(api, name)
     raise AttributeError(f"module 'assay' has no attribute {name!r}")

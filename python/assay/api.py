@@ -15,6 +15,8 @@ from assay.service import execution
 from assay.workloads.io.plan import Plan, load_plan, read_preset
 from assay.workloads.workload import Part
 
+__all__ = ["Run", "load", "profile"]
+
 
 def profile(
     *paths: str | Path,

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from assay.api import Run, load
 from assay.errors import RunFolderError
-from assay.results.load import Run, load
 from assay.results.run_folder import RunFolder
 from assay.results.series import SCHEMA
 

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from assay.results.figures import answer_values
 from assay.results.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from assay.results.shapes.point import Point
 
 Columns = dict[str, tuple[str, tuple[str, ...]]]
 """Of each column its polars type and where its value is: the keys from the document's root."""
@@ -51,8 +54,6 @@ POINT_COLUMNS: Columns = {
     "rate": ("Float64", ("load", "rate")),
     "users": ("Int64", ("load", "users")),
     "iops": ("Float64", ("total", "iops")),
-    "nopm": ("Float64", ("oltp", "nopm")),
-    "tpm": ("Float64", ("oltp", "tpm_client")),
     **_direction_columns("read"),
     **_direction_columns("write"),
     **_direction_columns("total"),
@@ -77,10 +78,6 @@ ANSWER_COLUMNS: Columns = {
             "outstanding": "Int64",
             "rate": "Float64",
             "users": "Int64",
-            "iops": "Float64",
-            "bytes_per_s": "Float64",
-            "nopm": "Float64",
-            "tpm": "Float64",
             "point_id": "String",
         }.items()
     },
@@ -114,7 +111,7 @@ class Run:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """One row a point: the columns of `POINT_COLUMNS` and `met`.
+        """One row a point: the columns of `POINT_COLUMNS`, figures that answers of any kind have, and `met`.
 
         `block_bytes` is null where a workload mixes block sizes. `met` is true if every limit that could be judged is
         met, false if one is missed, null if there was none to judge. `iops` is that of reads and writes together.
@@ -122,18 +119,33 @@ class Run:
         import polars as pl
 
         met = pl.Series("met", [_all_met(point.get("limits")) for point in self.points_raw], dtype=pl.Boolean)
-        return _frame(self.points_raw, POINT_COLUMNS).with_columns(met)
+        frame = _frame(self.points_raw, POINT_COLUMNS)
+        values = [answer_values(cast("Point", point)) for point in self.points_raw]
+        own = [
+            pl.Series(name, [value[name] for value in values], dtype=pl.Float64)
+            for name in answer_values({"id": ""})
+            if name not in POINT_COLUMNS
+        ]
+        return frame.with_columns(*own, met)
 
     @cached_property
     def answers(self) -> pl.DataFrame:
-        """One row a search: the columns of `ANSWER_COLUMNS`, and `interval_95_low`, `interval_95_high` (IOPS)."""
+        """One row a search: the columns of `ANSWER_COLUMNS`, figures of both ends, the interval of the first figure.
+
+        The interval's columns are `interval_95_low` and `interval_95_high`, in IOPS where I/Os were searched for.
+        """
         import polars as pl
 
         answers = self.manifest.get("answers") or []
         intervals = [answer.get("interval_95") or (None, None) for answer in answers]
         low = pl.Series("interval_95_low", [interval[0] for interval in intervals], dtype=pl.Float64, strict=False)
         high = pl.Series("interval_95_high", [interval[1] for interval in intervals], dtype=pl.Float64, strict=False)
-        return _frame(answers, ANSWER_COLUMNS).with_columns(low, high)
+        ends: Columns = {
+            f"{side}_{name}": ("Float64", (side, name))
+            for side in ("max", "first_failing")
+            for name in answer_values({"id": ""})
+        }
+        return _frame(answers, ANSWER_COLUMNS | ends).with_columns(low, high)
 
     @cached_property
     def verdict(self) -> pl.DataFrame:

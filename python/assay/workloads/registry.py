@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
-from assay.results.figures import Figure
+from assay.results.figures import Figure, join_figures
 from assay.results.shapes.kinds import join_shapes
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
@@ -20,15 +20,21 @@ DEFAULT_KIND = IoWorkload.kind
 """The kind of plans and points that name none."""
 
 
+def _join(kind: str | None, workload: Workload[Any]) -> None:
+    """Tell results of a kind what it adds to them."""
+    join_shapes(kind, workload.shapes)
+    join_figures(kind, workload.figures)
+
+
 def register(workload: Workload[Any]) -> None:
     """Make a kind known."""
     _KINDS[workload.kind] = workload
-    join_shapes(workload.kind, workload.shapes)
+    _join(workload.kind, workload)
 
 
 for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload()):
     register(_workload)
-join_shapes(None, IoWorkload.shapes)
+_join(None, _KINDS[DEFAULT_KIND])
 
 
 def workloads() -> list[Workload[Any]]:
