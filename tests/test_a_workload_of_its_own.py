@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
+from typer.testing import CliRunner
 
+from assay.cli.app import app
 from assay.fields import Strict
-from assay.progress import SILENT
-from assay.report.assemble import assemble
-from assay.report.exports import EXPORTS
-from assay.report.facts import load_facts
 from assay.results.figures import Figure
-from assay.results.run_folder import RunFolder
-from assay.run.execute import new_folder, run_document
-from assay.run.request import Request
-from assay.run.targets import choose_targets
-from assay.service import execution
-from assay.studies.parts import study_parts
-from assay.studies.study import load_study
 from assay.workloads import registry
 from assay.workloads import workload as seam
+from assay.workloads.options import Option
 
 CAPACITY = 100.0
 """What the desk serves a second."""
@@ -39,7 +31,7 @@ class DeskPlan(seam.AnyPlan):
     kind: Literal["desk"] = "desk"
     name: str = "desk"
     title: str = "Clients at a desk"
-    clients: Annotated[int, Field(ge=1)] = 10
+    clients: Annotated[int, Field(ge=1), Option("--clients", help="How many come.")] = 10
     search: DeskSearch = DeskSearch()
 
 
@@ -72,7 +64,7 @@ class Desk(seam.Workload[DeskPlan]):
     figures = (
         Figure(name="served_per_s", unit="count", title="Served per s", better="higher",
                value=lambda point: point["desk"]["served_per_s"], words=lambda value: f"{value:,.0f} served per s",
-               batches=lambda point: [point["desk"]["served_per_s"]] * 8, in_answers=True),
+               batches=lambda point: [point["desk"]["served_per_s"]] * 8, in_answers=True, study="served_per_s"),
         Figure(name="wait_ns", unit="ns", title="Wait", better="lower",
                value=lambda point: point["desk"]["wait_ns"], words=lambda value: f"{value / 1e6:.0f} ms", limit="wait"),
     )  # fmt: skip
@@ -93,63 +85,72 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.register(Desk())
 
 
-def run(folder: Path | RunFolder, parts: list[seam.Part[Any]], study: dict[str, Any] | None = None) -> dict[str, Any]:
-    request = Request(paths=["null:"])
-    target, chosen = choose_targets(request, parts)
-    kept = new_folder(folder, "desk", [], request.to_dict(), chosen, study) if isinstance(folder, Path) else folder
-    execution(kept, target, chosen, display=SILENT, interrupt=threading.Event(), with_report=False).run()
-    return run_document(kept)
+def assay(*words: str | Path) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
-def part(**plan: Any) -> seam.Part[Any]:
-    made = registry.load_plan_of_any_kind({"kind": "desk", **plan}, source="plan")
-    return seam.Part(name="desk", title="Desk", plan=made)
+def document(*words: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(assay(*words, "--json", "--quiet"))
+    return found
 
 
-def test_it_is_searched(tmp_path: Path) -> None:
-    (answer,) = run(tmp_path, [part(search={"axis": "clients"})])["answers"]
+@pytest.fixture
+def found(tmp_path: Path) -> dict[str, Any]:
+    return document(
+        "desk", "null:", "--search", "clients", "--limit", "wait<=150ms", "-o", tmp_path, "--export", "csv,openmetrics"
+    )
 
-    assert (answer["limited_by"], answer["axis"]) == ("saturation", "clients")
+
+def test_it_is_searched_within_limits(found: dict[str, Any]) -> None:
+    (answer,) = found["answers"]
+    assert (answer["axis"], answer["max"]["clients"], answer["limited_by"]) == ("clients", 15, "wait<=150ms")
     assert answer["max"]["served_per_s"] == pytest.approx(100, rel=0.01)
     low, high = answer["interval_95"]
-    assert low < answer["max"]["served_per_s"] < high
+    assert low <= answer["max"]["served_per_s"] <= high
+    (line,) = found["verdict"]
+    assert "holds 100 served per s of Clients at a desk" in line["meaning"]
 
 
-def test_what_is_there_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = run(tmp_path, [part(search={"axis": "clients"})])
+def test_it_goes_on_without_measuring_again(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = Path(found["run_folder"]) / "run.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
     monkeypatch.delattr(OpenDesk, "measure")
 
-    again = run(RunFolder.open(Path(document["run_folder"])), [part(search={"axis": "clients"})])
+    again = document("desk", "--resume", found["run_folder"])
 
-    assert again["points"] == document["points"]
-    assert again["answers"] == document["answers"]
+    assert (again["points"], again["answers"], again["status"]) == (found["points"], found["answers"], "done")
+
+
+def test_two_runs_are_compared(tmp_path: Path) -> None:
+    other = document("desk", "null:", "--search", "clients", "-o", tmp_path)
+    same = document("desk", "null:", "--search", "clients", "-o", tmp_path)
+
+    compared = json.loads(assay("compare", other["run_folder"], same["run_folder"], "--json"))
+
+    assert {row["metric"] for row in compared["differences"]} >= {"served_per_s"}
+    assert {row["status"] for row in compared["differences"]} == {"no difference"}
 
 
 def test_a_study_varies_it(tmp_path: Path) -> None:
-    levels = [{"label": "few", "value": 2}, {"label": "many", "value": 9}]
-    study = load_study(
-        {"name": "s", "title": "S", "question": "Q?", "targets": ["file"], "plan": {"kind": "desk"},
-         "factor": [{"name": "clients", "title": "Clients", "of": "plan", "levels": levels}]},
-        source="study",
-    )  # fmt: skip
-    parts, facts = study_parts(study, target="null:")
+    file = tmp_path / "study.toml"
+    file.write_text(
+        """name = "crowds"\ntitle = "Crowds"\nquestion = "How many?"\ntargets = ["file"]\nplan = {kind = "desk"}
+        [[factor]]\nname = "clients"\ntitle = "Clients"\nof = "plan"\nlevels = [2, 9]
+        [comparison]\nfigure = "served_per_s"\nby = "clients"\nbaseline = "2"
+        """
+    )
+    found = document("study", "run", file, "null:", "-o", tmp_path)
 
-    document = run(tmp_path, parts, facts)
+    assert sorted(point["desk"]["served_per_s"] for point in found["points"]) == [20, 90]
+    assert found["study"]["comparisons"]
 
-    assert sorted(point["desk"]["served_per_s"] for point in document["points"]) == [20, 90]
 
-
-def test_it_has_a_report_and_exports(tmp_path: Path) -> None:
-    document = run(tmp_path, [part(search={"axis": "clients"})])
-
-    report = assemble(load_facts(Path(document["run_folder"])))
-    texts = {name: export(document, document["points"]) for name, export in EXPORTS.items()}
-
-    assert report.title.startswith("Desk report: ")
-    said = getattr(report.sections[0].blocks[1], "text", "")
-    assert said.startswith("Holds 100 served per s of Clients at a desk")
-    own = report.sections[1]
-    assert [block.kind for block in own.blocks] == ["paragraph", "figure", "table"]
-    assert [len(block.rows) for block in own.blocks if block.kind == "table"] == [len(document["points"])]
-    assert ",served_per_s,wait_ns," in texts["csv"]["points.csv"]
-    assert "assay_wait_seconds{" in texts["openmetrics"]["openmetrics.txt"]
+def test_it_is_exported_and_reported(found: dict[str, Any]) -> None:
+    folder = Path(found["run_folder"])
+    assert "served_per_s" in (folder / "points.csv").read_text().splitlines()[0]
+    assert "served_per_s" in "".join(path.read_text() for path in folder.glob("*metrics*"))
+    page = (folder / "report.html").read_text()
+    assert "Served per s" in page
+    assert "Clients at a desk" in page

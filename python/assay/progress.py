@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,7 +38,7 @@ class Display(Protocol):
     def phase(self, text: str) -> None:
         """Show what is being done now."""
 
-    def point_done(self, point: dict[str, Any]) -> None:
+    def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""
 
 
@@ -56,7 +57,7 @@ class Silent:
     def phase(self, text: str) -> None:
         """Show nothing."""
 
-    def point_done(self, point: dict[str, Any]) -> None:
+    def point_done(self, point: Mapping[str, Any]) -> None:
         """Show nothing."""
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from assay.progress import SILENT, Display
 from assay.results.run_folder import RunFolder
+from assay.results.shapes.point import Point
 from assay.run.execute import Above, Execution, Raising
 from assay.targets.target import Target
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part, Point
+from assay.workloads.workload import Part
 
 
 class _Bands:
@@ -26,7 +27,7 @@ class _Bands:
 
         return band_of_answer(configuration, answer, points, interrupt=interrupt)
 
-    def band_of_point(self, configuration: Any, point: Point, *, interrupt: threading.Event) -> Any:
+    def band_of_point(self, configuration: Any, point: Mapping[str, Any], *, interrupt: threading.Event) -> Any:
         from assay.calibration.bands import band_of_point
 
         return band_of_point(configuration, point, interrupt=interrupt)

@@ -46,6 +46,7 @@ from assay.results.intervals import (
     relative_error,
 )
 from assay.results.points import load_text
+from assay.results.shapes.point import Point
 from assay.units import format_bytes
 from assay.workloads.registry import figures_of
 
@@ -68,7 +69,7 @@ class RunLike(Protocol):
         """Content of `run.json`."""
 
     @property
-    def points(self) -> Sequence[Mapping[str, Any]]:
+    def points(self) -> Sequence[Point]:
         """The points, whole."""
 
 
@@ -77,7 +78,7 @@ class ComparedRun:
     """The plainest `RunLike`."""
 
     manifest: Mapping[str, Any]
-    points: Sequence[Mapping[str, Any]]
+    points: Sequence[Point]
 
 
 @dataclass(frozen=True)
@@ -263,10 +264,10 @@ def compare_runs(runs: Sequence[RunLike], *, smallest_share: float = SMALLEST_SH
     return Comparison(names, smallest_share, _holm(differences), tuple(answers), tuple(unmatched))
 
 
-Points = list[Mapping[str, Any]]
+Points = list[Point]
 
 
-def _pools(points: Iterable[Mapping[str, Any]], letter: str, left_out: list[str]) -> dict[str, Points]:
+def _pools(points: Iterable[Point], letter: str, left_out: list[str]) -> dict[str, Points]:
     """Points of one workload at one load, repeats together; what did not end in order is left out and told."""
     pools: dict[str, Points] = {}
     for point in points:

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from typer.exceptions import TyperException
 
@@ -25,6 +25,7 @@ from assay.workloads.registry import workload_named
 
 if TYPE_CHECKING:
     from assay.progress import Shown
+    from assay.results.shapes.point import Point
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal a line of progress appears this often."""
@@ -285,7 +286,10 @@ def point_line(point: Mapping[str, Any]) -> str:
     """One finished point in one line."""
     workload = workload_named(point["workload"]["kind"])
     load = f", {describe_load(point['load'])}" if not workload.verifies else ""
-    parts = [f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:", *workload.point_words(point)]
+    parts = [
+        f"{point['id']} [{point['part']}] {point['workload']['name']}{load}:",
+        *workload.point_words(cast("Point", point)),
+    ]
     if len(parts) == 1:
         return f"{parts[0]} {workload.figures[0].nothing}"
     if point["errors"]["count"]:

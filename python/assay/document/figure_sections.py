@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from assay.document.charts import MEETS, search_curve
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
@@ -11,8 +11,9 @@ from assay.document.limits import limit_text, limited_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.results.figures import Figure as Measure
-from assay.results.figures import Point, value_of
+from assay.results.figures import value_of
 from assay.results.intervals import relative_error
+from assay.results.shapes.point import Point
 from assay.results.source import Record, RunFacts
 
 
@@ -76,13 +77,13 @@ def search_state(point: Record, failed: str = "errors") -> str:
     return MEETS
 
 
-def interval_of(figure: Measure, point: Point) -> tuple[float, float] | None:
+def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
     """The 95 % interval of a figure, from its batches; None where they are too few."""
     from scipy import stats
 
     value = value_of(figure, point)
     try:
-        found = relative_error(figure.batches(point))
+        found = relative_error(figure.batches(cast(Point, point)))
     except (LookupError, TypeError):
         found = None
     if value is None or found is None:

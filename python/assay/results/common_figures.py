@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from assay.results.figures import STATISTICS, Figure, Point, Record
+from assay.results.figures import STATISTICS, Figure, Record
+from assay.results.shapes.point import Point
 from assay.units import format_iops, format_latency, format_throughput
 
 ROLES = ("data", "log", "tempdb")
@@ -23,15 +24,21 @@ RESPONSE = "response"
 """What limits call the time that users wait. Only some kinds measure it; all plans may bound it."""
 
 
+def _side(sides: Record, direction: str) -> Record | None:
+    """One direction of a point, role or volume; None where it did no I/O."""
+    found: Record | None = sides.get(direction)
+    return found
+
+
 def rate_of(sides: Record, direction: str, key: str) -> float | None:
     """A rate of one direction of a point, role or volume; None where it did no I/O."""
-    found = sides.get(direction)
+    found = _side(sides, direction)
     return float(found[key]) if found else None
 
 
 def latency_of(sides: Record, direction: str, statistic: str) -> float | None:
     """A latency of one direction; None where it is not known, as percentiles of a device's counters are not."""
-    return latency_in(sides.get(direction), statistic)
+    return latency_in(_side(sides, direction), statistic)
 
 
 def latency_in(record: Record | None, statistic: str) -> float | None:
@@ -42,8 +49,8 @@ def latency_in(record: Record | None, statistic: str) -> float | None:
 
 def batches_of(point: Point, direction: str, key: str) -> list[float]:
     """Batches of a point; those in which nothing ended are left out."""
-    found = ((point.get("batches") or {}).get(direction) or {}).get(key) or ()
-    return [float(value) for value in found if value is not None]
+    batches: Record = point.get("batches") or {}
+    return [float(value) for value in (batches.get(direction) or {}).get(key) or () if value is not None]
 
 
 def scaled_batches(point: Point, of: Figure, value: float | None) -> list[float]:
@@ -114,7 +121,7 @@ def _latency_figure(direction: str, statistic: str) -> Figure:
         study=f"{direction}_latency" if is_mean else "",
         limit=f"{direction}.{statistic}",
         scopes=partial(_scopes, read=read),
-        record=lambda point: point.get(direction),
+        record=partial(_side, direction=direction),
         statistic=statistic,
     )
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from assay.results.histograms import histogram_of
 
-Point = Mapping[str, Any]
+if TYPE_CHECKING:
+    from assay.results.shapes.point import Point
+
 Record = Mapping[str, Any]
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
@@ -84,10 +86,10 @@ class Figure:
     nothing: str = "nothing was measured"
 
 
-def value_of(figure: Figure, point: Point) -> float | None:
+def value_of(figure: Figure, point: Record) -> float | None:
     """A figure of a point that may lack anything; None where it lacks what the figure is read from."""
     try:
-        return figure.value(point)
+        return figure.value(cast("Point", point))
     except (LookupError, TypeError):
         return None
 

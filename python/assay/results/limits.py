@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from assay.errors import UsageError
 from assay.results.common_figures import COMMON_FIGURES, DIRECTIONS, RATES, RESPONSE, ROLES, share_words
-from assay.results.figures import STATISTICS, Figure, Point
+from assay.results.figures import STATISTICS, Figure
+from assay.results.shapes.point import JudgedLimit, Point
 from assay.units import format_latency, parse_bytes, parse_duration, parse_percent
 
 _LIMIT = re.compile(r"\s*([a-z0-9_.]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
@@ -154,7 +154,7 @@ def _refuse_contradiction(one: Limit, other: Limit) -> None:
         raise UsageError(f"limits {upper.text!r} and {lower.text!r} contradict each other: no result can meet both")
 
 
-def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ()) -> list[dict[str, Any]]:
+def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ()) -> list[JudgedLimit]:
     """Every limit against a point, per role and per volume.
 
     Parameters
@@ -168,19 +168,19 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
 
     Returns
     -------
-    list of dict
+    list of JudgedLimit
         The `limits` of docs/results.md; `met` is None where nothing was measured.
     """
     known = _bounded(figures)
     return [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
 
 
-def met(verdicts: Iterable[Mapping[str, Any]]) -> bool:
+def met(verdicts: Iterable[JudgedLimit]) -> bool:
     """Whether no limit is missed. What was not measured misses nothing."""
     return all(verdict["met"] is not False for verdict in verdicts)
 
 
-def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[dict[str, Any]]:
+def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[JudgedLimit]:
     found = [("all", figure.value(point))] if figure.scopes is None else list(figure.scopes(point, limit.role))
     # What was measured nowhere is said once: of its only scope, such as the host, or of all.
     alone = found[0][0] if len(found) == 1 and limit.direction is None else limit.role or "all"
@@ -188,9 +188,9 @@ def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[dict[str,
         yield _verdict(limit, scope, value)
 
 
-def _verdict(limit: Limit, scope: str, value: float | None) -> dict[str, Any]:
+def _verdict(limit: Limit, scope: str, value: float | None) -> JudgedLimit:
     is_met = None if value is None else limit.met_by(value)
-    return {"limit": limit.text, "scope": scope, "value": value, "unit": limit.unit, "met": is_met}
+    return JudgedLimit(limit=limit.text, scope=scope, value=value, unit=limit.unit, met=is_met)
 
 
 def show_value(value: float | None, unit: str) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from assay.errors import IoFailed, RunFolderError, UsageError
 from assay.paths import printable
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from assay.results.series import SeriesWriter
+    from assay.results.shapes.point import Point
 
 SCHEMA_VERSION = 1
 """Version of the manifest and points this Assay writes; it reads this one and all older ones."""
@@ -199,7 +200,7 @@ class RunFolder:
                 raise durable.failure(error, f"cannot write {self._path / POINTS_NAME}") from error
             raise
 
-    def points(self) -> list[dict[str, Any]]:
+    def points(self) -> list[Point]:
         """All finished points, in the order they ended.
 
         The last line may have been cut off or torn by a crash before its `append_point` returned; it is left out.
@@ -211,7 +212,7 @@ class RunFolder:
         """
         return _read_points(self._path / POINTS_NAME, self._folder())[0]
 
-    def whole_points(self) -> list[dict[str, Any]]:
+    def whole_points(self) -> list[Point]:
         """All finished points, each with what comparing, exporting and going on count on; see `points`.
 
         Raises
@@ -413,7 +414,7 @@ def _not_a_run(path: Path) -> str:
     return f"{shown} has no {MANIFEST_NAME}, so it is not a run folder"
 
 
-def _read_points(path: Path, folder: Folder) -> tuple[list[dict[str, Any]], int]:
+def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
     """Points of the file, and the length in bytes of the part that holds them."""
     from assay.results.shapes import check_point
 
@@ -424,7 +425,7 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[dict[str, Any]], int]
         return [], 0
     except OSError as error:
         raise RunFolderError(f"{shown} cannot be read: {_reason(error)}") from error
-    points: list[dict[str, Any]] = []
+    points: list[Point] = []
     end_bytes = 0
     with file:
         if os.fstat(file.fileno()).st_size > POINTS_BYTES_MOST:
@@ -445,7 +446,7 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[dict[str, Any]], int]
                         break
                     raise RunFolderError(f"{where} is damaged: {error}; remove the line to go on") from error
                 check_point(point, where)
-                points.append(point)
+                points.append(cast("Point", point))
                 end_bytes += len(line)
                 line = after
         except OSError as error:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.results.shapes.point import Point
 from assay.workloads.registry import workload_of
 from assay.workloads.workload import Part
 
@@ -29,7 +30,7 @@ def chains_of(ordered: Sequence[Part[Any]]) -> list[list[Part[Any]]]:
     return chains
 
 
-def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, dict[str, Any]]) -> None:
+def forget_unfinished(ordered: Sequence[Part[Any]], finished: dict[str, Point]) -> None:
     """Take the points of a chain out of `finished` unless all of it is: the state between its parts is not kept.
 
     Parameters

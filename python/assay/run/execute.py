@@ -17,6 +17,7 @@ from assay.progress import Display
 from assay.results.limits import parse_limits
 from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
+from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.notices import notices_of
 from assay.run.part import part_report
@@ -28,7 +29,7 @@ from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
-from assay.workloads.workload import Answer, Bands, Conclusion, OpenWorkload, Part, Point, RunContext, Workload
+from assay.workloads.workload import Bands, Conclusion, OpenWorkload, Part, RunContext, Workload
 
 
 class Raising(Protocol):
@@ -284,12 +285,12 @@ class Execution:
         own = [point for point in self.points if point["workload"]["kind"] == workload.kind]
         return workload.conclude(own, self.folder.manifest)
 
-    def _verdict_of_points(self) -> list[dict[str, Any]]:
+    def _verdict_of_points(self) -> list[VerdictLine]:
         """Verdict lines of all that is no part for a closer look."""
         aside = {part.name for part in self.parts if part.aside}
         return verdict_lines([point for point in self.points if point["part"] not in aside], self.answers)
 
-    def _verdict_by_part(self) -> list[dict[str, Any]]:
+    def _verdict_by_part(self) -> list[VerdictLine]:
         """Verdict lines in the order of the levels, each with its levels before the question."""
         return [
             line | {"question": f"{part.title}: {line['question']}"}

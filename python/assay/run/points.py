@@ -10,13 +10,14 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from assay.errors import Interrupted
 from assay.results.limits import Limit, judge, met
 from assay.results.points import CUT_SHORT, blank_point
+from assay.results.shapes.point import Answer, Point
 from assay.run.search import search
-from assay.workloads.workload import Answer, Ask, Keep, Measured, OpenWorkload, Point, RunContext, Search, Workload
+from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, RunContext, Search, Workload
 
 
 @dataclass(kw_only=True)
@@ -28,7 +29,7 @@ class PointLoop:
     opened: OpenWorkload
     part: str
     limits: Sequence[Limit]
-    finished: dict[str, dict[str, Any]]
+    finished: dict[str, Point]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
     answers: list[Answer] = field(default_factory=list)
@@ -71,13 +72,13 @@ class PointLoop:
             repeats=step.repeats,
             figures=self.workload.figures,
         )
-        step.finish(found)
-        answer = {
+        step.finish(cast(Answer, found))
+        asked = {
             "workload": dict(step.workload),
             "part": self.part,
             "limits": [limit.text for limit in self.limits],
-            **found,
         }
+        answer = cast(Answer, asked | found)
         self.opened.complete_answer(answer)
         self.answers.append(answer)
         return answer
@@ -123,7 +124,7 @@ class PointLoop:
         return self._keep(step.ask, step.measured(point_id), named, judged=step.judged)
 
     def _keep(self, ask: Ask, measured: Measured, named: dict[str, Any], *, judged: bool = True) -> Point:
-        point: dict[str, Any] = {
+        made: dict[str, Any] = {
             "id": named["id"],
             "key": named["key"],
             "part": self.part,
@@ -134,10 +135,11 @@ class PointLoop:
             **blank_point(),
             **measured.figures,
         }
+        point = cast(Point, made)
         point["limits"] = judge(self.limits if judged else (), point, self.workload.figures)
         point["met"] = met(point["limits"])
         if measured.error is None:
-            self.opened.complete_point(point, ask)
+            self.opened.complete_point(made, ask)
         self.context.folder.append_point(point)
         if measured.error is not None:
             self.points.append(point)
@@ -148,7 +150,7 @@ class PointLoop:
         self.opened.kept(point)
         return self._have(point)
 
-    def _have(self, point: dict[str, Any]) -> Point:
+    def _have(self, point: Point) -> Point:
         self.points.append(point)
         self.context.display.point_done(point)
         return point

@@ -8,16 +8,14 @@ that passes and the smallest that fails, and repeats both ends before it answers
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from assay.results.figures import Figure, end_figures
+from assay.results.shapes.point import Point
 from assay.results.steady import half_width_95
 from assay.workloads.workload import Axis
-
-Point = Mapping[str, Any]
-
 
 Measure = Callable[[float, str, int], Point]
 """Measures a point: load, purpose (`search`, `repeat`), repeat number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from assay.progress import SILENT
@@ -53,7 +53,7 @@ def model_volumes(configuration: Configuration) -> list[Volume]:
 
 def simulate(
     configuration: Configuration, plan: Plan, *, interrupt: threading.Event | None = None
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
     """Run a plan on a model; returns its points and its answers, as a run folder would hold them.
 
     Raises

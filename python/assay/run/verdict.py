@@ -8,19 +8,18 @@ from typing import Any
 from assay.results.common_figures import DIRECTIONS
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits, show_value
+from assay.results.shapes.point import Answer, JudgedLimit, Point, VerdictLine
 from assay.units import count_of, format_latency
 from assay.workloads.registry import figures_of
 
-Line = dict[str, Any]
 
-
-def verdict_lines(points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> list[Line]:
+def verdict_lines(points: Sequence[Point], answers: Sequence[Answer]) -> list[VerdictLine]:
     """All verdict lines of a run.
 
     Searches give one line each. Points that were measured at a given load give what their figures tell, and one line
     per limit and scope.
     """
-    searched = {point_id for answer in answers for point_id in answer["point_ids"]}
+    searched = {point_id for answer in answers for point_id in answer["point_ids"] or ()}
     lines = [line for answer in answers if (line := _answer_line(answer)) is not None]
     for point in points:
         if point["id"] not in searched and point["ended_by"] != "interrupted":
@@ -28,30 +27,35 @@ def verdict_lines(points: Sequence[Mapping[str, Any]], answers: Sequence[Mapping
     return lines
 
 
-def _answer_line(answer: Mapping[str, Any]) -> Line | None:
+def _answer_line(answer: Answer) -> VerdictLine | None:
     """What a search found; None where the kind is not known."""
-    title = answer["workload"]["name"]
-    best, figures = answer["max"], [figure for figure in figures_of(answer) if figure.in_answers]
+    title, limits = str(answer["workload"]["name"]), answer.get("limits") or ()
+    best: Mapping[str, Any] | None = answer["max"]
+    figures = [figure for figure in figures_of(answer) if figure.in_answers]
     if not figures:
         return None
     first, *others = figures
-    limit = "; ".join(answer.get("limits", ())) or None
-    line: Line = {"question": title, "limit": limit, "value": None, "unit": first.unit, "met": False}
+    limit = "; ".join(limits) or None
     if best is None:
         meaning = f"{title}: no load tried met the limits ({answer['limited_by']})"
-        return line | {"meaning": meaning, "point_id": None}
+        return VerdictLine(
+            question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None
+        )
     beside = ", ".join(_without_brackets(figure.words(best[figure.name])) for figure in others)
-    meaning = f"holds {first.words(best[first.name])} of {title}{_within(answer.get('limits', ()), figures)}"
+    meaning = f"holds {first.words(best[first.name])} of {title}{_within(limits, figures_of(answer))}"
     meaning += f" {_load_words(best, answer['axis'])}" + (f" ({beside})" if beside else "")
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
         "generator": "; beyond that the load generator limits",
-    }.get(answer["limited_by"], "")
-    if answer.get("band_90"):
-        low, high = map(first.words, answer["band_90"])
+    }.get(answer["limited_by"] or "", "")
+    if band := answer.get("band_90"):
+        low, high = map(first.words, band)
         meaning += f"; the model's 90 % band: {low} to {high} ({answer['band_basis']})"
-    return line | {"value": best[first.name], "met": True, "meaning": meaning, "point_id": best["point_id"]}
+    value, point_id = best[first.name], best["point_id"]
+    return VerdictLine(
+        question=title, limit=limit, value=value, unit=first.unit, met=True, meaning=meaning, point_id=point_id
+    )
 
 
 def _load_words(end: Mapping[str, Any], axis: str) -> str:
@@ -85,25 +89,28 @@ def _within(limits: Sequence[str], figures: Sequence[Figure]) -> str:
     return f" within {', '.join(limits)}" if limits else ""
 
 
-def _point_lines(point: Mapping[str, Any]) -> list[Line]:
-    title, figures = _point_title(point), figures_of(point)
-    common = {"question": title, "point_id": point["id"]}
+def _point_lines(point: Point) -> list[VerdictLine]:
+    title, figures, point_id = _point_title(point), figures_of(point), point["id"]
     told = [
-        common | {"limit": None, "value": figure.value(point), "unit": figure.unit, "met": None, "meaning": text}
+        VerdictLine(
+            question=title, limit=None, value=figure.value(point), unit=figure.unit, met=None, meaning=text,
+            point_id=point_id,
+        )
         for figure in figures
         if (text := figure.told(point)) is not None
-    ]
+    ]  # fmt: skip
     judged = [
-        common
-        | {key: verdict[key] for key in ("limit", "value", "unit", "met")}
-        | {"meaning": _limit_meaning(point["workload"].get("role", ""), verdict, figures)}
-        for verdict in point["limits"]
-        if verdict["met"] is not None
-    ]
+        VerdictLine(
+            question=title, limit=one["limit"], value=one["value"], unit=one["unit"], met=one["met"],
+            meaning=_limit_meaning(point["workload"].get("role") or "", one, figures), point_id=point_id,
+        )
+        for one in point["limits"]
+        if one["met"] is not None
+    ]  # fmt: skip
     return [*told, *judged, *_burst_lines(title, point)]
 
 
-def _burst_lines(title: str, point: Mapping[str, Any]) -> list[Line]:
+def _burst_lines(title: str, point: Mapping[str, Any]) -> list[VerdictLine]:
     """Foreground reads while a checkpoint writes, against the time between."""
     bursts = point.get("bursts")
     if not bursts or not bursts["read_during"] or not bursts["read_between"]:
@@ -113,18 +120,17 @@ def _burst_lines(title: str, point: Mapping[str, Any]) -> list[Line]:
         f"reads take {format_latency(during)} on average during {bursts['count']} checkpoint bursts,"
         f" {format_latency(between)} between"
     )
-    line: Line = {
-        "question": f"{title}, reads during bursts",
-        "limit": None,
-        "value": during,
-        "unit": "ns",
-        "met": None,
-    }
-    return [line | {"meaning": meaning, "point_id": point["id"]}]
+    question = f"{title}, reads during bursts"
+    return [
+        VerdictLine(
+            question=question, limit=None, value=during, unit="ns", met=None, meaning=meaning, point_id=point["id"]
+        )
+    ]
 
 
-def _point_title(point: Mapping[str, Any]) -> str:
-    title, load = str(point["workload"]["name"]), point["load"]
+def _point_title(point: Point) -> str:
+    title = str(point["workload"]["name"])
+    load: Mapping[str, Any] = point["load"]
     if load.get("queue_depth", 1) > 1:
         title += f", queue depth {load['queue_depth']}"
     if load.get("workers", 1) > 1 and "worker" not in title:
@@ -134,14 +140,15 @@ def _point_title(point: Mapping[str, Any]) -> str:
     return title
 
 
-def _limit_meaning(point_role: str, verdict: Mapping[str, Any], figures: Sequence[Figure]) -> str:
-    limit, scope = parse_limits([verdict["limit"]], figures)[0], verdict["scope"]
+def _limit_meaning(point_role: str, verdict: JudgedLimit, figures: Sequence[Figure]) -> str:
+    limit, scope = parse_limits([verdict["limit"]], figures)[0], str(verdict["scope"])
     where = "" if scope in (point_role, "host", "all") else f" on {scope}"
     if where and limit.direction is None:
         where = f" of the {scope}"
     elif where and limit.direction not in DIRECTIONS:
         where = f" of {scope.replace('_', '-')}"
     what = limit.metric if limit.direction is None else f"{limit.direction} {limit.metric}"
-    share = verdict["value"] / limit.value if limit.value else 0.0
+    value = verdict["value"] or 0.0
+    share = value / limit.value if limit.value else 0.0
     against = f"{share:.0%} of the limit" if share < 10 else f"{share:.0f} times the limit"
-    return f"{what}{where} is {show_value(verdict['value'], verdict['unit'])}, {against}"
+    return f"{what}{where} is {show_value(value, limit.unit)}, {against}"

@@ -14,18 +14,19 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from assay.results.points import load_text
+from assay.results.shapes.point import Answer, Point
 from assay.results.steady import half_width_95
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
 from assay.studies.result import Result, Value, ratio_95, unit_of
 from assay.studies.words import Compared, Trend, capital, comparison_sentence, study_sentences, trend_sentence
-from assay.workloads.registry import figures_of
+from assay.workloads.registry import figures_of, workloads
 
 Record = Mapping[str, Any]
 
 
 def study_findings(
-    study: Record, parts: Sequence[Record], points: Sequence[Record], answers: Sequence[Record]
+    study: Record, parts: Sequence[Record], points: Sequence[Point], answers: Sequence[Answer]
 ) -> dict[str, Any]:
     """What the manifest's `study` holds once the run has ended (docs/studies.md).
 
@@ -49,11 +50,9 @@ def study_findings(
             trends += _trend(study, series)
     published = published_findings(study, parts, results)
     words = [comparison_sentence(study, one) for one in compared]
-    # Of a partition study, which table was chosen, and why.
-    traced = [((point.get("oltp") or {}).get("layout") or {}).get("hottest") for point in points]
-    reasons = list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
+    chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
-    sentences = [capital(reason) for reason in reasons] + study_sentences(study, compared, trends, published)
+    sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
     return {
         "results": [result.to_dict() for result in results],
         "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
@@ -65,7 +64,7 @@ def study_findings(
 
 
 def _part_results(
-    study: Record, part: Record, points: Sequence[Record], answers: Sequence[Record], by_id: Mapping[str, Record]
+    study: Record, part: Record, points: Sequence[Point], answers: Sequence[Answer], by_id: Mapping[str, Point]
 ) -> Iterator[Result]:
     name = part["name"]
     levels = study["levels"].get(name, {})
@@ -93,11 +92,11 @@ def level_label(study: Record, factor: str, key: str) -> str:
     return str(next(level["label"] for level in levels if level["key"] == key))
 
 
-def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: dict[str, Any]) -> Result:
-    best = answer["max"]
+def _of_answer(answer: Answer, by_id: Mapping[str, Point], place: int, told: dict[str, Any]) -> Result:
+    best: Record | None = answer["max"]
     result = Result(
         **told,
-        workload=answer["workload"]["name"],
+        workload=str(answer["workload"]["name"]),
         load=None,
         place=place,
         values={},
@@ -107,39 +106,41 @@ def _of_answer(answer: Record, by_id: Mapping[str, Record], place: int, told: di
     ended = [figure for figure in figures_of(answer) if figure.in_answers]
     if best is None or not ended:
         return result
-    held, interval = best[ended[0].name], answer["interval_95"]
-    first: Value = (held, tuple(interval) if interval else None)
+    held = best[ended[0].name]
+    first: Value = (held, _pair(answer["interval_95"]))
     values = {figure.study: _scaled(first, best[figure.name] / held if held else 0.0) for figure in ended}
     point = by_id.get(best["point_id"])
     # The search gives the band of its first figure.
-    band = answer.get("band_90")
     return replace(
         result,
         values=(_values(point) if point is not None else {}) | values,
         point_ids=(best["point_id"],),
         answered=tuple(values),
-        band_90=tuple(band) if band else None,
+        band_90=_pair(answer.get("band_90")),
         band_basis=answer.get("band_basis"),
     )
 
 
-def _of_point(point: Record, place: int, told: dict[str, Any]) -> Result:
-    band = point.get("band_90")
+def _of_point(point: Point, place: int, told: dict[str, Any]) -> Result:
     return Result(
         **told,
-        workload=point["workload"]["name"],
+        workload=str(point["workload"]["name"]),
         load=load_text(point["load"]),
         place=place,
         values=_values(point),
         reason=_doubt(point),
         point_ids=(point["id"],),
         answered=tuple(figure.study for figure in figures_of(point) if figure.in_answers),
-        band_90=tuple(band) if band else None,
+        band_90=_pair(point.get("band_90")),
         band_basis=point.get("band_basis"),
     )
 
 
-def _doubt(point: Record) -> str:
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return (interval[0], interval[1]) if interval else None
+
+
+def _doubt(point: Point) -> str:
     first = next(iter(figures_of(point)), None)
     if first is None or not first.value(point):
         return first.nothing if first is not None else "this Assay does not know the kind of the workload"
@@ -150,7 +151,7 @@ def _doubt(point: Record) -> str:
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
 
 
-def _values(point: Record) -> dict[str, Value]:
+def _values(point: Point) -> dict[str, Value]:
     """Every figure of a point that studies compare, with the interval of its batches."""
     found = {figure: figure.value(point) for figure in figures_of(point) if figure.study}
     return {

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.units import count_of, format_bytes, format_iops, format_latency
+from assay.results.shapes.point import Point
+from assay.studies.words import capital
+from assay.units import format_bytes, format_iops
 from assay.workloads.registry import workload_named
 from assay.workloads.workload import SeenIo
 
 Record = Mapping[str, Any]
-
-BUSY_CPU_SHARE = 0.8
-"""A server whose processors are this busy is limited by them: the method's limit."""
 
 _RAW_LIMITED = {
     "saturation": "storage itself: more load brought no more",
@@ -22,7 +21,7 @@ _RAW_LIMITED = {
 }
 
 
-def gaps_of(parts: Sequence[Record], points: Sequence[Record], answers: Sequence[Record]) -> list[dict[str, Any]]:
+def gaps_of(parts: Sequence[Record], points: Sequence[Point], answers: Sequence[Record]) -> list[dict[str, Any]]:
     """The gap of every part that follows one on databases (docs/studies.md), once both have ended.
 
     Parameters
@@ -44,16 +43,15 @@ def gaps_of(parts: Sequence[Record], points: Sequence[Record], answers: Sequence
     for part in parts:
         followed = [point for point in points if point["part"] == part.get("follows")]
         answered = [answer for answer in answers if answer["part"] == part["name"]]
-        seen = workload_named(followed[-1]["workload"]["kind"]).seen(followed[-1]) if followed else None
+        seen = workload_named(str(followed[-1]["workload"]["kind"])).seen(followed[-1]) if followed else None
         if seen is not None and answered:
             found.append(_gap(part, followed[-1], seen, answered[-1]))
     return found
 
 
-def _gap(part: Record, point: Record, seen: SeenIo, answer: Record) -> dict[str, Any]:
-    best, storage = answer["max"], point["oltp"]["storage"]
+def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, Any]:
+    best = answer["max"]
     raw_iops = best["iops"] if best else None
-    per_transaction = ("read_bytes_per_transaction", "written_bytes_per_transaction", "log_bytes_per_transaction")
     return {
         "part": part["name"],
         "follows": part["follows"],
@@ -63,9 +61,8 @@ def _gap(part: Record, point: Record, seen: SeenIo, answer: Record) -> dict[str,
         "database_iops": seen.iops,
         "raw_iops": raw_iops,
         "gap_share": 1 - seen.iops / raw_iops if raw_iops else None,
-        "buffer_hit_share": storage["buffer_hit_share"],
-        **{name: storage[name] for name in per_transaction},
-        "sentences": [_gap_sentence(seen, answer), _reasons_sentence(point, answer)],
+        **seen.facts,
+        "sentences": [_gap_sentence(seen, answer), _reasons_sentence(seen, answer)],
     }
 
 
@@ -83,44 +80,13 @@ def _gap_sentence(seen: SeenIo, answer: Record) -> str:
     return f"{who} {mean}; the raw profile holds {format_iops(best['iops'])} IOPS of {raw}: the database reaches {gap}."
 
 
-def _reasons_sentence(point: Record, answer: Record) -> str:
-    storage = point["oltp"]["storage"]
-    hit, read, written, log = (
-        storage[name]
-        for name in (
-            "buffer_hit_share",
-            "read_bytes_per_transaction",
-            "written_bytes_per_transaction",
-            "log_bytes_per_transaction",
-        )
-    )
-    words = [f"its buffer cache answered {_percent(hit, 1)} of the requests for pages"] if hit is not None else []
-    if read is not None and written is not None:
-        moved = f"a transaction read {format_bytes(read)} and wrote {format_bytes(written)}"
-        words.append(moved + (f", {format_bytes(log)} of log among it" if log is not None else ""))
-    words.append(f"the database was limited by {_database_limited(point)}")
-    words.append(f"the raw profile by {_raw_limited(answer['limited_by'])}")
-    text = "; ".join(words)
-    return text[0].upper() + text[1:] + "."
-
-
-def _database_limited(point: Record) -> str:
-    storage = point["oltp"]["storage"]
-    cpu, flush = storage["server_cpu_share"], storage["log_flush_latency_mean_ns"]
-    if point["generator"]["saturated"]:
-        return "the load generator"
-    if cpu is not None and cpu >= BUSY_CPU_SHARE:
-        return f"the CPU of its server ({_percent(cpu)} busy)"
-    missed = [limit["limit"] for limit in point["limits"] if limit["met"] is False]
-    if missed:
-        return f"what misses {', '.join(dict.fromkeys(missed))}"
-    waits = f": a flush of the log takes {format_latency(flush)}" if flush is not None else ""
-    return f"its {count_of(point['oltp']['users'], 'user')}, waiting for each commit{waits}"
+def _reasons_sentence(seen: SeenIo, answer: Record) -> str:
+    return capital("; ".join([*seen.reasons, f"the raw profile by {_raw_limited(answer['limited_by'])}"])) + "."
 
 
 def _raw_limited(limited_by: object) -> str:
     return _RAW_LIMITED.get(str(limited_by), f"the limit {limited_by}")
 
 
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{share * 100:.{digits}f} %"
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

@@ -8,6 +8,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.reading import nearest
 from assay.results.figures import Figure
+from assay.results.shapes.kinds import join_shapes
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.tpcc.workload import TpccWorkload
@@ -22,10 +23,12 @@ DEFAULT_KIND = IoWorkload.kind
 def register(workload: Workload[Any]) -> None:
     """Make a kind known."""
     _KINDS[workload.kind] = workload
+    join_shapes(workload.kind, workload.shapes)
 
 
 for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload()):
     register(_workload)
+join_shapes(None, IoWorkload.shapes)
 
 
 def workloads() -> list[Workload[Any]]:

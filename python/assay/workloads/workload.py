@@ -17,6 +17,8 @@ from assay.fields import Strict
 from assay.reading import validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
+from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.units import format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
@@ -32,11 +34,6 @@ if TYPE_CHECKING:
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
-Point = Mapping[str, Any]
-"""A point as docs/results.md has it."""
-Answer = dict[str, Any]
-Line = dict[str, Any]
-"""A verdict line."""
 
 
 class AnyPlan(Strict):
@@ -218,7 +215,7 @@ class Bands(Protocol):
         """How far an answer may be off."""
         ...
 
-    def band_of_point(self, configuration: Configuration, point: Point, *, interrupt: threading.Event) -> Any:
+    def band_of_point(self, configuration: Configuration, point: Record, *, interrupt: threading.Event) -> Any:
         """How far a point may be off."""
         ...
 
@@ -336,6 +333,10 @@ class SeenIo:
         Whether the devices counted; else the servers did, whose reads the kernel's page cache may have answered.
     devices
         Block devices that were seen.
+    facts
+        What else is known of it, under the names of docs/studies.md.
+    reasons
+        What explains that it is not more or less, in words.
     """
 
     iops: float
@@ -343,6 +344,8 @@ class SeenIo:
     read_share: float
     by_devices: bool
     devices: frozenset[str] = frozenset()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
 
     @property
     def block_bytes(self) -> int:
@@ -366,12 +369,12 @@ class Conclusion:
     """
 
     manifest: dict[str, Any] = field(default_factory=dict)
-    first: list[Line] = field(default_factory=list)
-    last: list[Line] = field(default_factory=list)
+    first: list[VerdictLine] = field(default_factory=list)
+    last: list[VerdictLine] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
-def io_words(point: Point) -> list[str]:
+def io_words(point: Record) -> list[str]:
     """I/O of a point in words: throughput, then latency of reads and writes."""
     total = point["total"]
     words = [f"{format_iops(total['iops'])} IOPS, {format_throughput(total['bytes_per_s'])},"]
@@ -392,6 +395,8 @@ class Workload(ABC, Generic[P]):
     """The kind of target."""
     figures: tuple[Figure, ...] = ()
     """Its figures; the first is what a search maximises."""
+    shapes: ClassVar[Shapes] = Shapes()
+    """Its own keys in points and manifests."""
     document_key: ClassVar[str | None] = None
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
     goes_on: ClassVar[bool] = True
@@ -530,6 +535,10 @@ class Workload(ABC, Generic[P]):
     def failures(self, told: Record) -> str | None:
         """What is wrong with the data, by what it told under `document_key`; None where they are right."""
         return None
+
+    def choices(self, points: Sequence[Point]) -> list[str]:
+        """What the points of a study chose by themselves, and why, in sentences."""
+        return []
 
     def seen(self, point: Point) -> SeenIo | None:
         """I/O that the storage saw in a point, where somebody counted any."""

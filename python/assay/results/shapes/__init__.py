@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import RunFolderError
 from assay.paths import plain
+from assay.results.shapes.kinds import all_shapes, shapes_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 SHOWN_LETTERS = 40
-ACCESS = ("block_bytes", "read_share", "random_share")
-"""What is always said of an access."""
-
 _EXPECTED = {
     "missing": "it is missing",
     "string_type": "a text",
@@ -47,7 +45,8 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
     RunFolderError
         Something in it has a type that no run has.
     """
-    _check(_adapters()[0], manifest, where)
+    for adapter in _adapters("manifest"):
+        _check(adapter, manifest, where)
     study = manifest.get("study")
     if study is not None:
         _check_study(study, manifest.get("parts") or [], where)
@@ -57,7 +56,8 @@ def check_manifest(manifest: Mapping[str, Any], where: str) -> None:
 
 def check_point(point: Mapping[str, Any], where: str) -> None:
     """Check a point, as `check_manifest` does a manifest; `where` is the file and the line."""
-    _check(_adapters()[1], point, where)
+    for adapter in _adapters("point"):
+        _check(adapter, point, where)
 
 
 def check_whole(points: Iterable[Mapping[str, Any]], where: str) -> None:
@@ -74,21 +74,9 @@ def check_whole(points: Iterable[Mapping[str, Any]], where: str) -> None:
         for key in WHOLE:
             if key not in point or (point[key] is None and key not in MAY_BE_NULL):
                 raise RunFolderError(f"{where}: point {point['id']} lacks {key!r}, which every point has")
-        _check_access(point, where)
-        workload = point["workload"]
-        if workload.get("kind") == "tpcc" and not isinstance(point.get("oltp"), Mapping):
-            raise RunFolderError(f"{where}: point {point['id']} lacks 'oltp', which points of transactions have")
-
-
-def _check_access(point: Mapping[str, Any], where: str) -> None:
-    workload = point["workload"]
-    if workload.get("kind", "io") != "io":
-        return
-    for access in workload.get("activities", [workload]):
-        keys = ("name", "load", *ACCESS) if "activities" in workload else ACCESS
-        for key in keys:
-            if access.get(key) is None:
-                raise RunFolderError(f"{where}: point {point['id']} lacks {key!r} of its workload")
+        lacking = shapes_of(point["workload"].get("kind")).lacks(point)
+        if lacking is not None:
+            raise RunFolderError(f"{where}: point {point['id']} lacks {lacking}")
 
 
 def check_goes_on(manifest: Mapping[str, Any], where: str) -> None:
@@ -144,14 +132,20 @@ def _check_reliability(answer: Mapping[str, Any], where: str) -> None:
         raise RunFolderError(f"{where}: reliability.policies: 'aged' is missing, though disks age")
 
 
-@cache
-def _adapters() -> tuple[TypeAdapter[Any], TypeAdapter[Any]]:
-    from pydantic import TypeAdapter
-
+def _adapters(of: Literal["manifest", "point"]) -> list[TypeAdapter[Any]]:
+    """What checks a manifest or a point: its common keys, and those of each kind."""
     from assay.results.shapes.manifest import Manifest
     from assay.results.shapes.point import Point
 
-    return TypeAdapter(Manifest), TypeAdapter(Point)
+    own = [shapes.manifest if of == "manifest" else shapes.point for shapes in all_shapes()]
+    return [_adapter(shape) for shape in (Manifest if of == "manifest" else Point, *own) if shape is not None]
+
+
+@cache
+def _adapter(shape: type) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(shape)
 
 
 def _check(adapter: TypeAdapter[Any], value: Mapping[str, Any], where: str) -> None:

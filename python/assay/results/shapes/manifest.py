@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.findings import Integrity, MeasuredDatabase, Oltp
-from assay.results.shapes.point import Answer, CacheSpan, Engine, VerdictLine
+from assay.results.shapes.point import Answer, Engine, VerdictLine
 from assay.results.shapes.study import Reliability, Study
 from assay.results.shapes.terms import INTEGER_MOST, STRICT, Count, Flag, MaybeAmount, MaybeCount, Name, Text, Texts
 
@@ -60,6 +59,15 @@ class Volume(TypedDict, total=False):
     queue: Queue | None
 
 
+class Database(TypedDict, total=False):
+    """A database."""
+
+    name: Name | None
+    kind: Text
+    version: Text
+    settings: dict[str, Any] | None
+
+
 class Parameter(TypedDict, total=False):
     """A parameter of a modelled array."""
 
@@ -91,7 +99,7 @@ class Target(TypedDict, total=False):
     """What was under load."""
 
     volumes: list[Volume] | None
-    databases: list[MeasuredDatabase] | None
+    databases: list[Database] | None
     cache_notice: Text
     array: ModelledArray | None
 
@@ -144,13 +152,10 @@ class Manifest(TypedDict, total=False):
     host: Host | None
     build: dict[str, Text] | None
     engine: Engine | None
-    integrity: Integrity | None
-    cache_span: CacheSpan | None
     answers: list[Answer] | None
     verdict: list[VerdictLine] | None
     notices: Texts
     study: Study | None
-    oltp: Oltp | None
     reliability: Reliability
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Required
+from typing import Annotated, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from assay.results.shapes.findings import Oltp
 from assay.results.shapes.terms import (
     STRICT,
     Amount,
     Count,
-    Counts,
     Flag,
     HistogramText,
     Interval,
@@ -25,9 +23,6 @@ from assay.results.shapes.terms import (
     Texts,
 )
 
-Blocks = Annotated[int, Field(gt=0, le=2**40)] | dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
-"""One block size, or shares by block size."""
-Share = Annotated[float, Field(ge=0, le=1)]
 Depth = Annotated[int, Field(ge=0, le=10**9)] | None
 
 
@@ -64,6 +59,14 @@ class Sides(TypedDict, total=False):
     total: Direction | None
 
 
+class Workload(TypedDict, total=False):
+    """What a point asked; each kind says more."""
+
+    kind: Text
+    name: Name | None
+    role: Name | None
+
+
 class Load(TypedDict, total=False):
     """How hard was asked."""
 
@@ -79,56 +82,11 @@ class Load(TypedDict, total=False):
     burst_spread: MaybeAmount
 
 
-class Access(TypedDict, total=False):
-    """What was asked: one activity, or the only one."""
-
-    name: Name | None
-    role: Name | None
-    block_bytes: Blocks | None
-    read_share: Share | None
-    random_share: Share | None
-    skew: Text
-    streams: MaybeCount
-    stride_bytes: MaybeCount
-    align_bytes: MaybeCount
-    region: Interval
-    compressible_share: MaybeAmount
-    duplicate_share: MaybeAmount
-    io_mode: Text
-    sync: Text
-    sync_every: MaybeCount
-    volume: Text
-    load: Load
-
-
-class Workload(Access, total=False):
-    """What a point asked, of any kind."""
-
-    kind: Text
-    activities: list[Access]
-    phase: Text
-    cycle: MaybeCount
-    page_bytes: MaybeCount
-    preset: Text
-    warehouses: MaybeCount
-    mix: dict[str, Amount] | None
-    think_scale: MaybeAmount
-
-
-class Bursts(TypedDict, total=False):
-    """Reads during checkpoints and between them."""
-
-    share_of_time: MaybeAmount
-    count: MaybeCount
-    read_during: Direction | None
-    read_between: Direction | None
-
-
 class Errors(TypedDict, total=False):
     """Failed I/Os or transactions."""
 
     count: Required[Count]
-    kinds: Counts
+    kinds: dict[str, Count]
 
 
 class Steady(TypedDict, total=False):
@@ -155,7 +113,6 @@ class Batch(TypedDict, total=False):
 
     iops: list[MaybeAmount] | None
     latency_mean_ns: list[MaybeAmount] | None
-    nopm: list[MaybeAmount] | None
 
 
 class Batches(TypedDict, total=False):
@@ -176,7 +133,7 @@ class Offered(TypedDict, total=False):
     sustained: Flag
 
 
-class Limit(TypedDict, total=False):
+class JudgedLimit(TypedDict, total=False):
     """A limit as it was judged."""
 
     limit: Required[str]
@@ -219,13 +176,12 @@ class Point(TypedDict, total=False):
     roles: dict[str, Sides] | None
     volumes: list[Sides] | None
     activities: list[Sides] | None
-    bursts: Bursts | None
     service_latency_ns: Latency | None
     offered: Offered | None
-    errors: Errors | None
+    errors: Errors
     outside_window: dict[str, MaybeAmount] | None
     steady: Steady | None
-    generator: Generator | None
+    generator: Generator
     batches: Batches | None
     telemetry: dict[str, MaybeNumber] | None
     engine: Engine | None
@@ -233,8 +189,7 @@ class Point(TypedDict, total=False):
     array: dict[str, MaybeNumber] | None
     band_90: Interval
     band_basis: Text
-    limits: list[Limit] | None
-    oltp: Oltp | None
+    limits: list[JudgedLimit]
 
 
 WHOLE = (
@@ -252,10 +207,6 @@ class End(TypedDict, total=False):
     queue_depth: Depth
     rate: MaybeAmount
     users: Depth
-    iops: MaybeAmount
-    bytes_per_s: MaybeAmount
-    nopm: MaybeAmount
-    tpm: MaybeAmount
     point_id: PointId | None
 
 
@@ -286,23 +237,3 @@ class VerdictLine(TypedDict, total=False):
     met: Required[Flag]
     meaning: Required[Text]
     point_id: PointId | None
-
-
-class CacheStep(TypedDict, total=False):
-    """Latency at one span."""
-
-    span_bytes: MaybeCount
-    latency_mean_ns: MaybeAmount
-    latency_p50_ns: MaybeAmount
-    iops: MaybeAmount
-
-
-class CacheSpan(TypedDict, total=False):
-    """Where a cache ends."""
-
-    steps: list[CacheStep] | None
-    ends_at_bytes: MaybeCount
-    note: Text
-
-
-Anything = dict[str, Any]

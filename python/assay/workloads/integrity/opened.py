@@ -16,6 +16,7 @@ from typing import Any
 
 from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget, discard_created
 from assay.targets.storage.volume import begin_io
 from assay.telemetry.ticks import entity_rows
@@ -28,7 +29,7 @@ from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import Result, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import Watch
-from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, Point, RunContext, Steps
+from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Steps
 
 LOOK_S = 0.1
 SERIES_EVERY_S = 10.0
@@ -72,6 +73,11 @@ class IntegrityProgress:
         return f"{text}, {self.waiting}" if self.waiting else text
 
 
+def _phase_of(point: Point) -> Mapping[str, Any]:
+    """Which phase a point is."""
+    return point["workload"]
+
+
 class OpenIntegrity(OpenWorkload):
     """A part that verifies, at work on its files.
 
@@ -94,10 +100,10 @@ class OpenIntegrity(OpenWorkload):
             raise Interrupted("interrupted")
         known = [point for point in self.context.finished.values() if point["part"] == self.part.name]
         told = self.context.folder.manifest.get("integrity")
-        if told and any(point["workload"]["phase"] == "audit" and self._is_last(point) for point in known):
+        if told and any(_phase_of(point)["phase"] == "audit" and self._is_last(point) for point in known):
             self.told = told
             for point in known:
-                phase = point["workload"]
+                phase = _phase_of(point)
                 yield Keep(ask=self.ask(phase["phase"], phase["cycle"]), measured=None, repeat=phase["cycle"] - 1)
             return
         files = place_files(self.target, self.plan)
@@ -131,7 +137,7 @@ class OpenIntegrity(OpenWorkload):
         )
 
     def _is_last(self, point: Point) -> bool:
-        return bool(point["workload"]["cycle"] == self.plan.cycles)
+        return bool(_phase_of(point)["cycle"] == self.plan.cycles)
 
     def _note_parts(self, files: Sequence[Placed]) -> None:
         for log in files:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.workloads.workload import Line
+from assay.results.shapes.point import VerdictLine
 
 
-def integrity_line(integrity: Mapping[str, Any]) -> Line:
+def integrity_line(integrity: Mapping[str, Any]) -> VerdictLine:
     """The verdict line of an integrity run (docs/integrity.md): failed on any finding, passed once all was audited."""
     found = {name: count for name, count in integrity["findings"].items() if count}
     verified = f"{integrity['pages_verified']:,} pages verified, {integrity['pages_written']:,} written"
@@ -21,5 +21,7 @@ def integrity_line(integrity: Mapping[str, Any]) -> Line:
         met, meaning = True, f"every page was read and right at the end; {verified}"
     else:
         met, meaning = None, f"nothing wrong was found until the run ended early, before its audit; {verified}"
-    line: Line = {"question": "integrity", "limit": None, "value": sum(found.values()), "unit": "count", "met": met}
-    return line | {"meaning": meaning, "point_id": None}
+    value = sum(found.values())
+    return VerdictLine(
+        question="integrity", limit=None, value=value, unit="count", met=met, meaning=meaning, point_id=None
+    )

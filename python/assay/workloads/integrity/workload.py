@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from assay import _core
 from assay.errors import UsageError
 from assay.progress import Display
+from assay.results.shapes.point import Point
 from assay.targets.storage.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_file
 from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, format_duration
@@ -20,8 +21,9 @@ from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.opened import OpenIntegrity
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
+from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
-from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, Workload
+from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -35,6 +37,7 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
 
     kind = "integrity"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = IntegrityPlan
     title = "Integrity"
     verifies = True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assay.results.common_figures import COMMON_FIGURES
-from assay.results.figures import Figure, Point
+from assay.results.figures import Figure
+from assay.results.shapes.point import Point
 from assay.units import format_latency
 
 LARGE_BYTES = 64 << 10
@@ -16,8 +17,8 @@ _MEAN = COMMON_FIGURES["total_latency_mean_ns"]
 
 
 def _is_large(point: Point) -> bool:
-    total = point["total"]
-    return bool(total["bytes_per_s"] / max(total["iops"], 1) >= LARGE_BYTES)
+    iops, bytes_per_s = (COMMON_FIGURES[name].value(point) or 0.0 for name in ("iops", "bytes_per_s"))
+    return bytes_per_s / max(iops, 1) >= LARGE_BYTES
 
 
 def _told(figure: Figure, *, large: bool) -> Figure:

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.points import describe_load
+from assay.results.shapes.point import Answer
 from assay.results.standstill import judged
 from assay.results.steady import Steady, steady_state
 from assay.targets.arrays.configuration import Configuration
@@ -25,7 +26,6 @@ from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import series_rows, tick_length_s
 from assay.workloads.workload import (
-    Answer,
     Ask,
     Axis,
     Measure,
@@ -139,7 +139,7 @@ class OpenIo(OpenWorkload):
         def in_total(answer: Answer) -> None:
             for end in (answer["max"], answer["first_failing"]):
                 if end is not None and outstanding:
-                    end["outstanding"] *= workers
+                    end["outstanding"] = (end["outstanding"] or 0) * workers
 
         return Search(
             axis=axis,
@@ -191,7 +191,9 @@ class OpenIo(OpenWorkload):
         band = bands.band_of_answer(
             self.model.configuration, answer, self.context.points, interrupt=self.context.interrupt
         )
-        answer |= band.around(answer["max"]["iops"]) if band is not None else {}
+        if band is not None:
+            best: Mapping[str, Any] = answer["max"] or {}
+            answer |= band.around(best["iops"])
 
     def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
         """Say of a model's point how far it may be off, where points are compared."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.progress import Display
+from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget
 from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
@@ -18,7 +19,8 @@ from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
-from assay.workloads.workload import Conclusion, Needs, Part, Point, Record, RunContext, SeenIo, Workload
+from assay.workloads.io.shapes import SHAPES
+from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -34,6 +36,7 @@ class IoWorkload(Workload[Plan]):
 
     kind = "io"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = Plan
     title = "Storage"
     measures_io = True

@@ -5,32 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from assay.results.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
-from assay.results.figures import STATISTICS, Figure, Point, Record
+from assay.results.figures import STATISTICS, Figure, Record
+from assay.results.shapes.point import Point
 from assay.units import count_of, format_latency
+from assay.workloads.tpcc.shapes import oltp_of
 
 NEW_ORDER = "new_order"
 OTHERS = {"payment": "payments", "order_status": "order status", "delivery": "deliveries", "stock_level": "stock level"}
 """The other transactions, as tables head them."""
 
 
-def _oltp(point: Point) -> Record:
-    return point.get("oltp") or {}
-
-
 def _rate(key: str) -> Callable[[Point], float | None]:
-    return lambda point: _oltp(point).get(key)
+    return lambda point: oltp_of(point).get(key)
 
 
 def _transaction(point: Point, name: str) -> Record | None:
-    found: Record | None = (_oltp(point).get("by_transaction") or {}).get(name)
+    found: Record | None = (oltp_of(point).get("by_transaction") or {}).get(name)
     return found
 
 
 def _told(point: Point) -> str:
     """What a database did at a given load."""
-    oltp = point["oltp"]
+    oltp = oltp_of(point)
     meaning = f"{NOPM.words(oltp['nopm'])} ({TPM.words(oltp['tpm_client'])}) with {count_of(oltp['users'], 'user')}"
     latency_ns = latency_in(_transaction(point, NEW_ORDER), "p90")
     return meaning if latency_ns is None else f"{meaning}; new orders p90 {format_latency(latency_ns)}"
@@ -62,7 +61,7 @@ TPM = Figure(
     better="higher",
     value=_rate("tpm_client"),
     words=lambda tpm: f"{tpm:,.0f} TPM",
-    batches=lambda point: scaled_batches(point, NOPM, _oltp(point).get("tpm_client")),
+    batches=lambda point: scaled_batches(point, NOPM, oltp_of(point).get("tpm_client")),
     in_answers=True,
     study="tpm",
     limit="tpm",
@@ -96,7 +95,7 @@ def _response(statistic: str) -> Figure:
         compared=is_p90,
         study="response_p90" if is_p90 else "",
         scopes=lambda point, _role: [
-            (name, latency_in(found, statistic)) for name, found in (_oltp(point).get("by_transaction") or {}).items()
+            (name, latency_in(found, statistic)) for name, found in (oltp_of(point).get("by_transaction") or {}).items()
         ],
         record=partial(_transaction, name=NEW_ORDER),
     )
@@ -119,14 +118,15 @@ def _response_of(name: str, title: str) -> Figure:
 def _under(role: str, figure: Figure) -> Figure:
     """A figure of the storage under the databases; devices count, and have no batches."""
 
-    def sides(point: Point) -> Record:
-        return (point.get("roles") or {}).get(role) or {}
+    def beneath(point: Point) -> Point:
+        """A role has the directions of a point."""
+        return cast(Point, (point.get("roles") or {}).get(role) or {})
 
     return replace(
         figure,
-        value=lambda point: figure.value(sides(point)),
+        value=lambda point: figure.value(beneath(point)),
         batches=lambda _point: (),
-        record=lambda point: figure.record(sides(point)),
+        record=lambda point: figure.record(beneath(point)),
         limit="",
     )
 
@@ -140,7 +140,7 @@ def _latency_under(role: str, side: str) -> Figure:
 
 
 def _server_cpu_share(point: Point) -> float | None:
-    share: float | None = (_oltp(point).get("storage") or {}).get("server_cpu_share")
+    share: float | None = (oltp_of(point).get("storage") or {}).get("server_cpu_share")
     return share
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.errors import Interrupted, NotSupported, UsageError
+from assay.results.shapes.point import Point
 from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import count_of, format_duration
@@ -15,7 +16,8 @@ from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_place
 from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
 from assay.workloads.tpcc.plan import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
 from assay.workloads.tpcc.point import OltpMeasurement
-from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, Point, RunContext, Search, Steps
+from assay.workloads.tpcc.shapes import oltp_of
+from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, RunContext, Search, Steps
 
 DISCLAIMER = (
     "a TPC-C-like workload, derived and not compliant; TPC-C is a trademark of the Transaction Processing Performance"
@@ -207,7 +209,7 @@ class OpenTpcc(OpenWorkload):
     def kept(self, point: Point) -> None:
         """Tell of servers that were away, and wait until they answer again."""
         self._note_gaps(point)
-        if point["oltp"]["gaps"] and point["ended_by"] == "time":
+        if oltp_of(point)["gaps"] and point["ended_by"] == "time":
             self.target.wait(self.plan.reconnect_s, self.context.interrupt)
 
     @property

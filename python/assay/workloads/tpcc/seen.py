@@ -1,22 +1,32 @@
-"""I/O that the storage under databases saw."""
+"""I/O that the storage under databases saw, and what explains that it was not more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from assay.results.shapes.point import Point
+from assay.units import count_of, format_bytes, format_latency
+from assay.workloads.tpcc.shapes import oltp_of
+from assay.workloads.workload import Record, SeenIo
 
-from assay.workloads.workload import SeenIo
+BUSY_CPU_SHARE = 0.8
+"""A server whose processors are this busy is limited by them: the method's limit."""
+
+_FACTS = (
+    "buffer_hit_share",
+    "read_bytes_per_transaction",
+    "written_bytes_per_transaction",
+    "log_bytes_per_transaction",
+)
 
 
-def seen_io(point: Mapping[str, Any]) -> SeenIo | None:
-    """I/O under the data of a point of transactions, where somebody counted any.
+def seen_io(point: Point) -> SeenIo | None:
+    """I/O under the data of a point of transactions, where anything counted it.
 
     Parameters
     ----------
     point
         A point with `oltp` (docs/oltp.md).
     """
-    storage = point["oltp"]["storage"] or {}
+    storage = oltp_of(point).get("storage") or {}
     devices = [device for device in storage.get("devices", ()) if "data" in device["roles"]]
     counted = devices or [storage.get("database") or {}]
     reads, writes, moved = (
@@ -32,4 +42,28 @@ def seen_io(point: Mapping[str, Any]) -> SeenIo | None:
         read_share=reads / iops,
         by_devices=bool(devices),
         devices=frozenset(device["device"] for device in storage.get("devices", ())),
+        facts={name: storage[name] for name in _FACTS},
+        reasons=tuple(_reasons(point, storage)),
     )
+
+
+def _reasons(point: Point, storage: Record) -> list[str]:
+    hit, read, written, log = (storage[name] for name in _FACTS)
+    words = [f"its buffer cache answered {hit * 100:.1f} % of the requests for pages"] if hit is not None else []
+    if read is not None and written is not None:
+        moved = f"a transaction read {format_bytes(read)} and wrote {format_bytes(written)}"
+        words.append(moved + (f", {format_bytes(log)} of log among it" if log is not None else ""))
+    return [*words, f"the database was limited by {_limited_by(point, storage)}"]
+
+
+def _limited_by(point: Point, storage: Record) -> str:
+    cpu, flush = storage["server_cpu_share"], storage["log_flush_latency_mean_ns"]
+    if point["generator"]["saturated"]:
+        return "the load generator"
+    if cpu is not None and cpu >= BUSY_CPU_SHARE:
+        return f"the CPU of its server ({cpu * 100:.0f} % busy)"
+    missed = [limit["limit"] for limit in point["limits"] if limit["met"] is False]
+    if missed:
+        return f"what misses {', '.join(dict.fromkeys(missed))}"
+    waits = f": a flush of the log takes {format_latency(flush)}" if flush is not None else ""
+    return f"its {count_of(oltp_of(point)['users'], 'user')}, waiting for each commit{waits}"

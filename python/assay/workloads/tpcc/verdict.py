@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.results.shapes.point import VerdictLine
 from assay.units import count_of, format_duration
-from assay.workloads.workload import Line
 
 
-def load_line(load: Mapping[str, Any]) -> Line:
+def load_line(load: Mapping[str, Any]) -> VerdictLine:
     """The verdict line of warehouses that were loaded."""
     meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
-    line: Line = {"question": "load", "limit": None, "value": load["warehouses"], "unit": "count", "met": None}
-    return line | {"meaning": f"{count_of(load['warehouses'], 'warehouse')}: {meaning}", "point_id": None}
+    told = f"{count_of(load['warehouses'], 'warehouse')}: {meaning}"
+    return VerdictLine(
+        question="load", limit=None, value=load["warehouses"], unit="count", met=None, meaning=told, point_id=None
+    )
 
 
-def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
+def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> VerdictLine:
     """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
     violated = [condition for condition in conditions if not condition["met"]]
     if violated:
@@ -31,5 +33,6 @@ def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> Line:
         count = len({condition["id"] for condition in conditions})
         meaning = f"all {count} conditions hold" + ("" if count == 12 else "; the eleventh holds after loading only")
     value = sum(condition["violations"] for condition in conditions)
-    line: Line = {"question": "consistency", "limit": None, "value": value, "unit": "count", "met": not violated}
-    return line | {"meaning": meaning, "point_id": None}
+    return VerdictLine(
+        question="consistency", limit=None, value=value, unit="count", met=not violated, meaning=meaning, point_id=None
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.progress import Display
+from assay.results.shapes.point import Point
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration, format_latency
 from assay.workloads.tpcc.check import violations_total
@@ -16,8 +17,9 @@ from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
 from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.seen import seen_io
+from assay.workloads.tpcc.shapes import SHAPES, oltp_of
 from assay.workloads.tpcc.verdict import consistency_line, load_line
-from assay.workloads.workload import Conclusion, Part, Point, Record, RunContext, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -31,6 +33,7 @@ class TpccWorkload(Workload[TpccPlan]):
 
     kind = "tpcc"
     figures = FIGURES
+    shapes = SHAPES
     plan_type = TpccPlan
     title = "Transaction"
     runs_on = "databases"
@@ -98,7 +101,7 @@ class TpccWorkload(Workload[TpccPlan]):
 
     def point_words(self, point: Point) -> list[str]:
         """Transactions a minute, and the 90th percentile of each kind's response."""
-        oltp = point["oltp"]
+        oltp = oltp_of(point)
         words = [f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"]
         for name, figures in oltp["by_transaction"].items():
             if figures["latency_ns"] is not None:
@@ -107,9 +110,10 @@ class TpccWorkload(Workload[TpccPlan]):
 
     def ruined(self, point: Point) -> str | None:
         """Every transaction failed."""
-        if not point["errors"]["count"] or point["oltp"]["tpm_client"]:
+        oltp = oltp_of(point)
+        if not point["errors"]["count"] or oltp["tpm_client"]:
             return None
-        return f"every transaction failed: {point['oltp']['errors']['example'] or 'see the log of the server'}"
+        return f"every transaction failed: {oltp['errors']['example'] or 'see the log of the server'}"
 
     def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
         """What was loaded, and whether the conditions hold."""
@@ -125,6 +129,11 @@ class TpccWorkload(Workload[TpccPlan]):
         """Violations of consistency conditions."""
         violations = violations_total(told)
         return f"consistency conditions are violated {violations:,} times" if violations else None
+
+    def choices(self, points: Sequence[Point]) -> list[str]:
+        """Of layouts that partition the hottest table, which that was."""
+        traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in points]
+        return list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
 
     def seen(self, point: Point) -> SeenIo | None:
         """I/O under the data, where anything counted it."""

@@ -1,13 +1,18 @@
-"""The shapes of what verifying and transactions found (docs/integrity.md, docs/oltp.md)."""
+"""What transactions add to points, answers and manifests (docs/oltp.md)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Required
+from collections.abc import Mapping
+from typing import Any, Required, cast
 
-from pydantic import Field
+from pydantic import with_config
 from typing_extensions import TypedDict
 
+from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.manifest import Database
+from assay.results.shapes.point import Point
 from assay.results.shapes.terms import (
+    STRICT,
     Amount,
     Count,
     Counts,
@@ -17,123 +22,10 @@ from assay.results.shapes.terms import (
     MaybeAmount,
     MaybeCount,
     MaybeNumber,
-    Name,
     PointId,
     Text,
     Texts,
-)
-
-
-class Unit(TypedDict, total=False):
-    """A run of equal units of a page."""
-
-    first: Annotated[int, Field(ge=0, le=10**6)] | None
-    last: Annotated[int, Field(ge=0, le=10**6)] | None
-    state: Text
-    file: Text
-    page: MaybeCount
-    generation: MaybeCount
-
-
-class Expected(TypedDict, total=False):
-    """What a page should have held."""
-
-    file: Text
-    page: MaybeCount
-    generation: MaybeCount
-    written_utc_ns: MaybeCount
-    writer: Integer | str | None
-    lsn: MaybeCount
-    checksum: Integer | str | None
-
-
-class Finding(TypedDict, total=False):
-    """One finding."""
-
-    id: Annotated[str, Field(pattern=r"\AF[0-9]{1,12}\z")] | None
-    kind: Text
-    also: Texts
-    persistent: Flag
-    file: Text
-    page: MaybeCount
-    offset_bytes: MaybeCount
-    length_bytes: MaybeCount
-    phase: Text
-    cycle: MaybeCount
-    found_utc_ns: MaybeCount
-    by: Text
-    rereads: MaybeCount
-    explanation: Text
-    expected: Expected | None
-    units: list[Unit] | None
-    differing_bytes: MaybeCount
-    ranges: list[list[Count]] | None
-    elsewhere: Expected | None
-    operation: Text
-    errno: Integer | None
-    evidence: Text
-
-
-class Phase(TypedDict, total=False):
-    """A phase of a cycle."""
-
-    name: Text
-    cycle: MaybeCount
-    seconds: MaybeAmount
-    point_id: PointId | None
-    pages_verified: MaybeCount
-    pages_written: MaybeCount
-
-
-class VerifiedFile(TypedDict, total=False):
-    """A file and what was done to it."""
-
-    name: Text
-    path: Text
-    log: Flag
-    size_bytes: MaybeCount
-    target_io_ms: MaybeAmount
-    average_io_ms: MaybeAmount
-    throttled: MaybeCount
-    reads: MaybeCount
-    scatter_reads: MaybeCount
-    writes: MaybeCount
-    gather_writes: MaybeCount
-    io_time_ms: MaybeAmount
-    slowest_io_ms: MaybeAmount
-
-
-class Integrity(TypedDict, total=False):
-    """What a run that verifies found."""
-
-    passed: Flag
-    audited: Flag
-    findings: Required[dict[str, Count]]
-    transient: Counts
-    persistent: Counts
-    injected: Counts
-    observable: Counts
-    masked: Counts
-    seed: Integer | None
-    run_identity: Text
-    cycles: MaybeCount
-    pages: MaybeCount
-    pages_verified: MaybeCount
-    bytes_verified: MaybeCount
-    pages_written: MaybeCount
-    bytes_written: MaybeCount
-    expected_state_bytes: MaybeCount
-    log_blocks: MaybeCount
-    resizes: MaybeCount
-    stopped_on_error: Flag
-    phases: list[Phase] | None
-    files: list[VerifiedFile] | None
-    understood: Texts
-    details: list[Finding] | None
-    details_left_out: MaybeCount
-    evidence: Text
-    error_log: Text
-    journal: dict[str, Any] | None
+)  # fmt: skip
 
 
 class Transaction(TypedDict, total=False):
@@ -190,14 +82,10 @@ class Gap(TypedDict, total=False):
     reason: Text
 
 
-class MeasuredDatabase(TypedDict, total=False):
+class MeasuredDatabase(Database, total=False):
     """A database and its share of the throughput."""
 
-    name: Name | None
-    kind: Text
-    version: Text
     nopm: MaybeAmount
-    settings: dict[str, Any] | None
 
 
 class Background(TypedDict, total=False):
@@ -292,3 +180,68 @@ class Oltp(TypedDict, total=False):
     conditions: list[Condition] | None
     load: Loading | None
     actions_done: dict[str, list[str]] | None
+
+
+class TransactionFacts(TypedDict, total=False):
+    """Which transactions, on how much."""
+
+    preset: Text
+    warehouses: MaybeCount
+    mix: dict[str, Amount] | None
+    think_scale: MaybeAmount
+
+
+class NopmBatch(TypedDict, total=False):
+    """Means of equal pieces of the window."""
+
+    nopm: list[MaybeAmount] | None
+
+
+class NopmBatches(TypedDict, total=False):
+    """Batches of all databases together."""
+
+    total: NopmBatch | None
+
+
+@with_config(STRICT)
+class TpccPoint(TypedDict, total=False):
+    """A point of transactions."""
+
+    workload: TransactionFacts
+    batches: NopmBatches | None
+    oltp: Oltp | None
+
+
+class NopmEnd(TypedDict, total=False):
+    """What a load of a search gave."""
+
+    nopm: MaybeAmount
+    tpm: MaybeAmount
+
+
+class TpccAnswer(TypedDict, total=False):
+    """The answer of a search."""
+
+    workload: TransactionFacts
+    max: NopmEnd | None
+    first_failing: NopmEnd | None
+
+
+@with_config(STRICT)
+class TpccManifest(TypedDict, total=False):
+    """A manifest of a run of transactions."""
+
+    oltp: Oltp | None
+    answers: list[TpccAnswer] | None
+
+
+def oltp_of(point: Point) -> dict[str, Any]:
+    """What a point of transactions says of them; empty where it says nothing."""
+    return cast(dict[str, Any], point).get("oltp") or {}
+
+
+def _lacks(point: Mapping[str, Any]) -> str | None:
+    return None if isinstance(point.get("oltp"), Mapping) else "'oltp', which points of transactions have"
+
+
+SHAPES = Shapes(point=TpccPoint, manifest=TpccManifest, lacks=_lacks)

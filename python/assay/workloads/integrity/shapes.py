@@ -1,0 +1,159 @@
+"""What a run that verifies adds to points and manifests (docs/integrity.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Required
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.terms import (
+    STRICT,
+    Count,
+    Counts,
+    Flag,
+    Integer,
+    MaybeAmount,
+    MaybeCount,
+    PointId,
+    Text,
+    Texts,
+)  # fmt: skip
+
+
+class Unit(TypedDict, total=False):
+    """A run of equal units of a page."""
+
+    first: Annotated[int, Field(ge=0, le=10**6)] | None
+    last: Annotated[int, Field(ge=0, le=10**6)] | None
+    state: Text
+    file: Text
+    page: MaybeCount
+    generation: MaybeCount
+
+
+class Expected(TypedDict, total=False):
+    """What a page should have held."""
+
+    file: Text
+    page: MaybeCount
+    generation: MaybeCount
+    written_utc_ns: MaybeCount
+    writer: Integer | str | None
+    lsn: MaybeCount
+    checksum: Integer | str | None
+
+
+class Finding(TypedDict, total=False):
+    """One finding."""
+
+    id: Annotated[str, Field(pattern=r"\AF[0-9]{1,12}\z")] | None
+    kind: Text
+    also: Texts
+    persistent: Flag
+    file: Text
+    page: MaybeCount
+    offset_bytes: MaybeCount
+    length_bytes: MaybeCount
+    phase: Text
+    cycle: MaybeCount
+    found_utc_ns: MaybeCount
+    by: Text
+    rereads: MaybeCount
+    explanation: Text
+    expected: Expected | None
+    units: list[Unit] | None
+    differing_bytes: MaybeCount
+    ranges: list[list[Count]] | None
+    elsewhere: Expected | None
+    operation: Text
+    errno: Integer | None
+    evidence: Text
+
+
+class Phase(TypedDict, total=False):
+    """A phase of a cycle."""
+
+    name: Text
+    cycle: MaybeCount
+    seconds: MaybeAmount
+    point_id: PointId | None
+    pages_verified: MaybeCount
+    pages_written: MaybeCount
+
+
+class VerifiedFile(TypedDict, total=False):
+    """A file and what was done to it."""
+
+    name: Text
+    path: Text
+    log: Flag
+    size_bytes: MaybeCount
+    target_io_ms: MaybeAmount
+    average_io_ms: MaybeAmount
+    throttled: MaybeCount
+    reads: MaybeCount
+    scatter_reads: MaybeCount
+    writes: MaybeCount
+    gather_writes: MaybeCount
+    io_time_ms: MaybeAmount
+    slowest_io_ms: MaybeAmount
+
+
+class Integrity(TypedDict, total=False):
+    """What a run that verifies found."""
+
+    passed: Flag
+    audited: Flag
+    findings: Required[dict[str, Count]]
+    transient: Counts
+    persistent: Counts
+    injected: Counts
+    observable: Counts
+    masked: Counts
+    seed: Integer | None
+    run_identity: Text
+    cycles: MaybeCount
+    pages: MaybeCount
+    pages_verified: MaybeCount
+    bytes_verified: MaybeCount
+    pages_written: MaybeCount
+    bytes_written: MaybeCount
+    expected_state_bytes: MaybeCount
+    log_blocks: MaybeCount
+    resizes: MaybeCount
+    stopped_on_error: Flag
+    phases: list[Phase] | None
+    files: list[VerifiedFile] | None
+    understood: Texts
+    details: list[Finding] | None
+    details_left_out: MaybeCount
+    evidence: Text
+    error_log: Text
+    journal: dict[str, Any] | None
+
+
+class PhaseFacts(TypedDict, total=False):
+    """Which phase a point is."""
+
+    phase: Text
+    cycle: MaybeCount
+    page_bytes: MaybeCount
+
+
+@with_config(STRICT)
+class IntegrityPoint(TypedDict, total=False):
+    """A phase as a point."""
+
+    workload: PhaseFacts
+
+
+@with_config(STRICT)
+class IntegrityManifest(TypedDict, total=False):
+    """A manifest of a run that verifies."""
+
+    integrity: Integrity | None
+
+
+SHAPES = Shapes(point=IntegrityPoint, manifest=IntegrityManifest)

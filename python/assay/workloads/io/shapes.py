@@ -1,0 +1,117 @@
+"""What I/O adds to points, answers and manifests (docs/results.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.point import Direction, Load
+from assay.results.shapes.terms import STRICT, Amount, Interval, MaybeAmount, MaybeCount, Name, Text
+
+ACCESS = ("block_bytes", "read_share", "random_share")
+"""What is always said of an access."""
+
+Blocks = Annotated[int, Field(gt=0, le=2**40)] | dict[Annotated[str, Field(pattern=r"\A[1-9][0-9]{0,11}\z")], Amount]
+"""One block size, or shares by block size."""
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Access(TypedDict, total=False):
+    """What was asked: one activity, or the only one."""
+
+    name: Name | None
+    role: Name | None
+    block_bytes: Blocks | None
+    read_share: Share | None
+    random_share: Share | None
+    skew: Text
+    streams: MaybeCount
+    stride_bytes: MaybeCount
+    align_bytes: MaybeCount
+    region: Interval
+    compressible_share: MaybeAmount
+    duplicate_share: MaybeAmount
+    io_mode: Text
+    sync: Text
+    sync_every: MaybeCount
+    volume: Text
+    load: Load
+
+
+class Accesses(Access, total=False):
+    """What a point asked: one activity, or several at once."""
+
+    activities: list[Access]
+
+
+class Bursts(TypedDict, total=False):
+    """Reads during checkpoints and between them."""
+
+    share_of_time: MaybeAmount
+    count: MaybeCount
+    read_during: Direction | None
+    read_between: Direction | None
+
+
+@with_config(STRICT)
+class IoPoint(TypedDict, total=False):
+    """A point of I/O."""
+
+    workload: Accesses
+    bursts: Bursts | None
+
+
+class IoEnd(TypedDict, total=False):
+    """What a load of a search gave."""
+
+    iops: MaybeAmount
+    bytes_per_s: MaybeAmount
+
+
+class IoAnswer(TypedDict, total=False):
+    """The answer of a search."""
+
+    workload: Accesses
+    max: IoEnd | None
+    first_failing: IoEnd | None
+
+
+class CacheStep(TypedDict, total=False):
+    """Latency at one span."""
+
+    span_bytes: MaybeCount
+    latency_mean_ns: MaybeAmount
+    latency_p50_ns: MaybeAmount
+    iops: MaybeAmount
+
+
+class CacheSpan(TypedDict, total=False):
+    """Where a cache ends."""
+
+    steps: list[CacheStep] | None
+    ends_at_bytes: MaybeCount
+    note: Text
+
+
+@with_config(STRICT)
+class IoManifest(TypedDict, total=False):
+    """A manifest of a run of I/O."""
+
+    cache_span: CacheSpan | None
+    answers: list[IoAnswer] | None
+
+
+def _lacks(point: Mapping[str, Any]) -> str | None:
+    workload = point["workload"]
+    for access in workload.get("activities", [workload]):
+        for key in (("name", "load") if "activities" in workload else ()) + ACCESS:
+            if access.get(key) is None:
+                return f"{key!r} of its workload"
+    return None
+
+
+SHAPES = Shapes(point=IoPoint, manifest=IoManifest, lacks=_lacks)
