@@ -1,4 +1,4 @@
-"""Files that survive a crash: whole writes, atomic replacement, directories synced after every rename.
+"""Files that survive a crash: whole writes, directories synced after every rename.
 
 A rename is durable only once its directory is synced, and an atomic replacement only if the new file's data were synced
 before the rename (rename(2), fsync(2)).
@@ -11,7 +11,6 @@ import os
 from pathlib import Path
 
 from assay.errors import AssayError, IoFailed, OutOfSpace
-from assay.paths import printable
 
 
 def failure(error: OSError, doing: str) -> AssayError:
@@ -77,27 +76,3 @@ def sync_descriptor(descriptor: int) -> None:
         # Some network and FUSE file systems cannot sync directories; their servers order renames themselves.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
-
-
-def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Replace or create a file so that a crash leaves either the old or the new content, whole.
-
-    A link that has the name is replaced, not followed (`assay.results.folder`).
-
-    Raises
-    ------
-    OutOfSpace
-        The file system is full; the old content stays.
-    IoFailed
-        Any other failure; the old content stays.
-    """
-    from assay.results.folder import Folder
-
-    try:
-        folder = Folder.open(path.parent)
-        try:
-            folder.replace(path.name, data, mode)
-        finally:
-            folder.close()
-    except OSError as error:
-        raise failure(error, f"cannot write {printable(path)}") from error

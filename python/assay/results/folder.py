@@ -199,6 +199,28 @@ class Folder:
         durable.sync_descriptor(self._descriptor)
 
 
+def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Replace or create a file so that a crash leaves either the old or the new content, whole.
+
+    A link that has the name is replaced, not followed.
+
+    Raises
+    ------
+    OutOfSpace
+        The file system is full; the old content stays.
+    IoFailed
+        Any other failure; the old content stays.
+    """
+    try:
+        folder = Folder.open(path.parent)
+        try:
+            folder.replace(path.name, data, mode)
+        finally:
+            folder.close()
+    except OSError as error:
+        raise durable.failure(error, f"cannot write {printable(path)}") from error
+
+
 def _check_name(name: str) -> None:
     """Refuse what is no plain name: names come from counters and constants, and this is the second look.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.paths import plain
-from assay.results import durable
+from assay.results.folder import replace_file
 from assay.workloads.integrity.evidence import headline
 
 LOG_NAME = "errors.xml"
@@ -89,7 +89,7 @@ class SqliosimLog:
         root = ET.Element("ERRORLOG")
         root.extend(self._entries.values())
         ET.indent(root)
-        durable.replace_file(self._path, ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+        replace_file(self._path, ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
         self._changed = False
 
     def _add(

@@ -9,13 +9,14 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, NotAnswering
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
 from assay.targets.answering import answer_within
+from assay.targets.databases.target import DatabaseTarget
 from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.recorder import folded, summarise
 from assay.telemetry.ticks import BATCHES, tick_length_of_s
@@ -24,9 +25,7 @@ from assay.workloads.tpcc.background import BackgroundWork
 from assay.workloads.tpcc.load import core_error
 from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
 from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
-
-if TYPE_CHECKING:
-    from assay.workloads.tpcc.opened import OpenTpcc
+from assay.workloads.workload import RunContext
 
 LOOK_S = 0.1
 
@@ -88,11 +87,16 @@ class OltpProgress:
 
 
 class OltpMeasurement:
-    """One point: the core runs users, this follows it and takes the figures."""
+    """One point: the core runs users, this follows it and takes the figures.
 
-    def __init__(self, opened: OpenTpcc, plan: TpccPlan, repeat: int) -> None:
-        self.opened, self.context, self.plan = opened, opened.context, plan
-        self.target = opened.target
+    Parameters
+    ----------
+    part
+        Name of the part, for the display.
+    """
+
+    def __init__(self, target: DatabaseTarget, plan: TpccPlan, repeat: int, *, part: str, context: RunContext) -> None:
+        self.target, self.plan, self.part, self.context = target, plan, part, context
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
         # Of a point of many hours a tick is longer than the warm-up was to be.
@@ -111,7 +115,7 @@ class OltpMeasurement:
         self.gaps: list[dict[str, Any]] = []
         self.rows: list[dict[str, Any]] = []
         self.telemetry: list[Mapping[str, Any]] = []
-        self.writer = opened.context.folder.series_writer()
+        self.writer = context.folder.series_writer()
         self.written_at = time.monotonic()
         self.notices: list[str] = []
         self.counted: list[tuple[float, dict[str, float]] | None] = []
@@ -293,7 +297,7 @@ class OltpMeasurement:
             phase, waiting = "connecting", f"{report['connected']} connected"
         self.context.display.point(
             OltpProgress(
-                part=self.opened.part.name,
+                part=self.part,
                 phase=f"{phase}, {count_of(self.plan.users, 'user')}",
                 nopm=new_orders / seconds * 60 if seconds else 0.0,
                 latency_p90_ns=self.latency_p90_ns,
