@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.errors import NotSupported
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
 
 Record = Mapping[str, Any]
 Query = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
