@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.telemetry.recorder import folded, summarise
+from assay.telemetry.summary import folded, summarise
 from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
+from series_rows import batches_of
 
 SECOND_NS = 10**9
 LATENCIES = ("read_latency_mean_ns", "write_latency_mean_ns")
@@ -58,7 +59,7 @@ def two_seconds() -> list[Row]:
 def of_two_seconds(**fields: Any) -> dict[str, Any]:
     asked: dict[str, Any] = {"devices_by_role": {"data": ["vda"], "log": ["vda"]}, "transactions_count": 200,
                              "client_cpu_ns": 0.4 * SECOND_NS, "is_local": True, "cpu_count": 2}  # fmt: skip
-    return storage(two_seconds(), 0, 2 * SECOND_NS, **(asked | fields))
+    return storage(batches_of(two_seconds()), 0, 2 * SECOND_NS, **(asked | fields))
 
 
 def test_figures_of_a_device_are_weighted_by_its_ios() -> None:
@@ -107,7 +108,7 @@ def test_without_transactions_there_is_nothing_per_transaction() -> None:
 def test_a_remote_server_is_judged_by_what_it_saw() -> None:
     rows = database_rows(0, read_bytes=8192.0 * 10, reads_count=10.0, read_time_ns=1e7, timed_reads_count=10.0,
                          written_bytes=8192.0 * 5, writes_count=5.0, log_bytes=500.0, log_writes_count=4.0)  # fmt: skip
-    found = storage(rows, 0, SECOND_NS, {}, 10, None, False)
+    found = storage(batches_of(rows), 0, SECOND_NS, {}, 10, None, False)
     assert found["bytes_from"] == "databases"
     assert found["read_bytes_per_transaction"] == 8192
     roles = roles_of(found)
@@ -128,7 +129,7 @@ def test_log_latency_is_the_databases_own_where_log_and_data_share_a_device() ->
 
 def test_log_latency_is_that_of_its_device_where_it_has_one() -> None:
     rows = two_seconds() + device_rows(0, "vdb", 0, 50, 0, 7e6) + device_rows(1, "vdb", 0, 50, 0, 9e6)
-    found = storage(rows, 0, 2 * SECOND_NS, {"data": ["vda"], "log": ["vdb"]}, 200, None, True)
+    found = storage(batches_of(rows), 0, 2 * SECOND_NS, {"data": ["vda"], "log": ["vdb"]}, 200, None, True)
     roles = roles_of(found)
     assert roles["log"]["write"]["latency_ns"]["mean"] == 8e6
     assert roles["log"]["read"] is None
@@ -142,7 +143,7 @@ def test_nothing_stands_for_temporary_files_on_a_device_with_data() -> None:
         "log",
     }
     apart = storage(
-        two_seconds() + device_rows(0, "vdc", 5, 5, 1e6, 1e6), 0, 2 * SECOND_NS,
+        batches_of(two_seconds() + device_rows(0, "vdc", 5, 5, 1e6, 1e6)), 0, 2 * SECOND_NS,
         {"data": ["vda"], "tempdb": ["vdc"]}, 1, None, True,
     )  # fmt: skip
     assert roles_of(apart)["tempdb"]["read"]["latency_ns"]["mean"] == 1e6
@@ -150,19 +151,19 @@ def test_nothing_stands_for_temporary_files_on_a_device_with_data() -> None:
 
 def test_a_log_whose_writes_reach_storage_by_themselves_is_timed_by_its_writes() -> None:
     rows = database_rows(0, log_writes_count=10.0, log_write_time_ns=3e7, log_flushes_count=0.0, log_flush_time_ns=0.0)
-    assert storage(rows, 0, SECOND_NS, {}, 1, None, False)["log_flush_latency_mean_ns"] == 3e6
+    assert storage(batches_of(rows), 0, SECOND_NS, {}, 1, None, False)["log_flush_latency_mean_ns"] == 3e6
 
 
 def test_a_server_that_was_away_does_not_lower_its_rates() -> None:
     rows = database_rows(0, log_bytes=1000.0) + database_rows(3, log_bytes=1000.0)
-    found = storage(rows, 0, 4 * SECOND_NS, {}, 400, None, False)
+    found = storage(batches_of(rows), 0, 4 * SECOND_NS, {}, 400, None, False)
     assert found["database"]["log_bytes_per_s"] == 1000
     assert found["log_bytes_per_transaction"] == 10
 
 
 def test_databases_of_a_window_are_added_up() -> None:
     rows = [row(0, "postgresql", name, "log_bytes", 100.0) for name in ("one", "two")]
-    assert storage(rows, 0, SECOND_NS, {}, 1, None, False)["log_bytes_per_transaction"] == 200
+    assert storage(batches_of(rows), 0, SECOND_NS, {}, 1, None, False)["log_bytes_per_transaction"] == 200
 
 
 COUNTS = st.integers(0, 10_000)
@@ -183,7 +184,8 @@ def test_parts_of_a_window_add_up_to_the_whole(
     middle_ns = min(max(round(end_ns * cut), 1), end_ns - 1)
     windows = [(0, middle_ns), (middle_ns, end_ns), (0, end_ns)]
     one, other, whole = (
-        storage(rows, start_ns, stop_ns, {"data": ["vda"]}, transactions, None, False) for start_ns, stop_ns in windows
+        storage(batches_of(rows), start_ns, stop_ns, {"data": ["vda"]}, transactions, None, False)
+        for start_ns, stop_ns in windows
     )
     for name in ("read_bytes_per_transaction", "written_bytes_per_transaction", "log_bytes_per_transaction"):
         assert one[name] + other[name] == pytest.approx(whole[name], rel=1e-6, abs=1e-3)
@@ -207,7 +209,7 @@ def test_no_mean_leaves_the_range_of_what_it_is_the_mean_of(
     rows: list[Row] = []
     for number, (reads, writes, read_ns, write_ns, _, _) in enumerate(seconds):
         rows += device_rows(number, "vda", reads, writes, read_ns, write_ns)
-    found = storage(rows, 0, len(seconds) * SECOND_NS, {"data": ["vda"], "log": ["vda"]}, 1, None, False)
+    found = storage(batches_of(rows), 0, len(seconds) * SECOND_NS, {"data": ["vda"], "log": ["vda"]}, 1, None, False)
     for metric, place, count in (("read_latency_mean_ns", 2, 0), ("write_latency_mean_ns", 3, 1)):
         seen = [values[place] for values in seconds if values[count]]
         mean = found["devices"][0][metric]
@@ -240,18 +242,23 @@ def test_folding_what_is_old_changes_no_figure(
     ]  # fmt: skip
     start_ns, end_ns = round(start_s * SECOND_NS), len(seconds) * SECOND_NS
     whole = [row for rows in rows_of for row in rows]
-    parts: list[Mapping[str, Any]] = []
+    parts: list[pa.RecordBatch] = []
     for second, rows in enumerate(rows_of):
-        parts += rows
+        parts += batches_of(rows)
         if second in cuts:
             parts = folded(parts, start_ns)
     asked: dict[str, Any] = {"devices_by_role": {"data": ["vda"], "log": ["vda"]}, "transactions_count": 200,
                              "client_cpu_ns": 0.4 * SECOND_NS, "is_local": True, "cpu_count": 2}  # fmt: skip
-    expected, found = (storage(rows, start_ns, end_ns, **asked) for rows in (whole, parts))
+    expected, found = (storage(rows, start_ns, end_ns, **asked) for rows in (batches_of(whole), parts))
     # The first checkpoint is counted by the end of its interval, or by the share of it that is in the window.
     assert abs(found.pop("checkpoints_count") - expected.pop("checkpoints_count")) <= 1
     assert_alike(found, expected)
-    assert_alike(*(summarise(rows, start_ns, end_ns) for rows in (parts, whole)))
+    assert_alike(*(summarise(rows, start_ns, end_ns) for rows in (parts, batches_of(whole))))
+
+
+def test_what_was_before_the_window_is_left_out_of_what_is_folded() -> None:
+    assert folded(batches_of(two_seconds()), 2 * SECOND_NS) == []
+    assert folded([], 0) == []
 
 
 def assert_alike(found: Any, expected: Any) -> None:

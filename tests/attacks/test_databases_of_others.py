@@ -14,7 +14,8 @@ import pytest
 
 from assay.errors import AssayError, IoFailed, RefusedTarget
 from assay.targets.databases import Database, open_database, parse_database
-from assay.targets.databases.layout import Layout, lay_out, take_down
+from assay.targets.databases.kinds import lay_out, take_down
+from assay.targets.databases.layout import Layout
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.tpcc.load import drop_warehouses
 from assay_command import Bench, Outcome

@@ -26,6 +26,7 @@ from assay.results.load import load
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay_command import command
+from series_rows import batches_of
 
 VICTIM = b"a file that nobody named\n"
 
@@ -163,7 +164,7 @@ def test_files_that_are_replaced_are_made_anew(run: Path, victim: Path, plant: s
         for name in EXPORTS:
             save_export(name, folder.manifest, folder.points(), run)
         writer = folder.series_writer()
-        writer.write([series_row()])
+        writer.write(batches_of([series_row()]))
         writer.close_segment("p0001")
         writer.compact()
     assert (run / "report.html").read_text().startswith("<!DOCTYPE")
@@ -181,7 +182,7 @@ def test_a_folder_that_is_a_link_is_not_written_into(run: Path, tmp_path: Path, 
     outside.mkdir()
     (run / name).symlink_to(outside)
     writes = {
-        "series": lambda folder: folder.series_writer().write([series_row()]),
+        "series": lambda folder: folder.series_writer().write(batches_of([series_row()])),
         "data-8k-randread": lambda folder: save_export("fio-json", folder.manifest, folder.points(), run),
     }
     with RunFolder.open(run) as folder, pytest.raises(AssayError) as caught:

@@ -11,7 +11,8 @@ import pytest
 
 from assay.errors import NotSupported, RefusedTarget
 from assay.targets.databases import OWN_TABLES, TABLES, Database, open_database, parse_database
-from assay.targets.databases.layout import Layout, lay_out
+from assay.targets.databases.kinds import lay_out
+from assay.targets.databases.layout import Layout
 from assay.targets.databases.objects_postgresql import lost_by_restoring
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.tpcc.load import drop_warehouses

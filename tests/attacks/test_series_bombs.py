@@ -18,6 +18,7 @@ import pytest
 from assay.errors import RunFolderError
 from assay.results import series
 from assay.results.series import ROWS_MOST, SCHEMA, SeriesWriter, read_series
+from series_rows import batches_of
 
 WITHIN_BYTES = 2**29
 """What reading may add to the memory of a process: half a gigabyte, most of it libraries."""
@@ -128,7 +129,7 @@ def test_rows_of_many_segments_count_together(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(series, "ROWS_MOST", 25)
     writer = SeriesWriter(tmp_path)
     for number in range(3):
-        writer.write(columns(10).cast(SCHEMA).to_pydict())
+        writer.write(batches_of(columns(10).to_pylist()))
         writer.close_segment(f"p{number}")
     with pytest.raises(RunFolderError, match="holds 30 rows; at most 25"):
         read_series(tmp_path)
@@ -178,7 +179,7 @@ def test_a_segment_is_a_regular_file(tmp_path: Path, name: str, plant: Callable[
 
 def test_every_torn_file_is_one_line(tmp_path: Path) -> None:
     writer = SeriesWriter(tmp_path)
-    writer.write(columns(100).cast(SCHEMA).to_pydict())
+    writer.write(batches_of(columns(100).to_pylist()))
     path = writer.compact()
     assert path is not None
     whole = path.read_bytes()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.results.run_folder import RunFolder
+from series_rows import batches_of
 
 START_NS = 1_795_255_200 * 10**9
 KIB = 1024
@@ -268,7 +269,7 @@ def write_run(parent: Path, sample: Sample, *, verb: str = "assess", series: boo
             folder.append_point(point)
         if series:
             writer = folder.series_writer()
-            writer.write(sample.series())
+            writer.write(batches_of(sample.series()))
             writer.close_segment("all")
             writer.compact()
         return folder.path

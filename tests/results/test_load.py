@@ -15,6 +15,7 @@ from assay.api import Run, load
 from assay.errors import RunFolderError
 from assay.results.run_folder import RunFolder
 from assay.results.series import SCHEMA
+from series_rows import batches_of
 
 LATENCY_NS = {
     "mean": 83000.5,
@@ -176,7 +177,7 @@ def test_series_are_read_from_segments_and_from_the_parquet_file(folder: RunFold
     values: list[Any] = [7, "wall", 10**9, "client", "h", "host", "cpu", "", "user_share", "gauge", 0.5]
     row = dict(zip(SCHEMA.names, values, strict=True))
     writer = folder.series_writer()
-    writer.write([row])
+    writer.write(batches_of([row]))
     assert load(folder.path).series.to_dicts() == [row]
     writer.compact()
     assert load(folder.path).series.to_dicts() == [row]

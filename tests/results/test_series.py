@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +20,7 @@ from assay.errors import IoFailed, RunFolderError
 from assay.results.folder import Folder
 from assay.results.run_folder import RunFolder
 from assay.results.series import READ_SCHEMA, SCHEMA, SeriesWriter, read_series
+from series_rows import batches_of
 
 SOURCE = Path(__file__).parents[2] / "python"
 
@@ -75,7 +75,7 @@ def test_rows_come_back_exactly(
     folder = tmp_path_factory.mktemp("run")
     writer = SeriesWriter(folder)
     for number, rows in enumerate(batches):
-        writer.write(rows)
+        writer.write(batches_of(rows))
         if number % 2:
             writer.close_segment(f"p{number}")
     if compact:
@@ -87,11 +87,9 @@ def test_rows_come_back_exactly(
     assert [row["t_ns"] for row in found] == sorted(row["t_ns"] for row in written)
 
 
-def test_columns_of_arrays_are_rows_too(folder: Path) -> None:
-    rows = [row(1, 0.5), row(2, 1.5)]
-    columns: dict[str, Any] = {name: [each[name] for each in rows] for name in SCHEMA.names}
-    columns |= {"t_ns": np.array([1, 2]), "value": np.array([0.5, 1.5])}
-    SeriesWriter(folder).write(columns)
+def test_batches_with_different_texts_are_written_as_one(folder: Path) -> None:
+    rows = [row(1), row(2, metric="write_ios_count"), row(3)]
+    SeriesWriter(folder).write([batch for each in rows for batch in batches_of([each])])
     assert read_series(folder).to_pylist() == rows
 
 
@@ -99,7 +97,7 @@ def test_equal_rows_are_kept(folder: Path) -> None:
     """On a virtual clock every point begins at zero, so equal rows are not copies of each other."""
     writer = SeriesWriter(folder)
     for name in ("p0001", "p0002"):
-        writer.write([row(0), row(0)])
+        writer.write(batches_of([row(0), row(0)]))
         writer.close_segment(name)
     assert times(folder) == [0, 0, 0, 0]
     writer.compact()
@@ -108,33 +106,32 @@ def test_equal_rows_are_kept(folder: Path) -> None:
 
 def test_rows_of_one_moment_keep_their_order(folder: Path) -> None:
     writer = SeriesWriter(folder)
-    writer.write([row(t_ns, value) for value in range(500) for t_ns in (2, 1)])
+    writer.write(batches_of([row(t_ns, value) for value in range(500) for t_ns in (2, 1)]))
     writer.compact()
     found = read_series(folder).to_pylist()
     assert [each["value"] for each in found] == [*range(500), *range(500)]
 
 
 @pytest.mark.parametrize(
-    "rows",
+    "batch",
     [
-        [{"t_ns": 1}],
-        [{**row(1), "value": None}],
-        [{**row(1), "value": "high"}],
-        [{**row(1), "t_ns": 2**63}],
-        {"t_ns": [1]},
-        {**{name: [value] for name, value in row(1).items()}, "t_ns": [1, 2]},
+        batches_of([{**row(1), "value": None}])[0],
+        batches_of([row(1)])[0].drop_columns(["role"]),
+        batches_of([row(1)])[0].cast(SCHEMA),
+        pa.RecordBatch.from_pylist([{"t_ns": 1}]),
     ],
 )
-def test_rows_that_do_not_fit_are_refused_and_nothing_is_written(folder: Path, rows: Any) -> None:
+def test_rows_that_do_not_fit_are_refused_and_nothing_is_written(folder: Path, batch: pa.RecordBatch) -> None:
     writer = SeriesWriter(folder)
-    with pytest.raises(ValueError, match="rows do not fit the series schema"):
-        writer.write(rows)
+    for batches in ([batch], [*batches_of([row(0)]), batch]):
+        with pytest.raises(ValueError, match="rows do not fit the series schema"):
+            writer.write(batches)
     assert list(folder.iterdir()) == []
 
 
 def test_a_segment_is_closed_by_rename(folder: Path) -> None:
     writer = SeriesWriter(folder)
-    writer.write([row(1)])
+    writer.write(batches_of([row(1)]))
     (part,) = (folder / "series").iterdir()
     assert part.name.endswith(".arrow.part")
     assert writer.close_segment("p0001") == folder / "series" / "p0001.arrow"
@@ -144,14 +141,14 @@ def test_a_segment_is_closed_by_rename(folder: Path) -> None:
 def test_a_name_used_before_gets_a_number(folder: Path) -> None:
     writer = SeriesWriter(folder)
     for t_ns in (1, 2, 3):
-        writer.write([row(t_ns)])
+        writer.write(batches_of([row(t_ns)]))
         writer.close_segment("p0001")
     assert sorted(path.name for path in (folder / "series").iterdir()) == [
         "p0001-2.arrow",
         "p0001-3.arrow",
         "p0001.arrow",
     ]
-    writer.write([row(4)])
+    writer.write(batches_of([row(4)]))
     with pytest.raises(ValueError, match="cannot be named"):
         writer.close_segment("../p")
 
@@ -159,9 +156,9 @@ def test_a_name_used_before_gets_a_number(folder: Path) -> None:
 def test_compaction_leaves_one_compressed_file_in_order_of_time(folder: Path) -> None:
     writer = SeriesWriter(folder)
     for t_ns in (3, 1, 2):
-        writer.write([row(t_ns)])
+        writer.write(batches_of([row(t_ns)]))
         writer.close_segment("p")
-    writer.write([row(0)])
+    writer.write(batches_of([row(0)]))
     assert writer.compact() == folder / "series.parquet"
     assert [path.name for path in folder.iterdir()] == ["series.parquet"]
     with pq.ParquetFile(folder / "series.parquet") as file:
@@ -172,7 +169,7 @@ def test_compaction_leaves_one_compressed_file_in_order_of_time(folder: Path) ->
 def test_a_resumed_run_adds_to_the_parquet_file(folder: Path) -> None:
     for t_ns in (2, 1):
         writer = SeriesWriter(folder)
-        writer.write([row(t_ns)])
+        writer.write(batches_of([row(t_ns)]))
         writer.close_segment("p0001")
         assert times(folder) == sorted({2, t_ns})
         writer.compact()
@@ -186,7 +183,7 @@ def test_a_crash_before_all_segments_are_removed_doubles_nothing(
 ) -> None:
     writer = SeriesWriter(folder)
     for t_ns in range(3):
-        writer.write([row(t_ns)])
+        writer.write(batches_of([row(t_ns)]))
         writer.close_segment(f"p{t_ns}")
     unlink, calls = Folder.unlink, 0
 
@@ -209,7 +206,7 @@ def test_a_crash_before_all_segments_are_removed_doubles_nothing(
     assert times(folder) == [0, 1, 2]
 
     resumed = SeriesWriter(folder)
-    resumed.write([row(3)])
+    resumed.write(batches_of([row(3)]))
     resumed.close_segment("p0")
     assert times(folder) == [0, 1, 2, 3]
     resumed.compact()
@@ -221,7 +218,7 @@ def test_of_a_segment_cut_off_at_any_byte_the_whole_batches_are_salvaged(folder:
     writer = SeriesWriter(folder)
     ends, part = [0], folder
     for t_ns in range(3):
-        writer.write([row(t_ns)])
+        writer.write(batches_of([row(t_ns)]))
         (part,) = (folder / "series").iterdir()
         ends.append(part.stat().st_size)
     whole = part.read_bytes()
@@ -237,7 +234,7 @@ def test_of_a_segment_cut_off_at_any_byte_the_whole_batches_are_salvaged(folder:
 
 def test_a_damaged_closed_segment_is_an_error_and_compaction_removes_nothing(folder: Path) -> None:
     writer = SeriesWriter(folder)
-    writer.write([row(1)])
+    writer.write(batches_of([row(1)]))
     path = writer.close_segment("p0001")
     assert path is not None
     path.write_bytes(path.read_bytes()[:-100])
@@ -257,14 +254,14 @@ def test_folders_named_like_partitions_add_no_columns(tmp_path: Path) -> None:
     folder = tmp_path / "host=a"
     folder.mkdir()
     writer = SeriesWriter(folder)
-    writer.write([row(1)])
+    writer.write(batches_of([row(1)]))
     writer.compact()
     assert read_series(folder).to_pylist() == [row(1)]
 
 
 def test_a_failed_write_loses_only_its_own_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = SeriesWriter(folder)
-    writer.write([row(1)])
+    writer.write(batches_of([row(1)]))
 
     class Failing:
         def write_batch(self, _batch: pa.RecordBatch) -> None:
@@ -272,8 +269,8 @@ def test_a_failed_write_loses_only_its_own_rows(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr(writer, "_stream", Failing())
     with pytest.raises(IoFailed, match=r"cannot write to .*series: Input/output error"):
-        writer.write([row(2)])
-    writer.write([row(3)])
+        writer.write(batches_of([row(2)]))
+    writer.write(batches_of([row(3)]))
     assert times(folder) == [1, 3]
     writer.close_segment("p0001")
     writer.compact()
@@ -282,7 +279,7 @@ def test_a_failed_write_loses_only_its_own_rows(folder: Path, monkeypatch: pytes
 
 def test_the_run_folder_hands_out_writer_and_table(tmp_path: Path) -> None:
     with RunFolder.create(tmp_path, "record", {}) as run:
-        run.series_writer().write([row(1)])
+        run.series_writer().write(batches_of([row(1)]))
         assert run.series().to_pylist() == [row(1)]
         with pytest.raises(RunFolderError, match="is in use"):
             RunFolder.open(run.path).series_writer()
@@ -292,7 +289,8 @@ WRITING = """
 import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[2])))
-from assay.results.series import SeriesWriter, read_series
+import pyarrow as pa
+from assay.results.series import READ_SCHEMA, SeriesWriter, read_series
 folder = Path(sys.argv[1])
 times = read_series(folder)["t_ns"].to_pylist()
 t_ns = times[-1] + 1 if times else 0
@@ -301,7 +299,7 @@ row = dict(clock="wall", interval_ns=1, tier="client", host="h", source="host", 
 print("ready", flush=True)
 writer = SeriesWriter(folder)
 while True:
-    writer.write([{**row, "t_ns": t_ns}])
+    writer.write([pa.RecordBatch.from_pylist([{**row, "t_ns": t_ns}], READ_SCHEMA)])
     print(t_ns, flush=True)
     t_ns += 1
     if t_ns % 3 == 0:

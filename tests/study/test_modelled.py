@@ -9,7 +9,9 @@ import pytest
 
 from assay.errors import UsageError
 from assay.targets.arrays.configuration import Configuration, configure
-from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
+from assay.telemetry.columns import SeriesColumns
+from assay.workloads.io.modelled import ModelRun, add_telemetry, summarise_model
+from series_rows import batches_of, rows_of
 
 
 def array(**options: str) -> Configuration:
@@ -56,7 +58,8 @@ def test_an_array_goes_on_with_another_way_to_read() -> None:
 
 
 def row(t_ns: int, entity: str, metric: str, value: float, source: str = "model") -> dict[str, Any]:
-    return {"t_ns": t_ns, "entity": entity, "metric": metric, "value": value, "source": source}
+    return {"t_ns": t_ns, "entity": entity, "metric": metric, "value": value, "source": source,
+            "kind": "gauge"}  # fmt: skip
 
 
 class TestTelemetry:
@@ -64,14 +67,17 @@ class TestTelemetry:
         rows = [["m1", "read_hit_share", "gauge", 0.25], ["m1/d02", "busy_share", "gauge", 1]]
         report = {"telemetry": [{"at_ns": 10**9, "interval_ns": 10**9, "rows": rows}]}
 
-        first, second = telemetry_rows(report, 5)
+        columns = SeriesColumns()
+        add_telemetry(columns, report, 5)
+        first, second = rows_of(columns.take())
 
         assert (first["t_ns"], first["interval_ns"], first["clock"]) == (10**9 + 5, 10**9, "virtual")
         assert (first["tier"], first["source"], first["entity"], first["role"]) == ("storage", "model", "m1", "")
         assert (second["entity"], second["metric"], second["kind"], second["value"]) == (
             "m1/d02", "busy_share", "gauge", 1.0
         )  # fmt: skip
-        assert telemetry_rows({}, 5) == []
+        add_telemetry(columns, {}, 5)
+        assert columns.take() == []
 
     def test_means_over_the_window_and_the_fullest(self) -> None:
         rows = [
@@ -87,7 +93,7 @@ class TestTelemetry:
             row(200, "m1", "rebuilt_bytes", 7.0),
         ]
 
-        found = summarise_model(rows, 100, 200)
+        found = summarise_model(batches_of(rows), 100, 200)
 
         assert found["disk_busy_share"] == pytest.approx(0.4)
         assert found["fullest_disk_busy_share"] == pytest.approx(0.6)

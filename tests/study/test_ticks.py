@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from assay.targets.storage.spec import VolumeSpec
 from assay.targets.storage.volume import Volume
+from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import BATCHES, batches, tick_sums
 from assay.workloads.io.activities import Activity, Workload
 from assay.workloads.io.plan import Timing
-from assay.workloads.io.ticks import series_rows, tick_length_s
+from assay.workloads.io.ticks import add_session, tick_length_s
+from series_rows import rows_of
 
 
 def tick(number: int, reads: int, mean_ns: float = 100.0, *, writes: int = 0, activity: int = 0) -> dict[str, Any]:
@@ -76,7 +78,9 @@ def test_a_point_has_enough_ticks_to_judge_and_few_enough_to_keep(duration_s: fl
 def test_rows_of_the_series_name_the_volume_and_end_each_interval() -> None:
     spec = VolumeSpec(name="f", kind="null", path=None)
     volume = Volume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
-    rows = series_rows([tick(4, 7)], 1_000, 0.1, Workload(activities=(Activity(),)), [volume])
+    columns = SeriesColumns()
+    add_session(columns, [tick(4, 7)], 1_000, 0.1, Workload(activities=(Activity(),)), [volume])
+    rows = rows_of(columns.take())
 
     assert {row["t_ns"] for row in rows} == {1_000 + 5 * 100_000_000}
     assert {(row["entity"], row["role"], row["tier"], row["source"]) for row in rows} == {
@@ -92,6 +96,8 @@ def test_activities_that_run_at_once_have_rows_of_their_own() -> None:
     spec = VolumeSpec(name="f", kind="null", path=None)
     volume = Volume(spec=spec, roles=("data",), size_bytes=1 << 20, sector_bytes=512)
     workload = Workload(activities=(Activity(name="reads"), Activity(name="log", role="log")))
-    rows = series_rows([tick(0, 1), tick(0, 1, activity=1)], 0, 1.0, workload, [volume])
+    columns = SeriesColumns()
+    add_session(columns, [tick(0, 1), tick(0, 1, activity=1)], 0, 1.0, workload, [volume])
+    rows = rows_of(columns.take())
 
     assert {(row["entity"], row["role"]) for row in rows} == {("f/reads", "data"), ("f/log", "log")}

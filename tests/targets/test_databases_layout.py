@@ -9,7 +9,8 @@ import pytest
 from assay import _core
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases import TABLES, Database, open_database, parse_database
-from assay.targets.databases.layout import COLUMNS, Layout, first_keys, lay_out, refuse_layout, take_down
+from assay.targets.databases.kinds import lay_out, take_down
+from assay.targets.databases.layout import COLUMNS, Layout, first_keys, refuse_layout
 from assay.targets.databases.layout_mssql import partition_statements
 from servers.process import ServerProcess
 

@@ -286,7 +286,7 @@ def test_servers_whose_data_lie_side_by_side_have_saved_states_of_their_own(
     database = connect(server.fresh_database())
     load(database)
     database.save()
-    beside: Any = TablespaceCopy(database, server.folder / "data2")  # type: ignore[arg-type]
+    beside: Any = TablespaceCopy(database, database.new_session, server.folder / "data2")  # type: ignore[arg-type]
     assert beside.saved() is None
     beside.drop()
     assert database.saved() is not None

@@ -19,7 +19,10 @@ from hypothesis import strategies as st
 from assay.errors import ExitCode, UsageError
 from assay.results.run_folder import RunFolder
 from assay.telemetry import recorder as module
-from assay.telemetry.recorder import Reading, Recorder, summarise
+from assay.telemetry.columns import Reading, SeriesColumns
+from assay.telemetry.recorder import Recorder
+from assay.telemetry.summary import summarise
+from series_rows import batches_of, rows_of
 
 SECOND_NS = 10**9
 
@@ -75,6 +78,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def drained(recorder: Recorder) -> list[dict[str, Any]]:
+    columns = SeriesColumns()
+    recorder.drain(columns)
+    return rows_of(columns.take())
+
+
 def of(rows: list[dict[str, Any]], entity: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["entity"] == entity]
 
@@ -90,10 +99,10 @@ def until(reached: Callable[[], bool]) -> None:
 def test_rows_have_the_columns_of_the_series(clock: Clock) -> None:
     recorder = Recorder([Counting()])
     recorder.sample()
-    assert recorder.drain() == [], "the first sample begins the first interval"
+    assert drained(recorder) == [], "the first sample begins the first interval"
     clock.now_ns += 2 * SECOND_NS
     recorder.sample()
-    counting, own = recorder.drain()
+    counting, own = drained(recorder)
     assert counting == {
         "t_ns": clock.now_ns + 10**18,
         "clock": "wall",
@@ -107,7 +116,7 @@ def test_rows_have_the_columns_of_the_series(clock: Clock) -> None:
         "kind": "delta",
         "value": 1.0,
     }
-    assert recorder.drain() == []
+    assert drained(recorder) == []
 
 
 def test_rows_fit_the_series_of_a_run(clock: Clock, tmp_path: Path) -> None:
@@ -115,10 +124,12 @@ def test_rows_fit_the_series_of_a_run(clock: Clock, tmp_path: Path) -> None:
     for _ in range(3):
         recorder.sample()
         clock.now_ns += SECOND_NS
-    rows = recorder.drain()
+    columns = SeriesColumns()
+    recorder.drain(columns)
+    batches = columns.take()
     with RunFolder.create(tmp_path, "record", {}) as folder:
-        folder.series_writer().write(rows)
-        assert folder.series().to_pylist() == rows
+        folder.series_writer().write(batches)
+        assert folder.series().to_pylist() == rows_of(batches)
 
 
 def test_the_recorder_records_its_own_cost(clock: Clock) -> None:
@@ -126,7 +137,7 @@ def test_the_recorder_records_its_own_cost(clock: Clock) -> None:
     for _ in range(3):
         recorder.sample()
         clock.now_ns += SECOND_NS
-    rows = recorder.drain()
+    rows = drained(recorder)
     assert {(row["tier"], row["source"], row["entity"], row["metric"], row["kind"]) for row in rows} == {
         ("client", "assay", "recorder", "cpu_share", "gauge")
     }
@@ -143,7 +154,7 @@ def test_a_sample_right_after_another_is_left_out(clock: Clock) -> None:
     clock.now_ns += SECOND_NS - SECOND_NS // 100
     recorder.sample()
     assert counting.samples == 2
-    rows = recorder.drain()
+    rows = drained(recorder)
     assert [row["interval_ns"] for row in of(rows, "counting")] == [SECOND_NS]
     assert [row["value"] for row in of(rows, "recorder")] == [0.002], "the cost of the one left out counts, too"
 
@@ -163,7 +174,7 @@ def test_late_samples_keep_their_true_interval_and_the_next_is_on_time_again(clo
 
     recorder._stopping = SimpleNamespace(wait=wait)  # type: ignore[assignment]
     recorder._run()
-    rows = of(recorder.drain(), "counting")
+    rows = of(drained(recorder), "counting")
     seconds = [(row["t_ns"] - 10**18 - began_ns) / SECOND_NS for row in rows]
     assert seconds == pytest.approx([1.0, 2.3, 3.0, 6.6, 7.0, 8.9, 9.0])
     assert [row["interval_ns"] / SECOND_NS for row in rows] == pytest.approx([1.0, 1.3, 0.7, 3.6, 0.4, 1.9, 0.1])
@@ -176,7 +187,7 @@ def test_a_collector_that_fails_is_dropped_with_a_notice_and_the_others_go_on(cl
     for _ in range(5):
         recorder.sample()
         clock.now_ns += SECOND_NS
-    rows = recorder.drain()
+    rows = drained(recorder)
     assert recorder.notices == ["recorder: failing is not recorded: the source went away"]
     assert len(of(rows, "failing")) == max(0, fails_at - 2)
     assert len(of(rows, "counting")) == 4
@@ -189,7 +200,7 @@ def test_rows_nobody_drains_are_bounded_and_the_newest_are_kept(clock: Clock, mo
     for _ in range(50):
         recorder.sample()
         clock.now_ns += SECOND_NS
-    rows = recorder.drain()
+    rows = drained(recorder)
     assert len(rows) == 10
     assert rows[-1]["t_ns"] == clock.now_ns - SECOND_NS + 10**18
     assert recorder.notices == ["recorder: rows were not drained in time; the oldest are lost"]
@@ -207,7 +218,7 @@ def test_collectors_of_a_part_are_recorded_while_it_runs_and_closed_then(clock: 
     clock.now_ns += SECOND_NS
     recorder.sample()
 
-    rows = recorder.drain()
+    rows = drained(recorder)
     assert own.closed
     assert own.samples == 4
     assert len(of(rows, "own")) == 3, "its first sample begins its first interval"
@@ -241,7 +252,7 @@ def test_it_records_in_the_background_until_stopped() -> None:
     samples = counting.samples
     assert counting.closed
     assert not any(thread.name == "assay-recorder" for thread in threading.enumerate())
-    rows = of(recorder.drain(), "counting")
+    rows = of(drained(recorder), "counting")
     assert sum(row["value"] for row in rows) == samples - 1, "no interval is lost"
     assert all(earlier["t_ns"] <= later["t_ns"] for earlier, later in pairwise(rows))
     recorder.stop()
@@ -253,7 +264,7 @@ def test_a_run_shorter_than_the_interval_has_one_interval(clock: Clock) -> None:
     counting = Counting()
     with Recorder([counting], interval_s=60) as recorder:
         clock.now_ns += 5 * SECOND_NS
-    assert [row["interval_ns"] for row in of(recorder.drain(), "counting")] == [5 * SECOND_NS]
+    assert [row["interval_ns"] for row in of(drained(recorder), "counting")] == [5 * SECOND_NS]
 
 
 def test_stopping_one_that_was_never_started_is_harmless() -> None:
@@ -324,7 +335,7 @@ NOTHING = {
 def test_without_rows_in_the_window_all_is_null() -> None:
     rows = [row("host", "cpu", "user_share", 0.5, end_s=1), row("host", "cpu", "system_share", 0.5, end_s=4)]
     assert summarise([], 0, SECOND_NS) == NOTHING
-    assert summarise(rows, 1 * SECOND_NS, 3 * SECOND_NS) == NOTHING
+    assert summarise(batches_of(rows), 1 * SECOND_NS, 3 * SECOND_NS) == NOTHING
 
 
 def test_gauges_are_means_over_the_time_they_share_with_the_window() -> None:
@@ -333,7 +344,7 @@ def test_gauges_are_means_over_the_time_they_share_with_the_window() -> None:
         for metric, factor in (("user_share", 1), ("system_share", 0.5), ("iowait_share", 0.1), ("steal_share", 0.01))
         for value, end_s, interval_s in ((0.1 * factor, 1, 1), (0.4 * factor, 4, 3), (0.6 * factor, 5, 1))
     ]
-    found = summarise(rows, round(0.5 * SECOND_NS), 4 * SECOND_NS)
+    found = summarise(batches_of(rows), round(0.5 * SECOND_NS), 4 * SECOND_NS)
     mean = (0.1 * 0.5 + 0.4 * 3) / 3.5
     assert found["cpu_share"] == pytest.approx(mean * 1.5)
     assert found["iowait_share"] == pytest.approx(mean * 0.1)
@@ -354,14 +365,14 @@ def test_deltas_count_in_proportion_and_devices_add_up() -> None:
     ]
     rows += [row("block", device, "queue_mean_count", queue) for device, queue in (("vda", 2), ("vdb", 3))]
     window = (round(0.5 * SECOND_NS), round(2.5 * SECOND_NS))
-    found = summarise(rows, *window)
+    found = summarise(batches_of(rows), *window)
     assert found["device_iops"] == pytest.approx(1650)
     assert found["device_bytes_per_s"] == pytest.approx(4096 * 11)
     assert found["device_queue"] == pytest.approx(5)
-    only = summarise(rows, *window, devices=["vda"])
+    only = summarise(batches_of(rows), *window, devices=["vda"])
     assert only["device_iops"] == pytest.approx(150)
     assert only["device_queue"] == pytest.approx(2)
-    assert summarise(rows, *window, devices=["sda"])["device_iops"] is None
+    assert summarise(batches_of(rows), *window, devices=["sda"])["device_iops"] is None
 
 
 def test_the_retransmit_share_weighs_seconds_by_what_was_sent() -> None:
@@ -370,9 +381,9 @@ def test_the_retransmit_share_weighs_seconds_by_what_was_sent() -> None:
         for end_s, out, again in ((1, 1, 1), (2, 9999, 0))
         for metric, value in (("segments_out_count", out), ("segments_retransmitted_count", again))
     ]
-    assert summarise(rows, 0, 2 * SECOND_NS)["tcp_retransmit_share"] == pytest.approx(0.0001)
+    assert summarise(batches_of(rows), 0, 2 * SECOND_NS)["tcp_retransmit_share"] == pytest.approx(0.0001)
     idle = [{**each, "value": 0.0} for each in rows]
-    assert summarise(idle, 0, 2 * SECOND_NS)["tcp_retransmit_share"] is None
+    assert summarise(batches_of(idle), 0, 2 * SECOND_NS)["tcp_retransmit_share"] is None
 
 
 @given(
@@ -388,7 +399,7 @@ def test_a_constant_rate_is_found_in_any_window_whatever_the_intervals(
         end_s += interval_s
         rows.append(row("block", "vda", "read_ios_count", rate * interval_s, end_s, interval_s))
     start_ns, length_ns = (round(edge * SECOND_NS) for edge in window)
-    found = summarise(rows, start_ns, start_ns + length_ns)["device_iops"]
+    found = summarise(batches_of(rows), start_ns, start_ns + length_ns)["device_iops"]
     if window[0] < end_s - 0.001:
         assert found == pytest.approx(rate, rel=1e-6)
     elif window[0] > end_s + 0.001:

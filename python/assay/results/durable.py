@@ -1,4 +1,4 @@
-"""Files that survive a crash: whole writes, atomic replacement, directories synced after every rename.
+"""Files that survive a crash: whole writes, directories synced after every rename.
 
 A rename is durable only once its directory is synced, and an atomic replacement only if the new file's data were synced
 before the rename (rename(2), fsync(2)).

@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,7 +57,7 @@ READ_SCHEMA = pa.schema(
         for field in SCHEMA
     ]
 )
-"""Columns as they are read: each text once, and its number in every row."""
+"""Columns in memory, before they are written and as they are read: each text once, and its number in every row."""
 
 ROWS_MOST = 25_000_000
 """Rows that are read, which take a gigabyte: those of 48 hours at 140 a second."""
@@ -91,22 +91,24 @@ class SeriesWriter:
         self._file: Any = None
         self._close_file: Any = None
 
-    def write(self, rows: Iterable[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> None:
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Append rows to the open segment; they reach the operating system before this returns.
 
         Parameters
         ----------
-        rows
-            Rows, each with every column of `SCHEMA`; or columns of equal length by name (lists or arrays).
+        batches
+            Rows of `READ_SCHEMA`.
 
         Raises
         ------
         ValueError
-            A column is missing or holds a null or a value of another type.
+            Columns are not those of a series, or hold a null.
         OutOfSpace, IoFailed
             Writing failed; rows of earlier calls are intact, these are lost.
         """
-        batch = _batch(rows)
+        if not batches:
+            return
+        batch = _plain(batches)
         if batch.num_rows == 0:
             return
         try:
@@ -271,18 +273,18 @@ def _free_name(segments: Folder, name: str) -> str:
     return free
 
 
-def _batch(rows: Iterable[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
+def _plain(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """All rows as they are written, with plain texts."""
     try:
-        if isinstance(rows, Mapping):
-            batch = pa.RecordBatch.from_pydict(rows, schema=SCHEMA)
-        else:
-            batch = pa.RecordBatch.from_pylist(list(rows), schema=SCHEMA)
-    except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
+        batch = pa.concat_batches(batches)
+    except pa.ArrowInvalid as error:
         raise ValueError(f"rows do not fit the series schema: {error}") from error
+    if not batch.schema.equals(READ_SCHEMA):
+        raise ValueError(f"rows do not fit the series schema: {batch.schema}")
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if column.null_count:
             raise ValueError(f"rows do not fit the series schema: {column.null_count} without {name}")
-    return batch
+    return batch.cast(SCHEMA)
 
 
 def _segments(run: Folder) -> Folder | None:

@@ -31,7 +31,7 @@ class _Nowhere:
         """Give itself."""
         return self
 
-    def write(self, rows: Sequence[dict[str, Any]]) -> None:
+    def write(self, batches: Sequence[object]) -> None:
         """Forget rows."""
 
     def close_segment(self, name: str) -> None:

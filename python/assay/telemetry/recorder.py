@@ -5,16 +5,16 @@ It must never disturb what it watches: it fails into a notice, is bounded in mem
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from assay.errors import UsageError
+from assay.telemetry.columns import Reading, SeriesColumns
 
 _PENDING_READINGS_MAX = 200_000
 """About an hour of 50 readings a second, or 30 MB, should nobody drain."""
@@ -25,16 +25,6 @@ _HANG_S = 5.0
 _SHORTEST_SHARE = 0.05
 """A sample that follows the last one sooner than this share of the interval is left out: counters kept in clock ticks
 (4 or 10 ms) say nothing over less, and what happened is in the next interval."""
-
-
-class Reading(NamedTuple):
-    """One value a collector found: what it is of, the metric (unit last), and whether it is a gauge or a delta."""
-
-    entity: str
-    metric: str
-    kind: Literal["gauge", "delta"] | str
-    value: float
-    role: str = ""
 
 
 State = TypeVar("State")
@@ -121,7 +111,6 @@ class Recorder:
         """What could not be recorded and why, one line each; for the manifest."""
         self._watched = [_Watched(collector) for collector in collectors]
         self._interval_ns = round(interval_s * 10**9)
-        self._host = socket.gethostname()
         self._pending: deque[_Batch] = deque()
         self._pending_count = 0
         self._cost_ns = 0
@@ -176,27 +165,20 @@ class Recorder:
         for watched in leaving:
             watched.collector.close()
 
-    def drain(self) -> list[dict[str, Any]]:
-        """Rows of the series schema (docs/results.md) since the last call, by time."""
+    def drain(self, columns: SeriesColumns | None = None) -> None:
+        """Add the rows since the last call, by time, to these columns, or forget them."""
         with self._rows:
             batches, self._pending, self._pending_count = self._pending, deque(), 0
-        return [
-            {
-                "t_ns": batch.t_ns,
-                "clock": "wall",
-                "interval_ns": batch.interval_ns,
-                "tier": batch.tier,
-                "host": self._host,
-                "source": batch.source,
-                "entity": reading.entity,
-                "role": reading.role,
-                "metric": reading.metric,
-                "kind": reading.kind,
-                "value": reading.value,
-            }
-            for batch in batches
-            for reading in batch.readings
-        ]
+        if columns is None:
+            return
+        for batch in batches:
+            columns.add(
+                batch.readings,
+                t_ns=batch.t_ns,
+                interval_ns=batch.interval_ns,
+                tier=batch.tier,
+                source=batch.source,
+            )
 
     def stop(self) -> None:
         """Take the last sample and end recording; rows can still be drained. Stopping twice is harmless."""
@@ -301,131 +283,3 @@ def _names(collectors: Sequence[Collector[Any]]) -> str:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-_CPU_METRICS = ("user_share", "system_share", "iowait_share", "steal_share")
-
-
-def summarise(
-    rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int, *, devices: Collection[str] | None = None
-) -> dict[str, float | None]:
-    """Telemetry of a point (docs/results.md) from the rows of its window of time.
-
-    A row counts with the share of its interval that lies in the window: gauges as their mean over that time, deltas in
-    proportion. Rates are per time covered by rows, which may be less than the window.
-
-    Parameters
-    ----------
-    rows
-        Rows of the series schema; those of other sources are ignored.
-    start_ns, end_ns
-        The window, in the clock of the rows.
-    devices
-        Block devices to add up; all in the rows if None. A stack's devices must not be added up: name its top.
-
-    Returns
-    -------
-    dict
-        `cpu_share` (user and system), `iowait_share`, `steal_share`, `tcp_retransmit_share` (segments sent again over
-        segments sent), `device_iops`, `device_bytes_per_s`, `device_queue` (mean I/Os in flight, of all devices
-        together); null where no row covers the window or nothing was sent.
-    """
-    sums: dict[tuple[str, str, str], _Sum] = {}
-    for row, covered_ns in covered(rows, start_ns, end_ns):
-        key = (row["source"], row["entity"], row["metric"])
-        total = sums.setdefault(key, _Sum())
-        total.covered_ns += covered_ns
-        total.weighted += row["value"] * covered_ns / (row["interval_ns"] if row["kind"] == "delta" else 1)
-    cpu = {metric: _mean(sums.get(("host", "cpu", metric))) for metric in _CPU_METRICS}
-    block = {key[1:]: total for key, total in sums.items() if key[0] == "block"}
-    block = {key: total for key, total in block.items() if devices is None or key[0] in devices}
-    user, system = cpu["user_share"], cpu["system_share"]
-    return {
-        "cpu_share": None if user is None or system is None else min(1.0, user + system),
-        "iowait_share": cpu["iowait_share"],
-        "steal_share": cpu["steal_share"],
-        "tcp_retransmit_share": _retransmit_share(sums),
-        "device_iops": _per_second(block, "read_ios_count", "write_ios_count"),
-        "device_bytes_per_s": _per_second(block, "read_bytes", "write_bytes"),
-        "device_queue": _added_up(block, "queue_mean_count"),
-    }
-
-
-class _Sum:
-    """One metric in the window: of gauges value x time, of deltas the count; and the time covered."""
-
-    def __init__(self) -> None:
-        self.weighted = 0.0
-        self.covered_ns = 0
-
-
-def covered(rows: Iterable[Mapping[str, Any]], start_ns: int, end_ns: int) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Rows whose interval meets the window, with the time they share in nanoseconds."""
-    for row in rows:
-        covered_ns = min(row["t_ns"], end_ns) - max(row["t_ns"] - row["interval_ns"], start_ns)
-        if covered_ns > 0:
-            yield row, covered_ns
-
-
-def folded(rows: Sequence[Mapping[str, Any]], start_ns: int) -> list[Mapping[str, Any]]:
-    """Rows of a long time as one of each metric and entity, from the beginning of a window on.
-
-    Of a window that ends after them, `summarise` and its like find the same: deltas are added up, gauges are means over
-    time, mean latencies over the I/Os of their intervals.
-
-    Parameters
-    ----------
-    rows
-        Rows of the series schema, in the order of time; may hold folded ones.
-    start_ns
-        Beginning of the window. What was before is left out.
-    """
-    if not rows:
-        return []
-    end_ns = rows[-1]["t_ns"]
-    ios = {
-        (row["t_ns"], row["entity"], row["metric"].removesuffix("_ios_count")): row["value"]
-        for row in rows
-        if row["source"] == "block" and row["metric"].endswith("_ios_count")
-    }
-    found: dict[tuple[str, str, str], tuple[dict[str, Any], _Sum]] = {}
-    for row, covered_ns in covered(rows, start_ns, end_ns):
-        share = covered_ns / row["interval_ns"]
-        if row["source"] == "block" and row["metric"].endswith("_latency_mean_ns"):
-            weight = share * ios.get((row["t_ns"], row["entity"], row["metric"].removesuffix("_latency_mean_ns")), 0.0)
-        else:
-            weight = share if row["kind"] == "delta" else float(covered_ns)
-        key = (row["source"], row["entity"], row["metric"])
-        # All get the last time, so that mean latencies are found with their counts when they are folded again.
-        one, total = found.setdefault(key, ({**row, "t_ns": end_ns, "value": 0.0, "interval_ns": 0}, _Sum()))
-        one["interval_ns"] += covered_ns
-        one["value"] += row["value"] * weight
-        total.weighted += weight
-    for one, total in found.values():
-        if one["kind"] != "delta" and total.weighted:
-            one["value"] /= total.weighted
-    return [one for one, _ in found.values()]
-
-
-def _mean(total: _Sum | None) -> float | None:
-    return None if total is None else total.weighted / total.covered_ns
-
-
-def _added_up(sums: Mapping[tuple[str, str], _Sum], *metrics: str) -> float | None:
-    """Means over time of these metrics, added up over devices."""
-    means = [total.weighted / total.covered_ns for (_, metric), total in sums.items() if metric in metrics]
-    return sum(means) if means else None
-
-
-def _per_second(sums: Mapping[tuple[str, str], _Sum], *metrics: str) -> float | None:
-    per_ns = _added_up(sums, *metrics)
-    return None if per_ns is None else per_ns * 10**9
-
-
-def _retransmit_share(sums: Mapping[tuple[str, str, str], _Sum]) -> float | None:
-    """Share from the sums of both counts, since a mean of shares would weigh idle seconds like busy ones."""
-    out = sums.get(("net", "tcp", "segments_out_count"))
-    again = sums.get(("net", "tcp", "segments_retransmitted_count"))
-    if out is None or again is None or out.weighted == 0:
-        return None
-    return min(1.0, again.weighted / out.weighted)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from assay.telemetry.columns import Reading, SeriesColumns
 
 BATCHES = 20
 """Most parts of a window whose means give its interval."""
@@ -50,42 +51,34 @@ def batches(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int, in
     return table
 
 
-def entity_rows(
+def add_ticks(
+    columns: SeriesColumns,
     ticks: Sequence[Mapping[str, Any]],
     entities: Sequence[tuple[str, str]],
     started_ns: int,
     interval_s: float,
     *,
-    clock: str = "wall",
-) -> list[dict[str, Any]]:
-    """Rows of the series schema for ticks, each with its entity and role."""
-    host, interval_ns = socket.gethostname(), round(interval_s * 1e9)
-    rows = []
+    clock: Literal["wall", "virtual"] = "wall",
+) -> None:
+    """Add ticks to the rows of a series, each with its entity and role."""
+    interval_ns = round(interval_s * 1e9)
     for tick, (entity, role) in zip(ticks, entities, strict=True):
-        common = {
-            "t_ns": started_ns + (tick["tick"] + 1) * interval_ns,
-            "clock": clock,
-            "interval_ns": interval_ns,
-            "tier": "client",
-            "host": host,
-            "source": "assay",
-            "entity": entity,
-            "role": role,
-        }
-        rows += [{**common, **reading} for reading in _tick_readings(tick)]
-    return rows
+        columns.add(
+            _tick_readings(tick, entity, role),
+            t_ns=started_ns + (tick["tick"] + 1) * interval_ns,
+            interval_ns=interval_ns,
+            tier="client",
+            source="assay",
+            clock=clock,
+        )
 
 
-def _tick_readings(tick: Mapping[str, Any]) -> list[dict[str, Any]]:
-    readings = []
+def _tick_readings(tick: Mapping[str, Any], entity: str, role: str) -> Iterator[Reading]:
     for direction in ("read", "write"):
         side = tick[direction]
-        readings.append({"metric": f"{direction}_ios_count", "kind": "delta", "value": float(side["count"])})
-        readings.append({"metric": f"{direction}_bytes", "kind": "delta", "value": float(side["bytes"])})
-        readings += [
-            {"metric": f"{direction}_latency_{name}", "kind": "gauge", "value": float(side[name])}
-            for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns")
-            if side[name] is not None
-        ]
-    readings.append({"metric": "error_count", "kind": "delta", "value": float(tick["error_count"])})
-    return readings
+        yield Reading(entity, f"{direction}_ios_count", "delta", float(side["count"]), role)
+        yield Reading(entity, f"{direction}_bytes", "delta", float(side["bytes"]), role)
+        for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns"):
+            if side[name] is not None:
+                yield Reading(entity, f"{direction}_latency_{name}", "gauge", float(side[name]), role)
+    yield Reading(entity, "error_count", "delta", float(tick["error_count"]), role)

@@ -5,25 +5,18 @@ from __future__ import annotations
 import errno
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
 from assay.errors import OpenFailed, OutOfSpace, UsageError
+from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
-from assay.targets.databases.spec import DatabaseSpec, TlsMode
-from assay.targets.secrets import Secret
-
-if TYPE_CHECKING:
-    from assay.targets.databases.run_lock import RunLock
-
-Dialect = Literal["postgresql", "mariadb", "mysql", "mssql"]
-Row = tuple[Any, ...]
-Progress = Callable[[int, int], None]
-"""Told how many steps are done, and of how many."""
+from assay.targets.databases.run_lock import RunLock
+from assay.targets.databases.spec import DatabaseSpec
 
 TABLES = ("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock")
 """Tables of the workload."""
@@ -36,48 +29,6 @@ LAID_OUT = "laid out"
 
 LEAVE_S = 5.0
 """How long leaving a database waits for a statement that is under way."""
-
-APPLICATION_NAME = "assay"
-"""What sessions of Assay call themselves, where a server shows it; those of the load begin with it too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """What a driver needs to connect; the password shows only in `core_plan`.
-
-    Attributes
-    ----------
-    socket
-        Full path of the server's socket; then `host` is None.
-    tls
-        In the words of libpq's `sslmode`.
-    tls_ca
-        File with the certificates that are trusted.
-    """
-
-    kind: Literal["postgresql", "mariadb", "mssql"]
-    host: str | None
-    port: int
-    socket: str | None
-    user: str
-    password: Secret | None
-    database: str
-    tls: TlsMode
-    tls_ca: str | None
-
-    def core_plan(self) -> dict[str, Any]:
-        """Return the connection as the core takes it, the password in the clear: never print or keep it."""
-        return {
-            "kind": self.kind,
-            "host": self.host,
-            "port": self.port,
-            "socket": self.socket,
-            "user": self.user,
-            "password": self.password.reveal() if self.password is not None else None,
-            "database": self.database,
-            "tls": self.tls,
-            "tls_ca": self.tls_ca,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,30 +55,6 @@ class SchemaState:
     state: str | None = None
     chunks: frozenset[tuple[str, int, int]] = frozenset()
     tables: tuple[str, ...] = ()
-
-
-class Session(Protocol):
-    """One connection for statements of administration, each committed at once. Values are marked by `%s`."""
-
-    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
-        """Return the rows of a statement."""
-        ...
-
-    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
-        """Run a statement that gives no rows."""
-        ...
-
-    def cancel(self) -> None:
-        """End the statement that runs in this session, from another thread."""
-        ...
-
-    def close(self) -> None:
-        """End the session."""
-        ...
-
-
-class ConnectionLost(OpenFailed):
-    """A session ended, because the server did or closed it; a new one may be opened."""
 
 
 class Database(ABC):
@@ -503,22 +430,3 @@ def file_errors(display: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutOfSpace(f"{display}: no room is left for {where}; free some space") from error
         raise OpenFailed(f"{display}: {where}: {error.strerror or error}; check it and its permissions") from error
-
-
-def open_database(spec: DatabaseSpec) -> Database:
-    """Return the database of a target, not opened yet; its driver is loaded only now."""
-    if spec.kind == "embedded":
-        from assay.targets.databases.embedded import EmbeddedPostgresql
-
-        return EmbeddedPostgresql(spec)
-    if spec.kind == "postgresql":
-        from assay.targets.databases.postgresql import Postgresql
-
-        return Postgresql(spec)
-    if spec.kind == "mariadb":
-        from assay.targets.databases.mariadb import Mariadb
-
-        return Mariadb(spec)
-    from assay.targets.databases.mssql import SqlServer
-
-    return SqlServer(spec)

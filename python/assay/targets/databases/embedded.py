@@ -12,8 +12,9 @@ import psycopg
 from assay.errors import NotSupported, OutOfSpace, UsageError
 from assay.targets.databases.cluster import Cluster
 from assay.targets.databases.cluster_state import Made, Saved
+from assay.targets.databases.connection import Connection
 from assay.targets.databases.data_files import read_small, replace_files
-from assay.targets.databases.database import Connection, file_errors
+from assay.targets.databases.database import file_errors
 from assay.targets.databases.launcher import closed_ancestor
 from assay.targets.databases.postgresql import Postgresql
 from assay.targets.databases.programs import Programs, choose_programs, shipped_programs

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases.database import Database, file_errors
@@ -67,44 +66,6 @@ class Layout:
         return self.places > 1 or (bool(self.directories) and not self.table)
 
 
-def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
-    """Lay the tables out, from the plain layout; all is on storage when it returns.
-
-    Parameters
-    ----------
-    warehouses
-        Of this database; their numbers begin with 1.
-    connections
-        How many statements run at once.
-
-    Returns
-    -------
-    dict
-        `places`: of each its `name`, `directory`, `bytes` and `relations` (tables and indexes, partitions by their
-        own names); `partition`: `table`, `column`, and `first_keys` of all partitions but the first; or None.
-
-    Raises
-    ------
-    NotSupported
-        This server cannot do it; the line says why.
-    UsageError
-        A directory is missing.
-    RefusedTarget
-        The user may not.
-    """
-    if database.dialect == "postgresql":
-        from assay.targets.databases import layout_postgresql
-
-        return layout_postgresql.lay_out(database, layout, warehouses=warehouses, connections=connections)
-    if database.dialect == "mssql":
-        from assay.targets.databases import layout_mssql
-
-        return layout_mssql.lay_out(database, layout, warehouses=warehouses)
-    from assay.targets.databases import layout_mariadb
-
-    return layout_mariadb.lay_out(database, layout, warehouses=warehouses)
-
-
 def refuse_layout(database: Database, *, places: int, ways: int | None, warehouses: int | None) -> None:
     """Refuse a layout that cannot be made here, before anything is loaded.
 
@@ -134,18 +95,6 @@ def refuse_layout(database: Database, *, places: int, ways: int | None, warehous
             f"{database.spec.display}: a table cannot be partitioned by warehouse into more ways than there are"
             f" warehouses, {warehouses}; load more, or give fewer ways"
         )
-
-
-def take_down(database: Database) -> None:
-    """Remove what a layout left beside the tables; they are gone, or plain again."""
-    if database.dialect == "postgresql":
-        from assay.targets.databases import layout_postgresql
-
-        layout_postgresql.drop_places(database)
-    elif database.dialect == "mssql":
-        from assay.targets.databases import layout_mssql
-
-        layout_mssql.drop_partitions(database)
 
 
 def make_folder(database: Database, data: Path, folder: Path) -> str:

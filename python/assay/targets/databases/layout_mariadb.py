@@ -10,7 +10,7 @@ from assay.targets.databases.layout import COLUMNS, FOLDER, Layout, first_keys, 
 
 
 def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
-    """As `assay.targets.databases.layout.lay_out`."""
+    """As `assay.targets.databases.kinds.lay_out`."""
     table, column = layout.table, COLUMNS[layout.table]
     keys = first_keys(table, layout.ways, warehouses)
     data = database.storage_paths().get("data")

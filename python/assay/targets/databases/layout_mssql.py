@@ -14,7 +14,7 @@ PREFIX = "assay_part"
 
 
 def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
-    """As `assay.targets.databases.layout.lay_out`."""
+    """As `assay.targets.databases.kinds.lay_out`."""
     keys = first_keys(layout.table, layout.ways, warehouses)
     rows = database.query(
         "SELECT c.name FROM sys.key_constraints k"

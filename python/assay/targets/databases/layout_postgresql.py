@@ -33,7 +33,7 @@ ORDER BY 3 DESC, 2
 
 
 def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
-    """As `assay.targets.databases.layout.lay_out`."""
+    """As `assay.targets.databases.kinds.lay_out`."""
     drop_places(database)
     places = _make_places(database, layout)
     names = list(places)

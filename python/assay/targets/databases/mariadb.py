@@ -9,40 +9,20 @@ import re
 import secrets
 import socket
 import ssl
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
 
-from assay.errors import (
-    AssayError,
-    IoFailed,
-    NotAnswering,
-    NotSupported,
-    OpenFailed,
-    OutOfSpace,
-    RefusedTarget,
-    UsageError,
-)
+from assay.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
-from assay.targets.databases.database import (
-    APPLICATION_NAME,
-    OWN_TABLES,
-    TABLES,
-    Connection,
-    ConnectionLost,
-    Database,
-    Dialect,
-    Progress,
-    Row,
-)
-from assay.targets.databases.marks import TABLE_MARK, own_columns, own_indexes
+from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
+from assay.targets.databases.database import OWN_TABLES, TABLES, Database
+from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
 from assay.targets.databases.run_lock import MariadbRunLock
-from assay.targets.databases.spec import DatabaseSpec
-
-if TYPE_CHECKING:
-    from assay.targets.databases.tablespace_copy import TablespaceCopy
+from assay.targets.databases.session_mariadb import MariadbSession, connect_error
+from assay.targets.databases.tablespace_copy import TablespaceCopy, folder_name
 
 VERSION_LEAST = {"mariadb": (10, 6), "mysql": (8, 0)}
 CONNECT_TIMEOUT_S = 10
@@ -77,91 +57,6 @@ SETTINGS_SHOWN = (
     "max_connections",
 )
 """Settings that matter to storage; those that a version does not have are left out."""
-
-_DENIED = frozenset({1044, 1142, 1143, 1227, 1290, 1370, 1419, 1792, 1836})
-_LOST = frozenset({0, 1053, 1077, 1927, 2006, 2013, 2014, 2055})
-_FULL = frozenset({1021, 1114})
-
-_COLUMNS = """
-SELECT table_name, column_name FROM information_schema.columns
-WHERE table_schema = database() AND table_name IN ({}) ORDER BY table_name, ordinal_position
-"""
-
-_INDEXES = """
-SELECT table_name, index_name, group_concat(coalesce(column_name, 'an expression') ORDER BY seq_in_index SEPARATOR ', ')
-FROM information_schema.statistics WHERE table_schema = database() AND table_name IN ({})
-GROUP BY table_name, index_name ORDER BY table_name, index_name
-"""
-
-_CONSTRAINTS = """
-SELECT concat('constraint ', table_name, '.', constraint_name) FROM information_schema.table_constraints
-WHERE table_schema = database() AND table_name IN ({}) AND constraint_type IN ('CHECK', 'FOREIGN KEY') ORDER BY 1
-"""
-
-_TRIGGERS = """
-SELECT concat('trigger ', trigger_name, ' on ', event_object_table) FROM information_schema.triggers
-WHERE event_object_schema = database() AND event_object_table IN ({}) ORDER BY 1
-"""
-
-_SEES_TRIGGERS = """
-SELECT 1 FROM information_schema.user_privileges WHERE privilege_type = 'TRIGGER'
-UNION SELECT 1 FROM information_schema.schema_privileges
-WHERE privilege_type = 'TRIGGER' AND database() LIKE table_schema
-"""
-
-_REFERRING = """
-SELECT concat('foreign key ', constraint_schema, '.', table_name, '.', constraint_name)
-FROM information_schema.referential_constraints
-WHERE unique_constraint_schema = database() AND referenced_table_name IN ({}) ORDER BY 1
-"""
-
-
-class MariadbSession:
-    """One connection; errors come as those of `assay.errors`."""
-
-    def __init__(self, database: Mariadb, connection: pymysql.connections.Connection[Any]) -> None:
-        self._database = database
-        self._connection = connection
-        self._thread: int = connection.thread_id()  # type: ignore[no-untyped-call] # the stubs leave it out
-
-    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
-        """Return the rows of a statement."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-                return list(cursor.fetchall())
-        except pymysql.Error as error:
-            raise statement_error(self._database.spec, error) from error
-
-    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
-        """Run a statement that gives no rows."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-        except pymysql.Error as error:
-            raise statement_error(self._database.spec, error) from error
-
-    def execute_together(self, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
-        """Run statements in one transaction."""
-        try:
-            self._connection.begin()
-            with self._connection.cursor() as cursor:
-                for sql, params in statements:
-                    cursor.execute(sql, tuple(params) or None)
-            self._connection.commit()
-        except pymysql.Error as error:
-            raise statement_error(self._database.spec, error) from error
-
-    def cancel(self) -> None:
-        """End the statement that runs in this session."""
-        with contextlib.suppress(AssayError), contextlib.closing(self._database.new_session()) as other:
-            other.execute(f"KILL QUERY {self._thread}")
-
-    def close(self) -> None:
-        """End the session."""
-        # The server may be gone, or have ended it.
-        with contextlib.suppress(pymysql.Error):
-            self._connection.close()
 
 
 class Mariadb(Database):
@@ -225,7 +120,7 @@ class Mariadb(Database):
             ) from None
         except (pymysql.Error, OSError) as error:
             raise connect_error(spec, error) from error
-        return MariadbSession(self, connection)
+        return MariadbSession(spec, connection, self.new_session)
 
     def _tls(self) -> ssl.SSLContext | None:
         spec = self.spec
@@ -283,41 +178,7 @@ class Mariadb(Database):
 
     def others_on_tables(self) -> list[str]:
         """Columns, indexes, constraints and triggers that others added to the tables, and keys that refer to them."""
-        return [*self.in_definitions(), *self.not_in_definitions()]
-
-    def not_in_definitions(self) -> list[str]:
-        """Triggers, which go with their table, and keys of other tables that refer to it."""
-        if not self.query(_SEES_TRIGGERS):
-            self.notice(
-                f"{self.spec.display}: user {self.spec.user!r} may not see triggers, which go with their tables; GRANT "
-                f"TRIGGER ON {self.spec.database}.* TO {self.spec.user} lets Assay look for them"
-            )
-        return [*self._asked(_TRIGGERS), *self._asked(_REFERRING)]
-
-    def in_definitions(self) -> list[str]:
-        """Columns, indexes and constraints that others added, which are part of a table's definition."""
-        columns, indexes = own_columns(self.dialect), own_indexes(self.dialect)
-        added = [
-            f"column {table}.{column}"
-            for table, column in self._asked_rows(_COLUMNS)
-            if column.lower() not in columns[table.lower()]
-        ]
-        added += [
-            f"index {table}.{index} ({parts})"
-            for table, index, parts in self._asked_rows(_INDEXES)
-            if index.lower() not in indexes
-        ]
-        return added + self._asked(_CONSTRAINTS)
-
-    def _asked_rows(self, sql: str) -> list[tuple[str, ...]]:
-        marked = sorted(self.marked_tables() & own_columns(self.dialect).keys())
-        if not marked:
-            return []
-        marks = ", ".join(["%s"] * len(marked))
-        return [tuple(map(str, row)) for row in self.query(sql.format(marks), marked)]
-
-    def _asked(self, sql: str) -> list[str]:
-        return [row[0] for row in self._asked_rows(sql)]
+        return [*in_definitions(self), *not_in_definitions(self)]
 
     def bytes_used(self) -> int:
         """Bytes of the tables' files, or of their pages where the user may not see the files."""
@@ -431,12 +292,10 @@ class Mariadb(Database):
 
     @property
     def _copy(self) -> TablespaceCopy:
-        from assay.targets.databases.tablespace_copy import TablespaceCopy
-
-        return TablespaceCopy(self, Path(self._variable("datadir")))
+        return TablespaceCopy(self, self.new_session, Path(self._variable("datadir")))
 
     def _new_run_lock(self) -> MariadbRunLock:
-        return MariadbRunLock(self)
+        return MariadbRunLock(self.spec, self.new_session)
 
     def save(self) -> None:
         """Copy the tables' files, while the server holds them still."""
@@ -471,68 +330,3 @@ def version_of(text: str) -> tuple[int, ...]:
     # Older MariaDB puts a version before its own, for clients that know MySQL only.
     match = re.match(r"(?:5\.5\.5-)?([0-9]+)\.([0-9]+)\.([0-9]+)", text)
     return tuple(int(part) for part in match.groups()) if match else (0,)
-
-
-def folder_name(database: str) -> str:
-    """Name of a database's folder: letters, digits and `_` as they are, others by their code.
-
-    Examples
-    --------
-    >>> folder_name("tpcc_1"), folder_name("my-db")
-    ('tpcc_1', 'my@002ddb')
-    """
-    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"@{ord(match[0]):04x}", database)
-
-
-def _said(spec: DatabaseSpec, error: Exception) -> str:
-    text = str(error.args[1] if len(error.args) > 1 else error).strip().partition("\n")[0]
-    return spec.password.removed_from(text) if spec.password is not None else text
-
-
-def _code(error: Exception) -> int:
-    return error.args[0] if error.args and isinstance(error.args[0], int) else -1
-
-
-def connect_error(spec: DatabaseSpec, error: Exception) -> AssayError:
-    """Error of a connection that did not come about."""
-    code, said = _code(error), _said(spec, error)
-    where = spec.socket or f"{spec.host}:{spec.port}"
-    if code in (1045, 1698):
-        return UsageError(
-            f"{spec.display}: the password of user {spec.user!r} is wrong or missing, or there is no such user here; "
-            "check URL and MYSQL_PWD"
-        )
-    if code == 1049:
-        return UsageError(f"{spec.display}: there is no database {spec.database!r} on the server; create it first")
-    if code == 1044:
-        return UsageError(
-            f"{spec.display}: user {spec.user!r} may not use database {spec.database!r}, if there is one; create it, "
-            f"then GRANT ALL ON {spec.database}.* TO {spec.user}"
-        )
-    if code in (1040, 1203):
-        return OpenFailed(
-            f"{spec.display}: the server has no connection left; end some sessions, or raise max_connections"
-        )
-    if code == 2026 or isinstance(getattr(error, "original_exception", None), ssl.SSLError):
-        return NotSupported(f"{spec.display}: TLS as asked (sslmode={spec.tls}) is not to be had: {said}")
-    cause = getattr(error, "original_exception", error)
-    if isinstance(cause, socket.gaierror):
-        return OpenFailed(f"{spec.display}: there is no host {spec.host!r}; check its name")
-    if isinstance(cause, OSError):
-        why = cause.strerror or ("timed out" if isinstance(cause, TimeoutError) else str(cause))
-        return OpenFailed(
-            f"{spec.display}: no server answers at {where} ({why}); check address and port, and that it runs"
-        )
-    return OpenFailed(f"{spec.display}: cannot be connected to: {said}; check the server and its log")
-
-
-def statement_error(spec: DatabaseSpec, error: Exception) -> AssayError:
-    """Error of a statement that failed."""
-    code, said = _code(error), _said(spec, error)
-    if code in _LOST or isinstance(error, pymysql.InterfaceError):
-        return ConnectionLost(f"{spec.display}: the connection was lost ({said}); check the server and its log")
-    if code in _FULL:
-        return OutOfSpace(f"{spec.display}: no space is left under the server ({said}); free some, or load less")
-    if code in _DENIED:
-        return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {said}")
-    return IoFailed(f"{spec.display}: the server refused a statement: {said}")

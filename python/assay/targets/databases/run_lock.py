@@ -11,18 +11,21 @@ import hashlib
 import os
 import socket
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from assay.errors import AssayError, RefusedTarget
+from assay.targets.databases.connection import Session
+from assay.targets.databases.spec import DatabaseSpec
 
 if TYPE_CHECKING:
-    from assay.targets.databases.database import Session
-    from assay.targets.databases.mariadb import Mariadb, MariadbSession
-    from assay.targets.databases.mssql import SqlServer, SqlServerSession
-    from assay.targets.databases.postgresql import Postgresql, PostgresqlSession
+    # Their drivers are loaded when a database is opened.
+    from assay.targets.databases.session_mariadb import MariadbSession
+    from assay.targets.databases.session_mssql import SqlServerSession
+    from assay.targets.databases.session_postgresql import PostgresqlSession
 
-S = TypeVar("S", bound="Session")
+S = TypeVar("S", bound=Session)
 
 TRIES = 3
 """A holder that leaves between the refusal and the question who it is lets the next try through."""
@@ -34,6 +37,13 @@ IDLE_S_MAX = 31_536_000
 class RunLock(ABC, Generic[S]):
     """The lock of one database.
 
+    Parameters
+    ----------
+    spec
+        The database.
+    new_session
+        Connects once more, as the database's own `new_session` does.
+
     Attributes
     ----------
     session
@@ -42,8 +52,14 @@ class RunLock(ABC, Generic[S]):
         What the session calls itself, where the server shows it to those who are refused.
     """
 
-    def __init__(self, display: str) -> None:
-        self._display = display
+    def __init__(self, spec: DatabaseSpec, new_session: Callable[..., S]) -> None:
+        self._display = spec.display
+        self._database = spec.database
+        self._new_session = new_session
+        digest = hashlib.sha256(f"assay run on {spec.database}".encode()).digest()
+        self._number = int.from_bytes(digest[:8], "big", signed=True)
+        # MariaDB takes 64 characters, SQL Server shows 32.
+        self._name = f"assay {self._number:x}"
         self.session: S | None = None
         began = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         # PostgreSQL keeps 63 bytes: the end of a long host name may be cut, the rest may not.
@@ -99,11 +115,6 @@ class RunLock(ABC, Generic[S]):
             session.close()
 
 
-def _number(database: str) -> int:
-    """Number of 64 bits with a sign, from a name."""
-    return int.from_bytes(hashlib.sha256(f"assay run on {database}".encode()).digest()[:8], "big", signed=True)
-
-
 class PostgresqlRunLock(RunLock["PostgresqlSession"]):
     """An advisory lock in the database `postgres`: a session in the database itself would keep it from being copied.
 
@@ -116,19 +127,14 @@ class PostgresqlRunLock(RunLock["PostgresqlSession"]):
         Whether the session is in the database itself.
     """
 
-    def __init__(self, database: Postgresql) -> None:
-        super().__init__(database.spec.display)
-        self._database = database
-        self._key = _number(database.spec.database)
-        self.is_inside = False
+    is_inside = False
 
     def _open(self) -> PostgresqlSession:
-        own = self._database.spec.database
         try:
-            session = self._database.new_session("postgres", application_name=self.holder)
-            self.is_inside = own == "postgres"
+            session = self._new_session("postgres", application_name=self.holder)
+            self.is_inside = self._database == "postgres"
         except AssayError:
-            session = self._database.new_session(application_name=self.holder)
+            session = self._new_session(application_name=self.holder)
             self.is_inside = True
         # It is idle for hours, and a client that is gone must not hold it for two of them.
         for setting in ("idle_session_timeout = 0", "tcp_keepalives_idle = 60", "tcp_keepalives_interval = 10"):
@@ -136,7 +142,7 @@ class PostgresqlRunLock(RunLock["PostgresqlSession"]):
         return session
 
     def _take(self, session: PostgresqlSession) -> bool:
-        return bool(session.query("SELECT pg_try_advisory_lock(%s)", (self._key,))[0][0])
+        return bool(session.query("SELECT pg_try_advisory_lock(%s)", (self._number,))[0][0])
 
     def _holder_of(self, session: PostgresqlSession) -> str | None:
         # Keys of 64 bits are shown as two halves (objsubid 1).
@@ -146,7 +152,7 @@ class PostgresqlRunLock(RunLock["PostgresqlSession"]):
             " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
             " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
             " AND l.classid = %s::bigint::oid AND l.objid = %s::bigint::oid",
-            (self._key >> 32 & 0xFFFFFFFF, self._key & 0xFFFFFFFF),
+            (self._number >> 32 & 0xFFFFFFFF, self._number & 0xFFFFFFFF),
         )
         return str(rows[0][0]) if rows else None
 
@@ -154,14 +160,8 @@ class PostgresqlRunLock(RunLock["PostgresqlSession"]):
 class MariadbRunLock(RunLock["MariadbSession"]):
     """A lock by name, which belongs to the server."""
 
-    def __init__(self, database: Mariadb) -> None:
-        super().__init__(database.spec.display)
-        self._database = database
-        # Names end at 64 characters.
-        self._name = f"assay {_number(database.spec.database):x}"
-
     def _open(self) -> MariadbSession:
-        session = self._database.new_session(program_name=self.holder)
+        session = self._new_session(program_name=self.holder)
         session.execute(f"SET SESSION wait_timeout = {IDLE_S_MAX}")
         return session
 
@@ -187,14 +187,8 @@ class MariadbRunLock(RunLock["MariadbSession"]):
 class SqlServerRunLock(RunLock["SqlServerSession"]):
     """An application lock in `master`: a session in the database itself would be ended by a restore."""
 
-    def __init__(self, database: SqlServer) -> None:
-        super().__init__(database.spec.display)
-        self._database = database
-        # The server shows 32 characters of it.
-        self._name = f"assay {_number(database.spec.database):x}"
-
     def _open(self) -> SqlServerSession:
-        return self._database.new_session("master", application_name=self.holder)
+        return self._new_session("master", application_name=self.holder)
 
     def _take(self, session: SqlServerSession) -> bool:
         rows = session.query(

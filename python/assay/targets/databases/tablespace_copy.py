@@ -11,34 +11,40 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.errors import NotSupported, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases.database import OWN_TABLES, TABLES, file_errors
+from assay.targets.databases.database import OWN_TABLES, TABLES, Database, file_errors
 from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
 from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
 from assay.targets.databases.saved_folders import SavedFolder, SavedFolders
+from assay.targets.databases.session_mariadb import MariadbSession
 from assay.targets.databases.tree_copy import can_clone, copy_file, free_bytes_of, sync_file_system
 from assay.units import format_bytes
-
-if TYPE_CHECKING:
-    from assay.targets.databases.mariadb import Mariadb, MariadbSession
 
 _SUFFIXES = (".ibd", ".cfg")
 _TABLES_AT_ONCE = 4
 
 
 class TablespaceCopy:
-    """Copies between a database's files and its saved state."""
+    """Copies between a database's files and its saved state.
 
-    def __init__(self, database: Mariadb, data: Path) -> None:
-        from assay.targets.databases.mariadb import folder_name
+    Parameters
+    ----------
+    new_session
+        Connects to the database once more.
+    data
+        The server's data directory.
+    """
 
+    def __init__(self, database: Database, new_session: Callable[[], MariadbSession], data: Path) -> None:
         self._database = database
+        self._new_session = new_session
         self._display = database.spec.display
         whole = data.resolve()
         self._live = (data / folder_name(database.spec.database)).resolve()
@@ -54,13 +60,13 @@ class TablespaceCopy:
         if "assay_schema" not in there:
             raise UsageError(f"{self._display}: nothing is loaded; load first")
         self._refuse_other_layouts(tables)
-        refuse_others(self._display, self._database.not_in_definitions())
-        with contextlib.closing(self._database.new_session()) as session, file_errors(self._display):
+        refuse_others(self._display, not_in_definitions(self._database))
+        with contextlib.closing(self._new_session()) as session, file_errors(self._display):
             manifest = {
                 "facts": facts,
                 "tables": {table: _definition(session, table) for table in (*tables, "assay_schema")},
                 "schema": [list(row) for row in session.query("SELECT k, v FROM assay_schema")],
-                "others": self._database.in_definitions(),
+                "others": in_definitions(self._database),
             }
             self._check_room(tables)
             with self._folders.held() as before, self._folders.created() as copy:
@@ -94,7 +100,7 @@ class TablespaceCopy:
     def _replace(self, folder: SavedFolder, manifest: dict[str, Any]) -> None:
         definitions = {table: str(manifest["tables"][table]) for table in (*TABLES, *OWN_TABLES)
                        if table in manifest["tables"]}  # fmt: skip
-        with contextlib.closing(self._database.new_session()) as session:
+        with contextlib.closing(self._new_session()) as session:
             session.execute(_if_absent(definitions.pop("assay_schema")))
             session.execute_together(
                 [
@@ -116,11 +122,11 @@ class TablespaceCopy:
 
     def _refuse_losses(self, manifest: dict[str, Any]) -> None:
         kept = set(manifest["others"])
-        since = [name for name in self._database.in_definitions() if name not in kept]
-        refuse_losses(self._display, [*since, *self._database.not_in_definitions()])
+        since = [name for name in in_definitions(self._database) if name not in kept]
+        refuse_losses(self._display, [*since, *not_in_definitions(self._database)])
 
     def _import(self, folder: SavedFolder, manifest: dict[str, Any], table: str, definition: str) -> None:
-        with contextlib.closing(self._database.new_session()) as session:
+        with contextlib.closing(self._new_session()) as session:
             found = session.query(
                 "SELECT table_comment FROM information_schema.tables"
                 " WHERE table_schema = database() AND table_name = %s",
@@ -213,3 +219,14 @@ def _files(tables: Sequence[str]) -> Iterator[str]:
 def _is_file(path: Path) -> bool:
     """Whether a file is there itself, and not a link that leads elsewhere."""
     return path.is_file() and not path.is_symlink()
+
+
+def folder_name(database: str) -> str:
+    """Name of a database's folder: letters, digits and `_` as they are, others by their code.
+
+    Examples
+    --------
+    >>> folder_name("tpcc_1"), folder_name("my-db")
+    ('tpcc_1', 'my@002ddb')
+    """
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"@{ord(match[0]):04x}", database)

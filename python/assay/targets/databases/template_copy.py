@@ -14,18 +14,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.errors import AssayError, NotSupported, RefusedTarget, UsageError
-from assay.targets.databases.database import APPLICATION_NAME
+from assay.targets.databases.connection import APPLICATION_NAME, Session
+from assay.targets.databases.database import Database
 from assay.targets.databases.objects_postgresql import data_of_others, foreign_tables, lost_by_restoring
 from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
 from assay.targets.databases.run_lock import PostgresqlRunLock
-
-if TYPE_CHECKING:
-    from assay.targets.databases.postgresql import Postgresql, PostgresqlSession
+from assay.targets.databases.session_postgresql import PostgresqlSession
 
 _COMMENT = "saved by Assay: "
 _REPLACED = "replaced by Assay, to be dropped"
@@ -45,10 +44,17 @@ _LISTS = frozenset({"local_preload_libraries", "search_path", "session_preload_l
 
 
 class TemplateCopy:
-    """Copies between a database and its saved state."""
+    """Copies between a database and its saved state.
 
-    def __init__(self, database: Postgresql) -> None:
+    Parameters
+    ----------
+    new_session
+        Connects once more, to another database of the server if one is named.
+    """
+
+    def __init__(self, database: Database, new_session: Callable[..., PostgresqlSession]) -> None:
         self._database = database
+        self._new_session = new_session
         self._display = database.spec.display
         self._name = database.spec.database
         base = _shortened(self._name)
@@ -139,8 +145,8 @@ class TemplateCopy:
     def _refuse_losses(self, name: str) -> None:
         """Refuse to drop a database that holds what its saved state does not, or whose tables are not Assay's."""
         with (
-            contextlib.closing(self._database.new_session(name)) as session,
-            contextlib.closing(self._database.new_session(self._saved)) as saved,
+            contextlib.closing(self._new_session(name)) as session,
+            contextlib.closing(self._new_session(self._saved)) as saved,
         ):
             # The copy does not have the settings of the database.
             saved.query("SELECT set_config('search_path', %s, false)", session.query("SHOW search_path")[0])
@@ -150,7 +156,7 @@ class TemplateCopy:
             refuse_others(self._display, data_of_others(session.query))
             refuse_losses(self._display, lost_by_restoring(session.query, saved.query))
 
-    def _facts(self, session: Postgresql | PostgresqlSession) -> dict[str, Any] | None:
+    def _facts(self, session: Database | Session) -> dict[str, Any] | None:
         rows = session.query(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (self._saved,)
         )
@@ -183,7 +189,7 @@ class TemplateCopy:
         failures: list[AssayError] = []
         for name in ("postgres", "template1"):
             try:
-                session = self._database.new_session(name)
+                session = self._new_session(name)
             except (RefusedTarget, UsageError) as error:
                 failures.append(error)
                 continue

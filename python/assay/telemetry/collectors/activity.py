@@ -8,15 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.errors import AssayError
-
-Record = Mapping[str, Any]
-Query = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
-
-TEXT_LENGTH = 2000
-"""Characters of a statement that are kept."""
-
-SECRET_WORDS = "password|identified"
-"""Statements with these words may hold a password, and are left out."""
+from assay.telemetry.collectors import mariadb, mssql, postgresql
+from assay.telemetry.collectors.database import Query, Record
 
 MOST_STATEMENTS, MOST_TABLES = 10, 12
 
@@ -132,7 +125,5 @@ def _growth(
 
 def _readers(database: Observed) -> tuple[Callable[[Query], dict[str, Record]], Callable[[Query], dict[str, Record]]]:
     """Functions that read statements and tables of this kind of server."""
-    from assay.telemetry.collectors import mariadb, mssql, postgresql
-
     module = {"postgresql": postgresql, "mssql": mssql}.get(database.dialect, mariadb)
     return module.statements, module.tables

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from assay.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
 
 SECTOR_BYTES = 512
 """The unit of /proc/diskstats, whatever the device's own sector is."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from assay.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
 
 
 class CpuTimes(NamedTuple):

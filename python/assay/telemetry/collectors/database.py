@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assay.errors import NotSupported
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
+
+Record = Mapping[str, Any]
+Query = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+
+TEXT_LENGTH = 2000
+"""Characters of a statement that are kept."""
+
+SECRET_WORDS = "password|identified"
+"""Statements with these words may hold a password, and are left out."""
 
 FIRST_ANSWER_S = 5.0
 """How long the first sample waits, connecting included."""

@@ -11,8 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.telemetry.collectors.activity import SECRET_WORDS, TEXT_LENGTH, Query, Record
-from assay.telemetry.collectors.database import Counters, DatabaseCollector, Session
+from assay.telemetry.collectors.database import (
+    SECRET_WORDS,
+    TEXT_LENGTH,
+    Counters,
+    DatabaseCollector,
+    Query,
+    Record,
+    Session,
+)
 
 _COUNTS = {
     "Com_commit": ("commits_count", 1),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
 
 _METRICS = {"MemAvailable": "available_bytes", "Dirty": "dirty_bytes", "Writeback": "writeback_bytes"}
 _LINE = re.compile(r"^([A-Za-z]+):[ \t]+([0-9]{1,20}) kB[ \t]*$", re.MULTILINE | re.ASCII)

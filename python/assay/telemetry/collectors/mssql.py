@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.telemetry.collectors.activity import TEXT_LENGTH, Query, Record
-from assay.telemetry.collectors.database import Counters, DatabaseCollector, Key, Session
+from assay.telemetry.collectors.database import TEXT_LENGTH, Counters, DatabaseCollector, Key, Query, Record, Session
 
 _FILES = """
 select d.name, f.type, sum(s.num_of_reads), sum(s.num_of_bytes_read), sum(s.io_stall_read_ms),

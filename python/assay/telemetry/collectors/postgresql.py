@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.telemetry.collectors.activity import SECRET_WORDS, TEXT_LENGTH, Query, Record
-from assay.telemetry.collectors.database import Counters, DatabaseCollector, Key, Session
+from assay.telemetry.collectors.database import (
+    SECRET_WORDS,
+    TEXT_LENGTH,
+    Counters,
+    DatabaseCollector,
+    Key,
+    Query,
+    Record,
+    Session,
+)
 
 SIZE_EVERY = 10
 """The size of a database costs a look at each of its files: so many samples apart."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.errors import NotSupported
 from assay.telemetry.collectors.proc_file import ProcFile
-from assay.telemetry.recorder import Reading
+from assay.telemetry.columns import Reading
 
 _RESOURCES = ("cpu", "io", "memory")
 _LINE = re.compile(r"^(some|full)[ \t](?:[^\n]*[ \t])?total=([0-9]{1,20})[ \t]*$", re.MULTILINE | re.ASCII)

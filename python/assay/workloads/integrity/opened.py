@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
 from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget, discard_created
 from assay.targets.storage.volume import begin_io
-from assay.telemetry.ticks import entity_rows
+from assay.telemetry.columns import SeriesColumns
+from assay.telemetry.ticks import add_ticks
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
@@ -31,6 +32,9 @@ from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import Watch
 from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Steps
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 LOOK_S = 0.1
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long phase does not keep them in memory."""
@@ -41,9 +45,9 @@ SAVED_EVERY_S = 1.0
 RATE_S = 2.0
 """Progress shows rates over so long."""
 
-TELEMETRY_KEPT = 200_000
+BATCHES_KEPT = 1000
 TICKS_KEPT = 100_000
-"""Rows and ticks kept for a point's telemetry and batches; of phases of many hours the last ones."""
+"""Batches of rows and ticks kept for a point's telemetry and batches; of phases of many hours the last ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +176,8 @@ class _Run:
         self.log.say("INFORMATION", _intention(self.plan, files, run_id), utc_ns=self.started_ns)
         self.writer = self.context.folder.series_writer()
         self.ticks: deque[dict[str, Any]] = deque(maxlen=TICKS_KEPT)
-        self.telemetry: deque[dict[str, Any]] = deque(maxlen=TELEMETRY_KEPT)
-        self.rows: list[dict[str, Any]] = []
+        self.columns = SeriesColumns()
+        self.written: deque[pa.RecordBatch] = deque(maxlen=BATCHES_KEPT)
         self.written_at = self.saved_at = time.monotonic()
         self.unsaved = True
         self.silenced: set[tuple[str, bool]] = set()
@@ -292,17 +296,15 @@ class _Run:
         self.log.say("ERROR" if found else "INFORMATION", found or verified_line(told), utc_ns=now_ns)
         self.log.flush()
         self.context.recorder.sample()
-        self._take_telemetry()
         self._write_rows()
         self.writer.close_segment(f"{self.opened.part.name}-end")
         self.context.folder.update(integrity=told)
 
     def _take(self, report: Mapping[str, Any]) -> None:
         """Everything new in a report: ticks, findings, finished phases, I/Os that take long."""
-        self._take_telemetry()
         self.ticks.extend(report["ticks"])
         entities = [(self.files[tick["file"]].name, self._role(tick["file"])) for tick in report["ticks"]]
-        self.rows += entity_rows(report["ticks"], entities, self.started_ns, self.interval_s)
+        add_ticks(self.columns, report["ticks"], entities, self.started_ns, self.interval_s)
         self._tell_long(report)
         for taken in self.result.take(report):
             if taken.in_detail:
@@ -365,14 +367,14 @@ class _Run:
     def _ended_phase(self, number: int, phase: Mapping[str, Any], point_id: str) -> Measured:
         """Figures of a finished phase."""
         self.context.recorder.sample()
-        self._take_telemetry()
+        self._write_rows()
         figures = phase_figures(
             self.plan,
             phase,
             json.loads(self.core.point(number)),
             started_ns=self.started_ns,
             ticks=self.ticks,
-            telemetry=self.telemetry,
+            telemetry=self.written,
             devices=self.opened.devices,
         )
         facts = {key: phase[key] for key in ("pages_verified", "pages_written")}
@@ -380,7 +382,6 @@ class _Run:
         self.result.phases.append(
             {"name": phase["name"], "cycle": phase["cycle"], "seconds": seconds, "point_id": point_id, **facts}
         )
-        self._write_rows()
         self.writer.close_segment(point_id)
         return Measured(figures={"ended_by": self._ended_by(), "engine": self.engine, **figures})
 
@@ -391,15 +392,12 @@ class _Run:
             return "not-answering"
         return "interrupted" if isinstance(self.error, Interrupted) else "failed"
 
-    def _take_telemetry(self) -> None:
-        rows = self.context.recorder.drain()
-        self.rows += rows
-        self.telemetry.extend(row for row in rows if row["source"] in ("block", "net") or row["entity"] == "cpu")
-
     def _write_rows(self) -> None:
-        rows, self.rows = self.rows, []
         self.written_at = time.monotonic()
-        self.writer.write(rows)
+        self.context.recorder.drain(self.columns)
+        batches = self.columns.take()
+        self.writer.write(batches)
+        self.written += batches
 
     def _save(self) -> None:
         self.opened.told = self.result.document()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.results.standstill import judged
-from assay.telemetry.recorder import summarise
+from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import batches
 from assay.workloads.integrity.core_plan import tick_s
 from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def phase_figures(
     *,
     started_ns: int,
     ticks: Sequence[Mapping[str, Any]],
-    telemetry: Sequence[Mapping[str, Any]],
+    telemetry: Sequence[pa.RecordBatch],
     devices: Collection[str],
 ) -> dict[str, Any]:
     """What a point says of a phase.

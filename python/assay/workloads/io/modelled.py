@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.targets.arrays.configuration import Configuration
+from assay.telemetry.columns import Reading, SeriesColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(kw_only=True)
@@ -53,45 +56,36 @@ class ModelRun:
         return json.dumps(self.configuration.plan(), sort_keys=True)
 
 
-def telemetry_rows(report: Mapping[str, Any], started_ns: int) -> list[dict[str, Any]]:
-    """Rows of the series schema for what the members did."""
-    host = socket.gethostname()
-    return [
-        {
-            "t_ns": started_ns + reading["at_ns"],
-            "clock": "virtual",
-            "interval_ns": reading["interval_ns"],
-            "tier": "storage",
-            "host": host,
-            "source": "model",
-            "entity": entity,
-            "role": "",
-            "metric": metric,
-            "kind": kind,
-            "value": float(value),
-        }
-        for reading in report.get("telemetry", ())
-        for entity, metric, kind, value in reading["rows"]
-    ]
+def add_telemetry(columns: SeriesColumns, report: Mapping[str, Any], started_ns: int) -> None:
+    """Add what the members did to the rows of a series."""
+    for reading in report.get("telemetry", ()):
+        columns.add(
+            (Reading(entity, metric, kind, float(value)) for entity, metric, kind, value in reading["rows"]),
+            t_ns=started_ns + reading["at_ns"],
+            interval_ns=reading["interval_ns"],
+            tier="storage",
+            source="model",
+            clock="virtual",
+        )
 
 
-def summarise_model(rows: Iterable[Mapping[str, Any]], from_ns: int, to_ns: int) -> dict[str, Any]:
+def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int) -> dict[str, Any]:
     """What a point says of the array: means over its window, and the fullest disk and port."""
-    sums: dict[str, list[float]] = {}
-    by_entity: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if row["source"] == "model" and from_ns < row["t_ns"] <= to_ns:
-            level = "member" if "/" not in row["entity"] else row["entity"].rpartition("/")[2].rstrip("0123456789")
-            sums.setdefault(f"{level} {row['metric']}", []).append(row["value"])
-            by_entity.setdefault((f"{level} {row['metric']}", row["entity"]), []).append(row["value"])
+    sums: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    means: dict[str, list[float]] = {}
+    for entity, metric, total, count in _of_model(batches, from_ns, to_ns):
+        level = "member" if "/" not in entity else entity.rpartition("/")[2].rstrip("0123456789")
+        of_level = f"{level} {metric}"
+        sums[of_level] = sums.get(of_level, 0.0) + total
+        counts[of_level] = counts.get(of_level, 0) + count
+        means.setdefault(of_level, []).append(total / count)
 
     def mean(metric: str) -> float | None:
-        values = sums.get(metric)
-        return sum(values) / len(values) if values else None
+        return sums[metric] / counts[metric] if metric in sums else None
 
     def fullest(metric: str) -> float | None:
-        means = [sum(values) / len(values) for (of, _), values in by_entity.items() if of == metric]
-        return max(means, default=None)
+        return max(means.get(metric, ()), default=None)
 
     return {
         "disk_busy_share": mean("disk busy_share"),
@@ -101,5 +95,21 @@ def summarise_model(rows: Iterable[Mapping[str, Any]], from_ns: int, to_ns: int)
         "cpu_busy_share": mean("member cpu_busy_share"),
         "read_hit_share": mean("member read_hit_share"),
         "dirty_bytes": mean("member dirty_bytes"),
-        "rebuilt_bytes": sum(sums["member rebuilt_bytes"]) if "member rebuilt_bytes" in sums else None,
+        "rebuilt_bytes": sums.get("member rebuilt_bytes"),
     }
+
+
+def _of_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int) -> list[tuple[str, str, float, int]]:
+    """Entity, metric, sum and count of the values of the array whose intervals end in the window."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not batches:
+        return []
+    ends = pc.field("t_ns")
+    rows = pa.Table.from_batches([pa.concat_batches(batches)]).filter(
+        (pc.field("source") == "model") & (ends > from_ns) & (ends <= to_ns)
+    )
+    found = rows.group_by(["entity", "metric"], use_threads=False).aggregate([("value", "sum"), ("value", "count")])
+    names = ("entity", "metric", "value_sum", "value_count")
+    return list(zip(*(found[name].to_pylist() for name in names), strict=True))

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.points import describe_load
@@ -17,14 +17,15 @@ from assay.results.steady import Steady, steady_state
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
-from assay.telemetry.recorder import summarise
+from assay.telemetry.columns import SeriesColumns
+from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import batches, tick_sums
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
-from assay.workloads.io.modelled import ModelRun, summarise_model, telemetry_rows
+from assay.workloads.io.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
-from assay.workloads.io.ticks import series_rows, tick_length_s
+from assay.workloads.io.ticks import add_session, tick_length_s
 from assay.workloads.workload import (
     Ask,
     Axis,
@@ -36,6 +37,9 @@ from assay.workloads.workload import (
     Search,
     Steps,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SATURATED_CPU_SHARE = 0.95
 """A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
@@ -179,7 +183,7 @@ class OpenIo(OpenWorkload):
             figures = measurement.run()
         finally:
             writer = self.context.folder.series_writer()
-            writer.write(measurement.series_rows)
+            writer.write(measurement.series)
             writer.close_segment(point_id)
         return Measured(figures=figures, error=measurement.error)
 
@@ -235,8 +239,9 @@ class Measurement:
         self.interval_s = tick_length_s(self.timing)
         self.seed = opened.plan.seed + repeat
         self.ticks: list[dict[str, Any]] = []
-        self.series_rows: list[dict[str, Any]] = []
-        self.telemetry_rows: list[dict[str, Any]] = []
+        self.columns = SeriesColumns()
+        self.telemetry: list[pa.RecordBatch] = []
+        self.series: list[pa.RecordBatch] = []
         self.error: Exception | None = None
         self.ended_by = "time"
         self.complete_ticks = 0
@@ -276,9 +281,12 @@ class Measurement:
         for volume in opened.volumes:
             if volume.hold is not None and not stuck:
                 volume.hold.end_writing()
-        clock = "wall" if model is None else "virtual"
-        rows = series_rows(self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock)
-        self.series_rows += rows + self.telemetry_rows
+        clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
+        self.telemetry = self.columns.take()
+        add_session(
+            self.columns, self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock
+        )
+        self.series = self.telemetry + self.columns.take()
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
         return self._figures(session, report, from_tick)
@@ -330,7 +338,7 @@ class Measurement:
         self.complete_ticks = report["complete_ticks"]
         self.settled = report.get("settled", True)
         self._take_telemetry()
-        self.telemetry_rows += telemetry_rows(report, self.started_ns)
+        add_telemetry(self.columns, report, self.started_ns)
         if report["state"] == "not-answering":
             self.ended_by = "not-answering"
             names = ", ".join(volume.name for volume in self.opened.volumes)
@@ -342,7 +350,7 @@ class Measurement:
     def _take_telemetry(self) -> None:
         # A model's time is not the recorder's; its members record themselves.
         if self.opened.model is None:
-            self.telemetry_rows += self.opened.context.recorder.drain()
+            self.opened.context.recorder.drain(self.columns)
 
     def _tracked(self, from_tick: int, to_tick: int) -> list[float]:
         """What must be steady: throughput in a closed loop; latency in an open one, whose throughput is given."""
@@ -378,12 +386,12 @@ class Measurement:
         _add_errors(measured["errors"], drained["errors"])
         start_ns = self.started_ns + round(from_tick * self.interval_s * 1e9)
         end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
-        telemetry = summarise(self.telemetry_rows, start_ns, end_ns, devices=self.opened.devices)
+        telemetry = summarise(self.telemetry, start_ns, end_ns, devices=self.opened.devices)
         generator = measured.pop("generator")
         if self.opened.model is not None:
             # On a virtual clock the generator takes no time and is never late.
             generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
-            measured["array"] = summarise_model(self.telemetry_rows, start_ns, end_ns)
+            measured["array"] = summarise_model(self.telemetry, start_ns, end_ns)
         lag_ns = generator["schedule_lag_p99_ns"]
         service = measured["service_latency_ns"]
         host_share = telemetry.get("cpu_share")

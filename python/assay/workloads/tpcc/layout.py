@@ -7,7 +7,8 @@ from typing import Any
 
 from assay.errors import IoFailed
 from assay.progress import Display
-from assay.targets.databases.layout import COLUMNS, Layout, lay_out, take_down
+from assay.targets.databases.kinds import lay_out, take_down
+from assay.targets.databases.layout import COLUMNS, Layout
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.tpcc.opening import load_connections
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming

@@ -196,7 +196,7 @@ class OpenTpcc(OpenWorkload):
         layout = self._lay_out(plan)
         for database in self.target.databases:
             set_state(database, "ran" if layout is None else LAID_OUT)
-        measurement = OltpMeasurement(self, plan, repeat)
+        measurement = self._measurement(plan, repeat)
         try:
             figures = measurement.run()
         finally:
@@ -205,6 +205,9 @@ class OpenTpcc(OpenWorkload):
                 self.context.note(notice)
         figures["oltp"] |= {"point_id": point_id, "layout": layout}
         return Measured(figures=figures, error=measurement.error)
+
+    def _measurement(self, plan: TpccPlan, repeat: int) -> OltpMeasurement:
+        return OltpMeasurement(self.target, plan, repeat, part=self.part.name, context=self.context)
 
     def kept(self, point: Point) -> None:
         """Tell of servers that were away, and wait until they answer again."""
@@ -261,7 +264,7 @@ class OpenTpcc(OpenWorkload):
             self.context.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
             for database in self.target.databases:
                 set_state(database, "ran")
-            measurement = OltpMeasurement(self, trace_plan(plan), 0)
+            measurement = self._measurement(trace_plan(plan), 0)
             try:
                 oltp = measurement.run()["oltp"]
             finally:

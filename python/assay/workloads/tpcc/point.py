@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +15,20 @@ from assay.errors import AssayError, Interrupted, NotAnswering
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
 from assay.targets.answering import answer_within
+from assay.targets.databases.target import DatabaseTarget
 from assay.telemetry.collectors import Activity, activity, hottest
-from assay.telemetry.recorder import folded, summarise
+from assay.telemetry.columns import Reading, SeriesColumns
+from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import BATCHES, tick_length_of_s
 from assay.units import count_of, format_duration, format_latency
 from assay.workloads.tpcc.background import BackgroundWork
 from assay.workloads.tpcc.load import core_error
 from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
 from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
+from assay.workloads.workload import RunContext
 
 if TYPE_CHECKING:
-    from assay.workloads.tpcc.opened import OpenTpcc
+    import pyarrow as pa
 
 LOOK_S = 0.1
 
@@ -39,9 +41,9 @@ SILENCE_MIN_S = 2.0
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long point does not keep them in memory."""
 
-TELEMETRY_MAX = 60_000
-"""Rows kept for a point's storage figures, a quarter of an hour or so; of those before there is one of each metric."""
-TELEMETRY_NEWEST = 30_000
+BATCHES_MAX = 90
+"""Batches of rows kept for a point's storage figures, a quarter of an hour; of those before there is a row a metric."""
+BATCHES_NEWEST = 45
 """Those that stay as they are, since the window may end among them."""
 
 END_S = 30.0
@@ -88,11 +90,16 @@ class OltpProgress:
 
 
 class OltpMeasurement:
-    """One point: the core runs users, this follows it and takes the figures."""
+    """One point: the core runs users, this follows it and takes the figures.
 
-    def __init__(self, opened: OpenTpcc, plan: TpccPlan, repeat: int) -> None:
-        self.opened, self.context, self.plan = opened, opened.context, plan
-        self.target = opened.target
+    Parameters
+    ----------
+    part
+        Name of the part, for the display.
+    """
+
+    def __init__(self, target: DatabaseTarget, plan: TpccPlan, repeat: int, *, part: str, context: RunContext) -> None:
+        self.target, self.plan, self.part, self.context = target, plan, part, context
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
         # Of a point of many hours a tick is longer than the warm-up was to be.
@@ -109,9 +116,9 @@ class OltpMeasurement:
         self.failed_count = 0
         self.latency_p90_ns: float | None = None
         self.gaps: list[dict[str, Any]] = []
-        self.rows: list[dict[str, Any]] = []
-        self.telemetry: list[Mapping[str, Any]] = []
-        self.writer = opened.context.folder.series_writer()
+        self.columns = SeriesColumns()
+        self.written: list[pa.RecordBatch] = []
+        self.writer = context.folder.series_writer()
         self.written_at = time.monotonic()
         self.notices: list[str] = []
         self.counted: list[tuple[float, dict[str, float]] | None] = []
@@ -242,14 +249,8 @@ class OltpMeasurement:
                 self.new_orders += [0] * (tick["tick"] + 1 - len(self.new_orders))
                 self.new_orders[tick["tick"]] += tick["committed"]
                 self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
-        self.rows += self._series_rows(report["ticks"])
-        telemetry = self.context.recorder.drain()
-        self.rows += telemetry
-        self.telemetry += telemetry
-        if len(self.telemetry) > TELEMETRY_MAX:
-            older, newest = self.telemetry[:-TELEMETRY_NEWEST], self.telemetry[-TELEMETRY_NEWEST:]
-            self.telemetry = [*folded(older, self._utc_ns(self.from_tick)), *newest]
-        if time.monotonic() - self.written_at >= SERIES_EVERY_S:
+        self._add_ticks(report["ticks"])
+        if ending or time.monotonic() - self.written_at >= SERIES_EVERY_S:
             self._write_rows()
         if report["state"] == "failed" and not ending:
             self.error = core_error(report["error"])
@@ -259,28 +260,25 @@ class OltpMeasurement:
         return self.started_ns + round(tick * self.interval_s * 1e9)
 
     def _write_rows(self) -> None:
-        rows, self.rows = self.rows, []
         self.written_at = time.monotonic()
-        self.writer.write(rows)
+        self.context.recorder.drain(self.columns)
+        batches = self.columns.take()
+        self.writer.write(batches)
+        self.written += batches
+        if len(self.written) > BATCHES_MAX:
+            older, newest = self.written[:-BATCHES_NEWEST], self.written[-BATCHES_NEWEST:]
+            self.written = [*folded(older, self._utc_ns(self.from_tick)), *newest]
 
-    def _series_rows(self, ticks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        host, interval_ns = socket.gethostname(), round(self.interval_s * 1e9)
+    def _add_ticks(self, ticks: Sequence[Mapping[str, Any]]) -> None:
+        interval_ns = round(self.interval_s * 1e9)
         for tick in ticks:
-            common = {
-                "t_ns": self.started_ns + (tick["tick"] + 1) * interval_ns,
-                "clock": "wall",
-                "interval_ns": interval_ns,
-                "tier": "application",
-                "host": host,
-                "source": "tpcc",
-                "entity": f"{self.target.databases[tick['database']].name}/{tick['transaction']}",
-                "role": "",
-            }
-            for count in TICK_COUNTS:
-                yield {**common, "metric": f"{count}_count", "kind": "delta", "value": float(tick[count])}
-            for latency in TICK_LATENCIES:
-                if tick[latency] is not None:
-                    yield {**common, "metric": f"latency_{latency}", "kind": "gauge", "value": float(tick[latency])}
+            self.columns.add(
+                _tick_readings(tick, f"{self.target.databases[tick['database']].name}/{tick['transaction']}"),
+                t_ns=self.started_ns + (tick["tick"] + 1) * interval_ns,
+                interval_ns=interval_ns,
+                tier="application",
+                source="tpcc",
+            )
 
     def _show(self, report: Mapping[str, Any]) -> None:
         done = self.complete_ticks
@@ -293,7 +291,7 @@ class OltpMeasurement:
             phase, waiting = "connecting", f"{report['connected']} connected"
         self.context.display.point(
             OltpProgress(
-                part=self.opened.part.name,
+                part=self.part,
                 phase=f"{phase}, {count_of(self.plan.users, 'user')}",
                 nopm=new_orders / seconds * 60 if seconds else 0.0,
                 latency_p90_ns=self.latency_p90_ns,
@@ -436,7 +434,7 @@ class OltpMeasurement:
             },
             "batches": self._batches(per_tick),
             "telemetry": summarise(
-                self.telemetry,
+                self.written,
                 start_ns,
                 end_ns,
                 devices={name for names in self.target.devices.values() for name in names},
@@ -471,7 +469,7 @@ class OltpMeasurement:
                 for database in figures["databases"]
             ],
             "storage": storage(
-                self.telemetry,
+                self.written,
                 start_ns,
                 end_ns,
                 devices_by_role=self.target.devices,
@@ -523,6 +521,14 @@ class OltpMeasurement:
         sums = [sum(per_tick[first : first + ticks_each]) for first in range(0, len(per_tick), ticks_each)]
         whole = sums[: len(per_tick) // ticks_each]
         return {"seconds": seconds, "total": {"nopm": [count / seconds * 60 for count in whole]}}
+
+
+def _tick_readings(tick: Mapping[str, Any], entity: str) -> Iterator[Reading]:
+    for count in TICK_COUNTS:
+        yield Reading(entity, f"{count}_count", "delta", float(tick[count]))
+    for latency in TICK_LATENCIES:
+        if tick[latency] is not None:
+            yield Reading(entity, f"latency_{latency}", "gauge", float(tick[latency]))
 
 
 def _resident_bytes() -> int:

@@ -7,10 +7,13 @@ Where both are known, bytes per transaction are those of the devices.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from assay.telemetry.recorder import covered
+from assay.telemetry.summary import Sum, sums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Record = Mapping[str, Any]
 
@@ -21,7 +24,7 @@ _SECOND_NS = 10**9
 
 
 def storage(
-    rows: Iterable[Record],
+    batches: Sequence[pa.RecordBatch],
     start_ns: int,
     end_ns: int,
     devices_by_role: Mapping[str, Sequence[str]],
@@ -38,8 +41,8 @@ def storage(
 
     Parameters
     ----------
-    rows
-        Rows of the series schema; those of other sources are ignored.
+    batches
+        Rows of the series; those of other sources are ignored.
     start_ns, end_ns
         The window, in the clock of the rows.
     devices_by_role
@@ -60,12 +63,10 @@ def storage(
         per transaction) and `database`: `read_iops`, `write_iops`, `read_bytes_per_s`, `write_bytes_per_s`,
         `read_latency_mean_ns`, `write_latency_mean_ns`, `log_writes_per_s`, `log_bytes_per_s` as the servers count.
     """
-    chosen = [(row, covered_ns) for row, covered_ns in covered(rows, start_ns, end_ns) if row["interval_ns"] > 0]
-    names = {name for devices in devices_by_role.values() for name in devices}
-    devices = _devices(chosen, devices_by_role, names)
-    sums = _Sums(chosen, DATABASES)
-    database = _database(sums)
-    log_latency = _log_flush_latency(sums)
+    found = sums(batches, start_ns, end_ns)
+    devices = _devices(found, devices_by_role)
+    servers = _Deltas([one for one in found if one.source in DATABASES])
+    database = _database(servers)
     seconds = (end_ns - start_ns) / _SECOND_NS
     moved = {
         side: sum(device[f"{side}_bytes_per_s"] for device in devices) if devices else database[f"{side}_bytes_per_s"]
@@ -75,48 +76,46 @@ def storage(
     def each(bytes_per_s: float | None) -> float | None:
         return None if bytes_per_s is None or not transactions_count else bytes_per_s * seconds / transactions_count
 
-    requests, misses = sums.total("page_requests_count"), sums.total("page_reads_count")
+    requests, misses = servers.total("page_requests_count"), servers.total("page_reads_count")
     return {
         "seconds": seconds,
         "devices": devices,
         "read_bytes_per_transaction": each(moved["read"]),
         "written_bytes_per_transaction": each(moved["write"]),
         "log_bytes_per_transaction": each(database["log_bytes_per_s"]),
-        "log_flush_latency_mean_ns": log_latency,
-        "log_flushes_per_s": sums.per_second("log_flushes_count"),
+        "log_flush_latency_mean_ns": _log_flush_latency(servers),
+        "log_flushes_per_s": servers.per_second("log_flushes_count"),
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
-        "checkpoints_count": _checkpoints(chosen, start_ns, end_ns),
-        "server_cpu_share": _server_cpu_share(chosen, end_ns - start_ns, client_cpu_ns, cpu_count)
-        if is_local
-        else None,
+        "checkpoints_count": servers.ended("checkpoints_count"),
+        "server_cpu_share": _server_cpu_share(found, end_ns - start_ns, client_cpu_ns, cpu_count) if is_local else None,
         "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
         "database": database,
     }
 
 
-class _Sums:
-    """Deltas of some sources in the window: their sums, and the time covered, by entity and metric."""
+class _Deltas:
+    """What some sources counted in the window, by metric."""
 
-    def __init__(self, chosen: Sequence[tuple[Record, int]], sources: Collection[str]) -> None:
-        self._sums: dict[str, dict[str, list[float]]] = {}
-        for row, covered_ns in chosen:
-            if row["source"] in sources and row["kind"] == "delta":
-                entities = self._sums.setdefault(row["metric"], {})
-                entry = entities.setdefault(row["entity"], [0.0, 0.0])
-                entry[0] += row["value"] * covered_ns / row["interval_ns"]
-                entry[1] += covered_ns
+    def __init__(self, found: Sequence[Sum]) -> None:
+        self._of_metric: dict[str, list[Sum]] = {}
+        for one in found:
+            if one.kind == "delta":
+                self._of_metric.setdefault(one.metric, []).append(one)
 
-    def total(self, metric: str, entity: str | None = None) -> float | None:
-        """Sum over entities, or of one; None without rows."""
-        entities = self._sums.get(metric, {})
-        chosen = [entry for name, entry in entities.items() if entity in (None, name)]
-        return sum(value for value, _ in chosen) if chosen else None
+    def total(self, metric: str) -> float | None:
+        """Sum over entities; None without rows."""
+        found = self._of_metric.get(metric)
+        return sum(one.total for one in found) if found else None
 
-    def per_second(self, metric: str, entity: str | None = None) -> float | None:
-        """Rates per second of time covered, added over entities, or of one; None without rows."""
-        entities = self._sums.get(metric, {})
-        chosen = [entry for name, entry in entities.items() if entity in (None, name)]
-        return sum(value / covered_ns * _SECOND_NS for value, covered_ns in chosen) if chosen else None
+    def per_second(self, metric: str) -> float | None:
+        """Rates per second of time covered, added over entities; None without rows."""
+        found = self._of_metric.get(metric)
+        return sum(one.per_ns * _SECOND_NS for one in found) if found else None
+
+    def ended(self, metric: str) -> int | None:
+        """Events whose intervals end in the window, each as a whole; None where they are not counted."""
+        found = self._of_metric.get(metric)
+        return sum(round(one.ended) for one in found) if found else None
 
     def mean(self, time_metric: str, count_metric: str) -> float | None:
         """Time over count; None where nothing was counted or the server does not time it."""
@@ -124,7 +123,7 @@ class _Sums:
         return spent_ns / count if spent_ns and count else None
 
 
-def _database(sums: _Sums) -> dict[str, float | None]:
+def _database(sums: _Deltas) -> dict[str, float | None]:
     """What the servers asked of storage."""
     return {
         "read_iops": sums.per_second("reads_count"),
@@ -138,81 +137,48 @@ def _database(sums: _Sums) -> dict[str, float | None]:
     }
 
 
-def _log_flush_latency(sums: _Sums) -> float | None:
+def _log_flush_latency(sums: _Deltas) -> float | None:
     """Mean time of a flush; where writes of the log reach storage by themselves, of a write."""
     flush = sums.mean("log_flush_time_ns", "log_flushes_count")
     return sums.mean("log_write_time_ns", "log_writes_count") if flush is None else flush
 
 
-def _devices(
-    chosen: Sequence[tuple[Record, int]], devices_by_role: Mapping[str, Sequence[str]], names: Collection[str]
-) -> list[dict[str, Any]]:
+def _devices(found: Sequence[Sum], devices_by_role: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """One entry for each device that rows cover, in the order of the roles."""
-    block = [(row, covered_ns) for row, covered_ns in chosen if row["source"] == "block" and row["entity"] in names]
-    sums = _Sums(block, ("block",))
-    spent = _latency_times(block)
-    ordered = dict.fromkeys(name for devices in devices_by_role.values() for name in devices)
-    return [
-        _device(name, [role for role, devices in devices_by_role.items() if name in devices], sums, spent)
-        for name in ordered
-        if sums.total("read_ios_count", name) is not None
-    ]
+    entries = []
+    for name in dict.fromkeys(name for devices in devices_by_role.values() for name in devices):
+        own = [one for one in found if one.source == "block" and one.entity == name]
+        if any(one.metric == "read_ios_count" for one in own):
+            roles = [role for role, devices in devices_by_role.items() if name in devices]
+            entries.append({"device": name, "roles": roles} | _device(own))
+    return entries
 
 
-def _device(name: str, roles: list[str], sums: _Sums, spent: Mapping[tuple[str, str], float]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"device": name, "roles": roles}
-    counts = {side: sums.total(f"{side}_ios_count", name) or 0.0 for side in ("read", "write")}
+def _device(own: Sequence[Sum]) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    counted, spent_ns = _Deltas(own), {one.metric: one.total for one in own if one.kind == "gauge"}
+    counts = {side: counted.total(f"{side}_ios_count") or 0.0 for side in ("read", "write")}
     for side in ("read", "write"):
-        entry[f"{side}_iops"] = sums.per_second(f"{side}_ios_count", name) or 0.0
+        entry[f"{side}_iops"] = counted.per_second(f"{side}_ios_count") or 0.0
     for side in ("read", "write"):
-        entry[f"{side}_bytes_per_s"] = sums.per_second(f"{side}_bytes", name) or 0.0
+        entry[f"{side}_bytes_per_s"] = counted.per_second(f"{side}_bytes") or 0.0
     for side in ("read", "write"):
         # The kernel adds up whole milliseconds: of few fast I/Os it may have counted none.
-        spent_ns = spent.get((name, side), 0.0)
-        entry[f"{side}_latency_mean_ns"] = spent_ns / counts[side] if counts[side] and spent_ns else None
+        side_ns = spent_ns.get(f"{side}_latency_mean_ns", 0.0)
+        entry[f"{side}_latency_mean_ns"] = side_ns / counts[side] if counts[side] and side_ns else None
     for side in ("read", "write"):
-        moved = sums.total(f"{side}_bytes", name) or 0.0
+        moved = counted.total(f"{side}_bytes") or 0.0
         entry[f"{side}_size_mean_bytes"] = moved / counts[side] if counts[side] else None
     total = sum(counts.values())
     return entry | {"read_share": counts["read"] / total if total else None}
 
 
-def _latency_times(block: Sequence[tuple[Record, int]]) -> dict[tuple[str, str], float]:
-    """Time of all I/Os by device and direction: each interval's mean latency times its count."""
-    means = {
-        (row["t_ns"], row["entity"], row["metric"].partition("_")[0]): row["value"]
-        for row, _ in block
-        if row["metric"] in ("read_latency_mean_ns", "write_latency_mean_ns")
-    }
-    spent: dict[tuple[str, str], float] = {}
-    for row, covered_ns in block:
-        if row["metric"] in ("read_ios_count", "write_ios_count"):
-            side = row["metric"].partition("_")[0]
-            mean_ns = means.get((row["t_ns"], row["entity"], side), 0.0)
-            count = row["value"] * covered_ns / row["interval_ns"]
-            spent[row["entity"], side] = spent.get((row["entity"], side), 0.0) + mean_ns * count
-    return spent
-
-
-def _checkpoints(chosen: Sequence[tuple[Record, int]], start_ns: int, end_ns: int) -> int | None:
-    """Checkpoints that began in the window, each in the interval that ends in it; None where they are not counted."""
-    counted = [row for row, _ in chosen if row["metric"] == "checkpoints_count" and row["source"] in DATABASES]
-    if not counted:
-        return None
-    return sum(round(float(row["value"])) for row in counted if start_ns < row["t_ns"] <= end_ns)
-
-
 def _server_cpu_share(
-    chosen: Sequence[tuple[Record, int]], window_ns: int, client_cpu_ns: float | None, cpu_count: int | None
+    found: Sequence[Sum], window_ns: int, client_cpu_ns: float | None, cpu_count: int | None
 ) -> float | None:
     """Share of the host's CPU that neither the load threads nor the recorder used."""
-    shares: dict[str, list[float]] = {}
-    for row, covered_ns in chosen:
-        if (row["source"], row["entity"]) in (("host", "cpu"), ("assay", "recorder")):
-            entry = shares.setdefault(row["metric"], [0.0, 0.0])
-            entry[0] += row["value"] * covered_ns
-            entry[1] += covered_ns
-    means = {metric: value / covered_ns for metric, (value, covered_ns) in shares.items()}
+    own_sources = (("host", "cpu"), ("assay", "recorder"))
+    means = {one.metric: one.per_ns for one in found if (one.source, one.entity) in own_sources}
     if client_cpu_ns is None or "user_share" not in means or "system_share" not in means:
         return None
     own = (client_cpu_ns / window_ns + means.get("cpu_share", 0.0)) / (cpu_count or os.cpu_count() or 1)

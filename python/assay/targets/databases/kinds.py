@@ -1,0 +1,81 @@
+"""The kinds of servers: which class a database has, and how its tables are laid out there.
+
+What a kind needs, drivers above all, is loaded only when a database of it is opened.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.targets.databases.database import Database
+from assay.targets.databases.layout import Layout
+from assay.targets.databases.spec import DatabaseSpec
+
+
+def open_database(spec: DatabaseSpec) -> Database:
+    """Return the database of a target, not opened yet; its driver is loaded only now."""
+    if spec.kind == "embedded":
+        from assay.targets.databases.embedded import EmbeddedPostgresql
+
+        return EmbeddedPostgresql(spec)
+    if spec.kind == "postgresql":
+        from assay.targets.databases.postgresql import Postgresql
+
+        return Postgresql(spec)
+    if spec.kind == "mariadb":
+        from assay.targets.databases.mariadb import Mariadb
+
+        return Mariadb(spec)
+    from assay.targets.databases.mssql import SqlServer
+
+    return SqlServer(spec)
+
+
+def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
+    """Lay the tables out, from the plain layout; all is on storage when it returns.
+
+    Parameters
+    ----------
+    warehouses
+        Of this database; their numbers begin with 1.
+    connections
+        How many statements run at once.
+
+    Returns
+    -------
+    dict
+        `places`: of each its `name`, `directory`, `bytes` and `relations` (tables and indexes, partitions by their
+        own names); `partition`: `table`, `column`, and `first_keys` of all partitions but the first; or None.
+
+    Raises
+    ------
+    NotSupported
+        This server cannot do it; the line says why.
+    UsageError
+        A directory is missing.
+    RefusedTarget
+        The user may not.
+    """
+    if database.dialect == "postgresql":
+        from assay.targets.databases import layout_postgresql
+
+        return layout_postgresql.lay_out(database, layout, warehouses=warehouses, connections=connections)
+    if database.dialect == "mssql":
+        from assay.targets.databases import layout_mssql
+
+        return layout_mssql.lay_out(database, layout, warehouses=warehouses)
+    from assay.targets.databases import layout_mariadb
+
+    return layout_mariadb.lay_out(database, layout, warehouses=warehouses)
+
+
+def take_down(database: Database) -> None:
+    """Remove what a layout left beside the tables; they are gone, or plain again."""
+    if database.dialect == "postgresql":
+        from assay.targets.databases import layout_postgresql
+
+        layout_postgresql.drop_places(database)
+    elif database.dialect == "mssql":
+        from assay.targets.databases import layout_mssql
+
+        layout_mssql.drop_partitions(database)

@@ -1,0 +1,108 @@
+"""A session on SQL Server, and what its errors mean. Not verified on SQL Server."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from assay.errors import AssayError, IoFailed, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.connection import ConnectionLost, Row
+from assay.targets.databases.spec import DatabaseSpec
+
+_DENIED = frozenset({229, 230, 262, 297, 300, 916, 1088, 2760, 3906, 3908, 15247})
+_FULL = frozenset({1101, 1105, 9002, 3257})
+_LOST = frozenset({20003, 20004, 20006, 20047, 10054, 6005, 596})
+
+
+class SqlServerSession:
+    """One connection; errors come as those of `assay.errors`."""
+
+    def __init__(self, spec: DatabaseSpec, driver: ModuleType, connection: Any) -> None:
+        self._spec = spec
+        self._driver = driver
+        self._connection = connection
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                return [tuple(row) for row in cursor.fetchall()]
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def column(self, sql: str, params: Sequence[object] = (), *, name: str) -> list[object]:
+        """Return one column of a statement's rows, by its name."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                place = [description[0] for description in cursor.description].index(name)
+                return [row[place] for row in cursor.fetchall()]
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> None:
+        """Run a statement; rows and messages it gives are read to their end, for BACKUP works while they come."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, tuple(params) or None)
+                while cursor.nextset():
+                    pass
+        except self._driver.Error as error:
+            raise statement_error(self._spec, error) from error
+
+    def cancel(self) -> None:
+        """End the session: the driver cannot end a statement alone."""
+        self.close()
+
+    def close(self) -> None:
+        """End the session."""
+        with contextlib.suppress(self._driver.Error):
+            self._connection.close()
+
+
+def _code_and_text(spec: DatabaseSpec, error: Exception) -> tuple[int, str]:
+    """Number and first line of what the server or FreeTDS says."""
+    arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
+    number = arguments[0] if arguments and isinstance(arguments[0], int) else -1
+    raw = arguments[1] if len(arguments) > 1 else str(error)
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    line = re.sub(r"DB-Lib error message .*", "", text, flags=re.DOTALL).strip().partition("\n")[0]
+    line = line or text.strip().partition("\n")[0]
+    return number, spec.password.removed_from(line) if spec.password is not None else line
+
+
+def connect_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a connection that did not come about."""
+    number, line = _code_and_text(spec, error)
+    if number == 18456:
+        return UsageError(
+            f"{spec.display}: the password of user {spec.user!r} is wrong, or there is no such user; check URL and "
+            "MSSQL_PASSWORD"
+        )
+    if number in (4060, 911):
+        return UsageError(
+            f"{spec.display}: there is no database {spec.database!r} on the server that user {spec.user!r} may use; "
+            "create it first"
+        )
+    if number in (20009, 20002, 20012, 20013, 20003):
+        return OpenFailed(
+            f"{spec.display}: no server answers at {spec.host}:{spec.port}, or not as asked (sslmode={spec.tls}); "
+            "check address and port, and that it runs"
+        )
+    return OpenFailed(f"{spec.display}: cannot be connected to: {line}; check the server and its log")
+
+
+def statement_error(spec: DatabaseSpec, error: Exception) -> AssayError:
+    """Error of a statement that failed."""
+    number, line = _code_and_text(spec, error)
+    if number in _LOST or type(error).__name__ == "InterfaceError":
+        return ConnectionLost(f"{spec.display}: the connection was lost ({line}); check the server and its log")
+    if number in _FULL:
+        return OutOfSpace(f"{spec.display}: no space is left under the server ({line}); free some, or load less")
+    if number in _DENIED:
+        return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {line}")
+    return IoFailed(f"{spec.display}: the server refused a statement: {line}")

@@ -1,0 +1,234 @@
+"""Imports go one way, no two modules import each other, and a kind of workload is known to its own folder alone.
+
+Imports inside functions and those for type checkers count as all others.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path("python") / "assay"
+
+ORDER = (
+    ("units", "errors", "paths", "fields", "reading", "progress", "command_line"),
+    ("results",),
+    ("document",),
+    ("targets",),
+    ("telemetry",),
+    ("workloads",),
+    ("run",),
+    ("calibration",),
+    ("studies",),
+    ("analysis",),
+    ("rules",),
+    ("report",),
+    ("service",),
+    ("cli", "api", "__init__", "__main__"),
+)
+"""What stands on one line may import what stands on it or above."""
+
+KINDS = ("integrity", "io", "tpcc")
+"""Folders of workloads."""
+
+KEYS = {*KINDS, "oltp"}
+"""How results name a kind: no text of the program is just one of these."""
+WORDS = {"tpcc", "oltp", "nopm", "warehouse", "warehouses"}
+"""Words of a kind that mean nothing else; no name and no text has one of them."""
+
+UPWARD = {
+    ("studies.findings", "analysis.compare"),
+    ("report.sections.reliability", "report.write"),
+    ("studies.published", "studies.findings"),
+}
+"""Imports that still go the wrong way. Only ever remove lines."""
+
+NAMES_A_KIND = {
+    "api",
+    "calibration.bands",
+    "calibration.observations",
+    "calibration.rebuild",
+    "cli.app",
+    "cli.assess",
+    "cli.console",
+    "cli.oltp",
+    "cli.profile",
+    "cli.running",
+    "cli.sqlio",
+    "cli.study",
+    "cli.verify",
+    "document.text",
+    "report.assemble",
+    "report.faults",
+    "report.figures_oltp",
+    "report.figures_study",
+    "report.sections.curves",
+    "report.sections.integrity",
+    "report.sections.method",
+    "report.sections.oltp",
+    "report.sections.oltp_storage",
+    "report.sections.oltp_timeline",
+    "report.sections.points",
+    "report.sections.series",
+    "report.sections.study",
+    "report.sections.summary",
+    "report.transactions",
+    "results.exports.__init__",
+    "results.exports.fio_json",
+    "results.exports.rehearsal",
+    "results.limits",
+    "results.load",
+    "results.shapes.__init__",
+    "results.shapes.findings",
+    "results.shapes.manifest",
+    "results.shapes.point",
+    "results.shapes.study",
+    "results.source",
+    "run.execute",
+    "run.notices",
+    "run.simulate",
+    "run.verdict",
+    "studies.findings",
+    "studies.parts",
+    "studies.plan_settings",
+    "studies.raw_gap",
+    "studies.study",
+    "studies.words",
+    "targets.databases.cluster_state",
+    "targets.databases.database",
+    "targets.databases.kinds",
+    "targets.databases.layout",
+    "targets.databases.layout_mariadb",
+    "targets.databases.layout_mssql",
+    "targets.databases.layout_postgresql",
+    "targets.databases.marks",
+    "targets.storage.hold",
+    "targets.storage.spec",
+}
+"""Modules that still name a kind of workload. Only ever remove lines."""
+
+ANOTHER_IO = {"telemetry.collectors.postgresql", "telemetry.collectors.psi"}
+"""Modules in which "io" is what PostgreSQL and the kernel call waiting for storage."""
+
+
+@cache
+def modules(root: Path) -> Mapping[str, ast.Module]:
+    """Every module by its name below `assay`, parsed; that of a package ends in `__init__`."""
+    return {
+        ".".join(path.relative_to(root / PACKAGE).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((root / PACKAGE).rglob("*.py"))
+    }
+
+
+@cache
+def graph(root: Path) -> Mapping[str, frozenset[str]]:
+    """What each module imports of Assay."""
+    found = modules(root)
+    return {name: frozenset(imported(tree, found)) - {name} for name, tree in found.items()}
+
+
+def imported(tree: ast.Module, found: Mapping[str, ast.Module]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name their module in full"
+            wanted = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for full in wanted:
+            first, _, name = full.partition(".")
+            if first == "assay":
+                # A name that is no module is one in the module before it.
+                places = (name, f"{name}.__init__", name.rpartition(".")[0], f"{name.rpartition('.')[0]}.__init__")
+                yield from [place for place in places if place in found][:1]
+
+
+def layer(module: str) -> int:
+    return next(number for number, names in enumerate(ORDER) if module.partition(".")[0] in names)
+
+
+def test_packages_import_only_what_is_below_them(root: Path) -> None:
+    upward = {(name, other) for name, others in graph(root).items() for other in others if layer(other) > layer(name)}
+    assert upward - UPWARD == set()
+
+
+def test_a_kind_of_workload_imports_no_other(root: Path) -> None:
+    across = {
+        (name, other)
+        for name, others in graph(root).items()
+        for other in others
+        if {*KINDS} >= {kind_of(name), kind_of(other)} and kind_of(name) != kind_of(other)
+    }
+    assert across == set()
+
+
+def kind_of(module: str) -> str:
+    """Folder of a workload, for the modules in one."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "workloads" else ""
+
+
+def test_no_two_modules_import_each_other(root: Path) -> None:
+    order = TopologicalSorter(
+        {name: {other for other in others if (name, other) not in UPWARD} for name, others in graph(root).items()}
+    )
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_a_kind_is_named_in_its_folder_and_the_registry_alone(root: Path) -> None:
+    naming = {
+        name: sorted(kinds_named(tree, keys={*KEYS} - ({"io"} if name in ANOTHER_IO else set())))
+        for name, tree in modules(root).items()
+        if kind_of(name) not in (*KINDS, "registry")
+    }
+    assert {name: words for name, words in naming.items() if words and name not in NAMES_A_KIND} == {}
+    assert {name for name in NAMES_A_KIND if not naming.get(name)} == set(), "remove these lines from the list"
+
+
+def test_exceptions_that_are_no_longer_needed_are_removed(root: Path) -> None:
+    assert {(name, other) for name, other in UPWARD if other not in graph(root).get(name, ())} == set()
+
+
+def kinds_named(tree: ast.Module, keys: set[str]) -> set[str]:
+    """Words of a kind in the names, texts and imports of a module; docstrings are free to speak of one."""
+    docstrings = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            found |= ({node.value} & keys) | (words_of(node.value) & WORDS)
+        if isinstance(node, ast.ImportFrom) and kind_of((node.module or "").removeprefix("assay.")) in KINDS:
+            found.add(str(node.module))
+        for part in ("id", "attr", "name", "arg"):
+            name = getattr(node, part, None)
+            found |= words_of(name) & WORDS if isinstance(name, str) else set()
+    return found
+
+
+@cache
+def words_of(text: str) -> set[str]:
+    """Words of a text, or of a name written with underscores or capitals."""
+    return set(re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
+
+
+def test_the_probe_sees_what_it_looks_for(tmp_path: Path) -> None:
+    package = tmp_path / PACKAGE
+    (package / "results").mkdir(parents=True)
+    (package / "units.py").write_text("def f() -> None:\n    from assay import results\n")
+    (package / "results" / "__init__.py").write_text("from assay.units import f\nOltpFacts = {'tpcc': f}\n")
+    assert graph(tmp_path) == {"units": {"results.__init__"}, "results.__init__": {"units"}}
+    assert kinds_named(modules(tmp_path)["results.__init__"], KEYS) == {"oltp", "tpcc"}
+    for test in (test_packages_import_only_what_is_below_them, test_no_two_modules_import_each_other):
+        with pytest.raises((AssertionError, pytest.fail.Exception)):
+            test(tmp_path)

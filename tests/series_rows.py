@@ -1,0 +1,24 @@
+"""Rows of a series as tests write them down, one by one, as the batches that are handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from assay.results.series import READ_SCHEMA
+
+USUAL = {"clock": "wall", "interval_ns": 10**9, "tier": "storage", "host": "h", "role": ""}
+"""Columns that a row may leave out."""
+
+
+def batches_of(rows: Iterable[Mapping[str, Any]]) -> list[pa.RecordBatch]:
+    """The rows as one batch; none without rows."""
+    given = [{**USUAL, **row} for row in rows]
+    return [pa.RecordBatch.from_pylist(given, READ_SCHEMA)] if given else []
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """The rows of batches."""
+    return [row for batch in batches for row in batch.to_pylist()]
