@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from assay.errors import NotSupported, UsageError
-from assay.fields import Strict
+from assay.errors import NotSupported
+from assay.fields import Strict, within
 from assay.reading import validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
@@ -421,10 +421,8 @@ class Workload(ABC, Generic[P]):
             A key or value is not accepted; `source` says where.
         """
         plan = validated(self.plan_type, data, source)
-        try:
+        with within(source, "limits"):
             parse_limits(plan.limits, self.figures)
-        except UsageError as error:
-            raise UsageError(f"{source}: {error}") from None
         return plan
 
     def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> P:
