@@ -438,3 +438,10 @@ def test_answers_of_io_keep_their_keys() -> None:
 def test_a_kind_of_tomorrow_is_left_alone() -> None:
     point = make_point(1, kind="of tomorrow")
     assert compare_runs([make_run(point), make_run(point)]).differences == ()
+
+
+def test_runs_that_hold_the_same_measurements_do_not_differ_whenever_they_were_made() -> None:
+    a = make_transactions(1, n=3)
+    b = copy.deepcopy(a) | {"id": "p9", "started_utc_ns": 2, "generator": {"saturated": True}}
+    a["generator"]["saturated"] = True
+    assert {row.status for row in compare_runs([make_run(a), make_run(b)]).differences} == {"not changed"}

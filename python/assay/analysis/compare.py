@@ -325,7 +325,7 @@ def _compare_figure(figure: Figure, a: Points, b: Points, run: int, smallest_sha
         relative = values[1] / values[0] - 1
         estimate, reason = _estimate(figure, a, b, math.log(values[1] / values[0]))
     interval, status = _judge(estimate, smallest_share)
-    if saturated and a != b:
+    if saturated and not _are_same(a, b):
         status, reason = "cannot tell", f"the generator was the bottleneck in {' and '.join(saturated)}"
     return Difference(
         workload=_workload_text(a[0]["workload"]),
@@ -366,7 +366,7 @@ def _pooled_value(figure: Figure, points: Points) -> float | None:
 
 def _estimate(figure: Figure, a: Points, b: Points, center: float) -> tuple[Estimate | None, str]:
     measured = [[point for point in side if figure.value(point) is not None] for side in (a, b)]
-    if a == b:
+    if _are_same(a, b):
         # One measurement given twice differs from itself by nothing, whatever its noise.
         return Estimate(0.0, 0.0, 1.0, "same measurements"), ""
     if any(len(side) > 1 for side in measured):
@@ -384,6 +384,20 @@ def _estimate(figure: Figure, a: Points, b: Points, center: float) -> tuple[Esti
     # The batches are those of the mean: they tell the design effect.
     errors = spreads[0][0], spreads[1][0]
     return by_bootstrap(histograms[0].bins(), histograms[1].bins(), errors, center, PERCENTILES[figure.statistic])
+
+
+_OF_A_RUN = frozenset(
+    {"id", "key", "part", "repeat", "purpose", "started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns"}
+)
+"""Keys that say where and when a point was measured, not what came of it."""
+
+
+def _are_same(a: Points, b: Points) -> bool:
+    """Whether points hold the same measurements, as those of two runs on a virtual clock do."""
+    one, other = (
+        [{key: value for key, value in point.items() if key not in _OF_A_RUN} for point in side] for side in (a, b)
+    )
+    return one == other
 
 
 def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:

@@ -89,7 +89,7 @@ class Figure:
 def value_of(figure: Figure, point: Mapping[str, Any]) -> float | None:
     """A figure of a point that may lack anything; None where it lacks what the figure is read from."""
     try:
-        return figure.value(cast(Point, point))
+        return figure.value(cast("Point", point))
     except (LookupError, TypeError):
         return None
 

@@ -11,14 +11,11 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO
 
 from assay.report.exports.kinds import own_figures
-from assay.results.figures import answer_values, value_of
+from assay.results.figures import value_of
 from assay.results.load import LATENCIES, POINT_COLUMNS
-
-if TYPE_CHECKING:
-    from assay.results.shapes.point import Point
 
 _WORKLOAD = ("skew", "streams", "align_bytes", "compressible_share", "duplicate_share", "io_mode", "sync", "sync_every")
 _TELEMETRY = ("cpu_share", "iowait_share", "steal_share", "tcp_retransmit_share")
@@ -56,17 +53,14 @@ def export_csv(manifest: Mapping[str, Any], points: Sequence[Mapping[str, Any]],
         Open text file; open it with `newline=""`.
     """
     writer = csv.writer(out)
-    kept = [name for name in answer_values({"id": ""}) if name not in COLUMNS]
     figures = [own_figures(point) for point in points]
-    names = list(dict.fromkeys(name for found in figures for name in found if name not in {*COLUMNS, *kept}))
-    writer.writerow(["run_id", "verb", *COLUMNS, *kept, *names, "met", "limits_missed"])
+    names = list(dict.fromkeys(name for found in figures for name in found if name not in COLUMNS))
+    writer.writerow(["run_id", "verb", *COLUMNS, *names, "met", "limits_missed"])
     run = [_cell(manifest.get("run_id")), _cell(manifest.get("verb"))]
     for point, found in zip(points, figures, strict=True):
         cells = [_cell(_value(point, keys)) for keys in COLUMNS.values()]
         cells[list(COLUMNS).index("block_bytes")] = _cell(_single_block_bytes(point))
         cells[list(COLUMNS).index("block_mix")] = _cell(_block_mix(point))
-        values = answer_values(cast("Point", point))
-        cells += [_cell(values[name]) for name in kept]
         cells += [_cell(value_of(found[name], point)) if name in found else "" for name in names]
         writer.writerow([*run, *cells, *_limits(point)])
 
