@@ -21,16 +21,16 @@ from assay.units import format_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
 
-TEXT_MOST_BYTES = 16 << 20
+TEXT_MAX_BYTES = 16 << 20
 """More is no plan and no study; a device would be read without end."""
 
 DEEPEST = 100
 """Tables and lists within each other: deeper ones end in the recursion of whoever looks at them."""
 
-SHOWN_MOST = 100
+SHOWN_MAX = 100
 
 _SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = SHOWN_MOST
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = SHOWN_MAX
 
 EXPECTED = {
     "tuple_type": "a list is expected; in TOML, several tables are written [[...]]",
@@ -123,7 +123,7 @@ def shortened(value: object) -> str:
     ('1e+308', 100)
     """
     text = _SHORT.repr(value)
-    return text if len(text) <= SHOWN_MOST else f"{text[: SHOWN_MOST - 3]}..."
+    return text if len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 3]}..."
 
 
 def _model_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel] | None:
@@ -167,13 +167,13 @@ def read_text(path: Path, source: str) -> str:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(TEXT_MOST_BYTES + 1)
+            data = file.read(TEXT_MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         # A name with a null character is a ValueError.
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{source}: cannot be read: {reason}") from None
-    if len(data) > TEXT_MOST_BYTES:
-        raise UsageError(f"{source}: is larger than {format_bytes(TEXT_MOST_BYTES)}; give another file")
+    if len(data) > TEXT_MAX_BYTES:
+        raise UsageError(f"{source}: is larger than {format_bytes(TEXT_MAX_BYTES)}; give another file")
     try:
         return data.decode()
     except UnicodeDecodeError:

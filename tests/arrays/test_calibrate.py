@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_array import UNCERTAIN, small, small_text
 
-from assay.calibration.calibrate import FACTOR_MOST, MODEL_SHARE, _ridge, calibrate, uncertain
+from assay.calibration.calibrate import FACTOR_MAX, MODEL_SHARE, _ridge, calibrate, uncertain
 from assay.calibration.observations import observations_of_points
 from assay.errors import UsageError
 from assay.run.simulate import simulate
@@ -125,7 +125,7 @@ class TestByHand:
     def test_no_value_is_further_than_the_bounds(self) -> None:
         fit = calibrate(toys(*[({OVERHEAD: -0.1}, 0.3)] * 4), free=[OVERHEAD])
 
-        assert fit.values[OVERHEAD] <= small().value(OVERHEAD) * FACTOR_MOST + 1
+        assert fit.values[OVERHEAD] <= small().value(OVERHEAD) * FACTOR_MAX + 1
 
 
 class TestChoice:

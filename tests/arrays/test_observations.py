@@ -12,7 +12,7 @@ from small_array import small
 
 from assay.calibration.observations import (
     FEWEST_IOS,
-    MEASURED_LEAST,
+    MEASURED_MIN,
     PUBLISHED_SHARE,
     TIMING,
     Observation,
@@ -136,7 +136,7 @@ class TestPoints:
 
         found = observations_of_points([rough, exact, none], small(), "run")
 
-        assert [each.noise_share for each in found] == [pytest.approx(0.02), MEASURED_LEAST, MEASURED_LEAST]
+        assert [each.noise_share for each in found] == [pytest.approx(0.02), MEASURED_MIN, MEASURED_MIN]
 
     def test_repeats_are_one_observation_of_their_geometric_mean(self, measured: Point) -> None:
         again = changed(measured, total__iops=measured["total"]["iops"] * 1.21, steady__half_width_share=0.098)

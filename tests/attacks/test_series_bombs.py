@@ -17,7 +17,7 @@ import pytest
 
 from assay.errors import RunFolderError
 from assay.results import series
-from assay.results.series import ROWS_MOST, SCHEMA, SeriesWriter, read_series
+from assay.results.series import ROWS_MAX, SCHEMA, SeriesWriter, read_series
 from series_rows import batches_of
 
 WITHIN_BYTES = 2**29
@@ -79,7 +79,7 @@ def test_a_small_file_of_thirty_million_rows(tmp_path: Path) -> None:
             writer.write_table(million)
     assert (tmp_path / "series.parquet").stat().st_size < 2 * 10**6
     told, peak = peak_bytes(tmp_path)
-    assert f"holds 30,000,000 rows; at most {ROWS_MOST:,} of a run are read" in told
+    assert f"holds 30,000,000 rows; at most {ROWS_MAX:,} of a run are read" in told
     assert peak < WITHIN_BYTES
 
 
@@ -126,7 +126,7 @@ def test_a_message_that_claims_more_than_the_file_has(tmp_path: Path) -> None:
 
 
 def test_rows_of_many_segments_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series, "ROWS_MOST", 25)
+    monkeypatch.setattr(series, "ROWS_MAX", 25)
     writer = SeriesWriter(tmp_path)
     for number in range(3):
         writer.write(batches_of(columns(10).to_pylist()))

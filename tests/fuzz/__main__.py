@@ -25,7 +25,7 @@ from fuzz.trial import Ended, Input, faults, tried
 
 LIMIT_S = 30.0
 """An input that takes longer hangs."""
-FAILURES_MOST = 50
+FAILURES_MAX = 50
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def fuzz(chosen: dict[str, tuple[int, Make]], seconds: float, first: int, scratc
     failures: Counter[str] = Counter()
     until = time.monotonic() + seconds
     seed = first
-    while seed == first or (time.monotonic() < until and failures.total() < FAILURES_MOST):
+    while seed == first or (time.monotonic() < until and failures.total() < FAILURES_MAX):
         dice = random.Random(seed)
         name = dice.choices(names, weights)[0]
         candidate = chosen[name][1](dice)

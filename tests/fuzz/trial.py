@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DOCUMENTED = {0, 1, 2, 3, 4, 130}
-LINE_MOST = 1100
+LINE_MAX = 1100
 RECURSION = sys.getrecursionlimit()
 OURS = (
     "a fault of Assay itself",
@@ -123,7 +123,7 @@ def faults(tried: Input, ended: Ended) -> list[str]:
     complaints = [line for line in lines if line.startswith("assay: ")]
     if ended.code == 2 and len(complaints) != 1 and not said.lstrip().startswith("Usage:"):
         found.append(f"{len(complaints)} lines of complaint instead of one")
-    if any(len(line) > LINE_MOST for line in lines):
+    if any(len(line) > LINE_MAX for line in lines):
         found.append("a line is too long")
     if any(not letter.isprintable() for line in complaints for letter in line):
         found.append("a line holds what is not printable")

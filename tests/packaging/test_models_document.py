@@ -88,7 +88,7 @@ def test_uncertainties_by_provenance_are_those_of_the_code(text: str) -> None:
 
 def test_limits_of_runs_are_those_of_the_model(root: Path, text: str) -> None:
     source = (root / "crates/array/src/write_anywhere.rs").read_text()
-    least, shift = (int(re.findall(pattern, source)[0]) for pattern in (r"RUN_LEAST: u32 = (\d+);", r"= 1 << (\d+);"))
+    least, shift = (int(re.findall(pattern, source)[0]) for pattern in (r"RUN_MIN: u32 = (\d+);", r"= 1 << (\d+);"))
     assert f"a power of two from {least} to {1 << shift:,}" in text
 
 
@@ -141,16 +141,16 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
     words = {2: "two", 3: "three", 8: "eight", 10: "ten"}
     for sentence in (
         f"At most one parameter for every {words[calibrate.POINTS_PER_PARAMETER]} points,"
-        f" and {words[calibrate.FREE_MOST]} in all",
-        f"at least {share(observations.MEASURED_LEAST)}, and {share(calibrate.MODEL_SHARE)} of the model;"
+        f" and {words[calibrate.FREE_MAX]} in all",
+        f"at least {share(observations.MEASURED_MIN)}, and {share(calibrate.MODEL_SHARE)} of the model;"
         f" {share(observations.PUBLISHED_SHARE)} for published figures",
-        f"by a factor of {words[int(calibrate.FACTOR_MOST)]} at most",
+        f"by a factor of {words[int(calibrate.FACTOR_MAX)]} at most",
         f"at least {observations.FEWEST_IOS} I/Os each",
         f"repeats that differ by more than {share(observations.SAME_SHARE)}",
         f"off by more than {share(calibrate.EXPLAINS_SHARE)} on average",
     ):
         assert sentence in calibration
-    assert calibrate.GAIN_LEAST == 0.1
+    assert calibrate.GAIN_MIN == 0.1
     assert "a further one must take away a tenth of what is left" in calibration
     assert opened.SETTLING_MAX_S == 300
     assert "the warm-up is prolonged, by five minutes at most" in " ".join(text.split())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.workloads.io.report.knee import LEAST_POINTS, find_knee, kneedle
+from assay.workloads.io.report.knee import MIN_POINTS, find_knee, kneedle
 
 IOPS = [1000.0, 1900.0, 3500.0, 4600.0, 4900.0, 5000.0]
 LATENCY = [1.0e6, 1.1e6, 1.2e6, 1.8e6, 6.0e6, 13.0e6]
@@ -39,7 +39,7 @@ def test_a_flat_curve_has_no_knee_however_noisy() -> None:
     )
 
 
-@pytest.mark.parametrize("count", range(LEAST_POINTS))
+@pytest.mark.parametrize("count", range(MIN_POINTS))
 def test_too_few_points_have_no_knee(count: int) -> None:
     assert find_knee(IOPS[:count], LATENCY[:count]) is None
 

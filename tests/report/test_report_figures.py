@@ -12,7 +12,7 @@ from sample import small
 from assay.document import series_charts as figures_series
 from assay.document.charts import nines
 from assay.document.elements import Document, Figure
-from assay.document.palette import COLOURS, MOST_SERIES, SHAPES, theme
+from assay.document.palette import COLOURS, MAX_SERIES, SHAPES, theme
 from assay.report.render import render
 from assay.workloads.io.report import charts as figures
 from assay.workloads.io.report import part_charts as figures_parts
@@ -65,7 +65,7 @@ def test_no_figure_has_more_than_six_series_and_every_axis_says_its_unit(documen
     for figure in document.figures:
         specification = theme(figure.chart)
         for colour in encodings(specification, "color"):
-            assert len(colour.get("scale", {}).get("domain", [])) <= MOST_SERIES, figure.name
+            assert len(colour.get("scale", {}).get("domain", [])) <= MAX_SERIES, figure.name
         for axis in encodings(specification, "y"):
             quantity = axis.get("type") == "quantitative" and axis.get("title")
             if quantity:
@@ -88,7 +88,7 @@ def test_ids_of_two_drawings_never_meet(drawings: dict[str, str]) -> None:
 
 
 def test_colours_and_shapes_are_distinct_and_have_no_black_or_yellow() -> None:
-    assert len(set(COLOURS)) == len(set(SHAPES)) == MOST_SERIES
+    assert len(set(COLOURS)) == len(set(SHAPES)) == MAX_SERIES
     assert not {"#000000", "#F0E442"} & set(COLOURS)
 
 

@@ -11,7 +11,7 @@ from sample import Sample, io, write_run
 from sample_study import study_run
 
 from assay.document.elements import Document, Figure, Paragraph, Table
-from assay.document.palette import MOST_SERIES
+from assay.document.palette import MAX_SERIES
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
@@ -99,7 +99,7 @@ def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) 
 def test_a_figure_refuses_more_series_than_can_be_told_apart() -> None:
     rows = [
         {"level": "a", "series": str(number), "value": 1.0, "low": None, "high": None, "band_low": None,
-         "band_high": None} for number in range(MOST_SERIES + 1)
+         "band_high": None} for number in range(MAX_SERIES + 1)
     ]  # fmt: skip
 
     with pytest.raises(ValueError, match="at most"):

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.workloads.integrity.sqliosim_log import ENTRIES_MOST, LOG_NAME, SqliosimLog, file_summary
+from assay.workloads.integrity.sqliosim_log import ENTRIES_MAX, LOG_NAME, SqliosimLog, file_summary
 
 AT_NS = 1_793_000_000_000_000_000
 
@@ -77,12 +77,12 @@ def test_a_finding_that_changed_has_one_entry(tmp_path: Path) -> None:
 
 def test_it_is_bounded_and_says_what_is_left_out(tmp_path: Path) -> None:
     log = SqliosimLog(tmp_path)
-    for number in range(ENTRIES_MOST + 5):
+    for number in range(ENTRIES_MAX + 5):
         log.find(finding(number))
     log.summarise([], utc_ns=AT_NS)
     log.flush()
 
-    assert len(read(tmp_path)) == ENTRIES_MOST + 1
+    assert len(read(tmp_path)) == ENTRIES_MAX + 1
     assert texts(tmp_path)[-1].startswith("5 more entries are left out")
 
 

@@ -26,7 +26,7 @@ USER = "tester"
 START_TIMEOUT_S = 120.0
 
 MEMORY = Path("/dev/shm")
-MEMORY_BYTES_LEAST = 4 << 30
+MEMORY_BYTES_MIN = 4 << 30
 """Free there at least, or the servers' files are on disk."""
 
 
@@ -134,7 +134,7 @@ class ServerProcess(ABC):
 @contextmanager
 def folder_of_files(prefix: str) -> Iterator[Path]:
     """A folder for a server's files: in memory where there is room, because no test here is about the disk below it."""
-    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_LEAST
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if has_room else None))
     try:
         yield folder

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.results.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_LEAST, half_width_95, steady_state, student_t_975
+from assay.results.steady import HALF_WIDTH_SHARE, SLOPE_SHARE, TICKS_MIN, half_width_95, steady_state, student_t_975
 
 levels = st.floats(min_value=1, max_value=1e7)
 
 
-@given(level=levels, count=st.integers(TICKS_LEAST, 60))
+@given(level=levels, count=st.integers(TICKS_MIN, 60))
 def test_a_flat_series_is_steady(level: float, count: int) -> None:
     steady = steady_state([level] * count)
 
@@ -23,7 +23,7 @@ def test_a_flat_series_is_steady(level: float, count: int) -> None:
     assert steady.half_width_share == pytest.approx(0, abs=1e-6)
 
 
-@given(level=levels, count=st.integers(0, TICKS_LEAST - 1))
+@given(level=levels, count=st.integers(0, TICKS_MIN - 1))
 def test_too_few_ticks_say_nothing(level: float, count: int) -> None:
     steady = steady_state([level] * count)
 
@@ -34,7 +34,7 @@ def test_no_throughput_is_no_steady_state() -> None:
     assert not steady_state([0.0] * 20).reached
 
 
-@given(level=levels, count=st.integers(TICKS_LEAST, 60), rise=st.floats(-0.9, 0.9))
+@given(level=levels, count=st.integers(TICKS_MIN, 60), rise=st.floats(-0.9, 0.9))
 def test_the_slope_is_the_change_over_the_window_as_a_share_of_the_mean(level: float, count: int, rise: float) -> None:
     values = [level * (1 + rise * (tick / (count - 1) - 0.5)) for tick in range(count)]
     steady = steady_state(values)
@@ -63,7 +63,7 @@ def test_heavy_noise_is_not_steady() -> None:
     assert sum(steady_state(window).reached for window in windows) <= 10
 
 
-@given(values=st.lists(levels, min_size=TICKS_LEAST, max_size=40), factor=st.floats(0.01, 100))
+@given(values=st.lists(levels, min_size=TICKS_MIN, max_size=40), factor=st.floats(0.01, 100))
 def test_the_unit_does_not_matter(values: list[float], factor: float) -> None:
     one, other = steady_state(values), steady_state([value * factor for value in values])
 

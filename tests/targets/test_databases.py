@@ -284,8 +284,8 @@ def test_saving_again_while_others_connect_to_the_server(server: ServerProcess, 
 
 
 def test_an_old_server_is_refused(server: ServerProcess, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql_kind, "VERSION_LEAST", 19)
-    monkeypatch.setitem(mariadb_kind.VERSION_LEAST, "mariadb", (12, 0))
+    monkeypatch.setattr(postgresql_kind, "VERSION_MIN", 19)
+    monkeypatch.setitem(mariadb_kind.VERSION_MIN, "mariadb", (12, 0))
     with pytest.raises(NotSupported, match=r"is (PostgreSQL|MariaDB) 1\d\..* is the oldest that is supported"):
         connect(server.url).open()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.workloads.integrity.plan import IntegrityPlan
-from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
+from assay.workloads.integrity.sqliosim import CONFIG_MAX_BYTES, Understood, parse_sqliosim
 
 SAMPLES = Path(__file__).parent / "sqliosim"
 MB = 1 << 20
@@ -395,8 +395,8 @@ def test_a_path_has_one_map() -> None:
         ("[CONFIG]\nTestCycles=1\0\n", "is not text"),
         (b"\x7fELF\x02\x01\x01" + bytes(64), "is not text"),
         (b"\xff\xfe\x00\xd8", "is not text"),
-        ("[CONFIG]\n" + ";" * CONFIG_MOST_BYTES, "has more than 1 MiB"),
-        (bytes(CONFIG_MOST_BYTES + 1), "has more than 1 MiB"),
+        ("[CONFIG]\n" + ";" * CONFIG_MAX_BYTES, "has more than 1 MiB"),
+        (bytes(CONFIG_MAX_BYTES + 1), "has more than 1 MiB"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(text: str | bytes, said: str) -> None:

@@ -218,15 +218,15 @@ pub enum PathPolicy {
     LeastQueueDepth,
 }
 
-const DISKS_MOST: u32 = 4096;
-const VOLUMES_MOST: usize = 4096;
+const DISKS_MAX: u32 = 4096;
+const VOLUMES_MAX: usize = 4096;
 /// Below this a disk or link is no disk or link, and times would not fit 64 bits.
-const RATE_LEAST: f64 = 1e3;
+const RATE_MIN: f64 = 1e3;
 /// Nothing that an array does once takes longer than this.
-const TIME_MOST_NS: u64 = 1_000_000_000;
-const VOLUME_MOST: u64 = 1 << 50;
+const TIME_MAX_NS: u64 = 1_000_000_000;
+const VOLUME_MAX: u64 = 1 << 50;
 /// Paths of all hosts to all members.
-const PATHS_MOST: u64 = 1 << 20;
+const PATHS_MAX: u64 = 1 << 20;
 
 impl ArrayPlan {
     /// Refuses what no array can be.
@@ -237,17 +237,17 @@ impl ArrayPlan {
         let member = &self.member;
         let active = member.disks.saturating_sub(member.spares);
         let all = u64::from(self.members) * u64::from(active);
-        check(self.members >= 1 && all <= u64::from(DISKS_MOST), "members", || {
-            format!("{} members with {active} disks each; there can be {DISKS_MOST} disks", self.members)
+        check(self.members >= 1 && all <= u64::from(DISKS_MAX), "members", || {
+            format!("{} members with {active} disks each; there can be {DISKS_MAX} disks", self.members)
         })?;
         check(active >= 1, "disks.spares", || format!("{} of {} disks are spares", member.spares, member.disks))?;
-        check((1..=VOLUMES_MOST).contains(&self.volumes.len()), "volumes", || {
-            format!("{} is outside 1 to {VOLUMES_MOST}", self.volumes.len())
+        check((1..=VOLUMES_MAX).contains(&self.volumes.len()), "volumes", || {
+            format!("{} is outside 1 to {VOLUMES_MAX}", self.volumes.len())
         })?;
         check(self.page_bytes >= 1 << 16 && self.page_bytes <= 1 << 40, "group.page", || {
             format!("{} bytes is outside 64 KiB to 1 TiB", self.page_bytes)
         })?;
-        check(self.volumes.iter().all(|volume| (1..=VOLUME_MOST).contains(&volume.bytes)), "volume_size", || {
+        check(self.volumes.iter().all(|volume| (1..=VOLUME_MAX).contains(&volume.bytes)), "volume_size", || {
             "is outside 1 byte to 1 PiB".into()
         })?;
         let raid = &member.raid;
@@ -283,7 +283,7 @@ impl ArrayPlan {
             format!("{} is outside 1 to 1024", self.links.hosts)
         })?;
         let paths = u64::from(self.links.paths) * u64::from(self.links.hosts) * u64::from(self.members);
-        check(paths <= PATHS_MOST, "hosts", || format!("{paths} paths in all; there can be {PATHS_MOST}"))?;
+        check(paths <= PATHS_MAX, "hosts", || format!("{paths} paths in all; there can be {PATHS_MAX}"))?;
         member.cache.validate()?;
         match &member.disk {
             DiskPlan::Mechanical(disk) => disk.validate(),
@@ -318,7 +318,7 @@ impl MechanicalPlan {
         check(self.rate_outer_bytes_per_s >= self.rate_inner_bytes_per_s, "disk.rate_outer", || {
             format!("{} is below the rate of the inner tracks", self.rate_outer_bytes_per_s)
         })?;
-        check((1_000_000..=TIME_MOST_NS).contains(&self.revolution_ns), "disk.revolution", || {
+        check((1_000_000..=TIME_MAX_NS).contains(&self.revolution_ns), "disk.revolution", || {
             format!("{} ns is outside 1 ms to 1 s", self.revolution_ns)
         })?;
         let track_bytes = self.rate_inner_bytes_per_s * self.revolution_ns as f64 / 1e9;
@@ -328,7 +328,7 @@ impl MechanicalPlan {
             format!("tracks of {track_bytes:.0} to {outer:.0} bytes are none")
         })?;
         let (track, average, full) = (self.seek_track_ns, self.seek_average_ns, self.seek_full_ns);
-        check(track <= average && average <= full && full <= TIME_MOST_NS, "disk.seek_average", || {
+        check(track <= average && average <= full && full <= TIME_MAX_NS, "disk.seek_average", || {
             format!("seeks of {track}, {average} and {full} ns do not rise")
         })?;
         // Where a + b sqrt(d) + c d with these three values rises from the first distance to the last: 0 <= b <= 2 (full - track).
@@ -378,13 +378,13 @@ fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Resul
 }
 
 fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
-    check(bytes_per_s.is_finite() && bytes_per_s >= RATE_LEAST, parameter, || {
+    check(bytes_per_s.is_finite() && bytes_per_s >= RATE_MIN, parameter, || {
         format!("{bytes_per_s} bytes per second is no rate")
     })
 }
 
 fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
-    check(ns <= TIME_MOST_NS, parameter, || format!("{ns} ns is above 1 s"))
+    check(ns <= TIME_MAX_NS, parameter, || format!("{ns} ns is above 1 s"))
 }
 
 fn share(value: f64, parameter: &str) -> Result<(), ArrayError> {

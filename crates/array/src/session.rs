@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use assay_load::{
-    Activity, IoCollector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MOST, Worker, WorkerPlan,
+    Activity, IoCollector, LoadError, Op, Outcome, Pattern, Pulse, VirtualDriver, WORKERS_MAX, Worker, WorkerPlan,
     WorkersPlan, plan_workers,
 };
 use serde::Deserialize;
@@ -44,15 +44,15 @@ impl SessionPlan {
             }
             workers = workers.saturating_add(activity.volumes.len().saturating_mul(activity.workers as usize));
         }
-        if workers == 0 || workers > WORKERS_MOST {
-            return invalid("workers", format!("{workers} in total is outside 1 to {WORKERS_MOST}"));
+        if workers == 0 || workers > WORKERS_MAX {
+            return invalid("workers", format!("{workers} in total is outside 1 to {WORKERS_MAX}"));
         }
         Ok(())
     }
 }
 
 /// Most accesses that warming draws.
-const WARMING_MOST: u64 = 1 << 22;
+const WARMING_MAX: u64 = 1 << 22;
 /// The dirty level is at rest when it changes by less than this share of what became dirty.
 const BALANCE_SHARE: f64 = 0.10;
 /// Over how long that is judged.
@@ -244,7 +244,7 @@ pub fn warm(model: &mut ArrayModel, plan: &SessionPlan) {
     if patterns.is_empty() {
         return;
     }
-    for draw in 0..WARMING_MOST {
+    for draw in 0..WARMING_MAX {
         let turn = (draw % patterns.len() as u64) as usize;
         let (volume, pattern) = &mut patterns[turn];
         let next = pattern.draw();

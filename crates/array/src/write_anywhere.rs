@@ -15,14 +15,14 @@ mod space;
 mod tests;
 mod write;
 
-use map::{Map, PLACES_MOST};
+use map::{Map, PLACES_MAX};
 use space::Space;
 
 use crate::{ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, task::ChunkParts};
 
 /// Shorter runs would make more rows than there is memory for.
-const RUN_LEAST: u32 = 8;
-const RUN_MOST: u32 = 1 << 13;
+const RUN_MIN: u32 = 8;
+const RUN_MAX: u32 = 1 << 13;
 
 /// Where a member's blocks lie and what is on its way to a new place.
 #[derive(Debug, Clone)]
@@ -82,16 +82,16 @@ pub(crate) fn geometry(plan: &MemberPlan, active_disks: u32) -> Result<Geometry,
         let message = format!("{block_bytes} bytes is no power of two from {least} to {most}, a chunk");
         return Err(ArrayError::invalid("layout.block", message));
     }
-    if !run_blocks.is_power_of_two() || !(RUN_LEAST..=RUN_MOST).contains(&run_blocks) {
-        let message = format!("{run_blocks} is no power of two from {RUN_LEAST} to {RUN_MOST}");
+    if !run_blocks.is_power_of_two() || !(RUN_MIN..=RUN_MAX).contains(&run_blocks) {
+        let message = format!("{run_blocks} is no power of two from {RUN_MIN} to {RUN_MAX}");
         return Err(ArrayError::invalid("layout.write_run", message));
     }
     let geometry = Geometry::new(
         &RaidPlan { chunk_bytes: block_bytes * u64::from(run_blocks), ..plan.raid.clone() },
         active_disks,
     )?;
-    if geometry.usable_bytes(plan.disk.capacity_bytes()) / block_bytes >= PLACES_MOST {
-        return Err(ArrayError::TooLarge(format!("a member of more than {PLACES_MOST} blocks")));
+    if geometry.usable_bytes(plan.disk.capacity_bytes()) / block_bytes >= PLACES_MAX {
+        return Err(ArrayError::TooLarge(format!("a member of more than {PLACES_MAX} blocks")));
     }
     Ok(geometry)
 }

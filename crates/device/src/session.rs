@@ -13,7 +13,7 @@ use std::{
 };
 
 use assay_load::{
-    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MOST, Worker, WorkerPlan,
+    Activity, IoCollector, LoadError, Outcome, Pulse, Queue, QueueError, Standstills, WORKERS_MAX, Worker, WorkerPlan,
     WorkersPlan, plan_workers, run_worker,
 };
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ const WATCH_MARGIN_NS: u64 = 3_000_000_000;
 /// Shorter ticks would cost more than the I/O they count; longer ones would notice a silent device too late.
 const INTERVALS_NS: std::ops::RangeInclusive<u64> = 1_000_000..=3_600_000_000_000;
 /// A worker is a thread, and a server of a null device a place in memory: more are a mistake.
-const SERVERS_MOST: u32 = 65_536;
+const SERVERS_MAX: u32 = 65_536;
 
 /// What a volume is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -323,14 +323,14 @@ fn validate(plan: &SessionPlan) -> Result<(), DeviceError> {
         }
         workers_count = workers_count.saturating_add(activity.volumes.len().saturating_mul(activity.workers as usize));
     }
-    if workers_count == 0 || workers_count > WORKERS_MOST {
-        return invalid("workers", format!("{workers_count} in total is outside 1 to {WORKERS_MOST}"));
+    if workers_count == 0 || workers_count > WORKERS_MAX {
+        return invalid("workers", format!("{workers_count} in total is outside 1 to {WORKERS_MAX}"));
     }
     for volume in &plan.volumes {
         if let VolumeKind::Null { options } = volume.volume
-            && options.servers > SERVERS_MOST
+            && options.servers > SERVERS_MAX
         {
-            return invalid("servers", format!("{} is more than {SERVERS_MOST}", options.servers));
+            return invalid("servers", format!("{} is more than {SERVERS_MAX}", options.servers));
         }
     }
     Ok(())

@@ -14,15 +14,15 @@ const TIMER: u64 = u64::MAX;
 /// Completions taken at a time, so that the I/Os that follow them are on their way before the next are taken. Taking all
 /// there are makes convoys: the device runs dry while a long batch is prepared (at queue depth 32 on a virtio disk it
 /// cost 13 % of the IOPS), while one at a time costs a system call each.
-const REAP_MOST: usize = 4;
+const REAP_MAX: usize = 4;
 /// Waits longer than this share one timer per tick; arming one per wait would cost more than the I/O.
 const SHORT_WAIT_NS: u64 = 2_000_000;
 /// No single wait is longer than this: the kernel adds the time to its own clock, which must not overflow.
-const WAIT_MOST_NS: u64 = 3_600_000_000_000;
+const WAIT_MAX_NS: u64 = 3_600_000_000_000;
 /// A full submission queue empties the first time the kernel is entered, unless it is out of memory.
 const PUSH_ATTEMPTS: u32 = 1000;
 /// The kernel registers at most this much as one buffer.
-const REGISTERED_MOST_BYTES: usize = 1 << 30;
+const REGISTERED_MAX_BYTES: usize = 1 << 30;
 // Of the kernel's uapi/linux/io_uring.h.
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const ENTER_NO_IOWAIT: u32 = 1 << 7;
@@ -107,7 +107,7 @@ impl UringQueue {
         let files: Vec<_> = volumes.iter().map(|volume| volume.file.as_raw_fd()).collect();
         let fixed_files = note("registered_file", ring.submitter().register_files(&files));
         let region = pool.region();
-        let fixed_buffers = if region.iov_len > REGISTERED_MOST_BYTES {
+        let fixed_buffers = if region.iov_len > REGISTERED_MAX_BYTES {
             note("registered_buffers", Err(io::Error::other("more than 1 GiB of buffers")))
         } else {
             // SAFETY: the region stays mapped as long as the ring lives: see `drop`.
@@ -248,7 +248,7 @@ impl UringQueue {
         if let Some(due_ns) = self.timer_due_ns {
             return Ok(due_ns <= until_ns);
         }
-        let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MOST_NS);
+        let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MAX_NS);
         if wait_ns < SHORT_WAIT_NS {
             return Ok(false);
         }
@@ -332,7 +332,7 @@ impl Queue for UringQueue {
 
     #[inline]
     fn wait(&mut self, min: usize, until_ns: u64, completions: &mut Vec<Completion>) -> Result<(), QueueError> {
-        let most = min.max(REAP_MOST);
+        let most = min.max(REAP_MAX);
         let found = self.reap(completions, most);
         let missing = min.saturating_sub(found) as u32;
         if missing == 0 {
@@ -348,7 +348,7 @@ impl Queue for UringQueue {
         if self.timer_ends_by(until_ns)? {
             self.enter(missing, None)?;
         } else {
-            let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MOST_NS);
+            let wait_ns = until_ns.saturating_sub(self.clock.now_ns()).min(WAIT_MAX_NS);
             self.enter(missing, Some(wait_ns))?;
         }
         self.reap(completions, most);

@@ -22,7 +22,7 @@ use crate::{
 const CHUNK_BYTES: usize = 1 << 20;
 const ALIGNMENT: usize = 4096;
 /// More findings say no more.
-const FINDINGS_MOST: usize = 100_000;
+const FINDINGS_MAX: usize = 100_000;
 /// Pages looked at to see whose they are, before all are read.
 const SAMPLE: usize = 1024;
 const USER: User = User { kind: UserKind::FinalAudit, number: 0 };
@@ -117,7 +117,7 @@ pub fn check_after_crash(run: &RunPlan, progress: &CrashProgress) -> Result<Cras
             })
         })?;
     }
-    let complete = check.findings.len() < FINDINGS_MOST && !progress.stop.load(Ordering::Relaxed);
+    let complete = check.findings.len() < FINDINGS_MAX && !progress.stop.load(Ordering::Relaxed);
     Ok(CrashCheck {
         acknowledged: promises.acknowledged,
         promised: promises.of_file.iter().flatten().filter(|generation| **generation > 0).count() as u64,
@@ -326,7 +326,7 @@ impl Check<'_> {
         let page_bytes = self.plan.files[usize::from(file)].page_bytes() as usize;
         let mut page = 0;
         let stop = &self.progress.stop;
-        while page < promised.len() && self.findings.len() < FINDINGS_MOST && !stop.load(Ordering::Relaxed) {
+        while page < promised.len() && self.findings.len() < FINDINGS_MAX && !stop.load(Ordering::Relaxed) {
             let chunk = CHUNK_BYTES.min((promised.len() - page) * page_bytes);
             let read = reader.read(page as u64, page_bytes, chunk).map(<[u8]>::to_vec);
             // A chunk that cannot be read is read page by page, to find the pages that cannot.

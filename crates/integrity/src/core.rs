@@ -8,7 +8,7 @@ use rand::{SeedableRng, rngs::SmallRng};
 use crate::{
     VerifyPlan,
     expected::{File, Flag, expected_state_bytes, state_mut},
-    failure::{FAILURES_MOST, Failure},
+    failure::{FAILURES_MAX, Failure},
     finding::Findings,
     history::{Entry, History},
     in_flight::{InFlight, Purpose},
@@ -303,7 +303,7 @@ impl Core {
         let file = usize::from(io.id.file);
         self.history.ended(io.history, completion.at_ns, completion.result);
         self.failures_in_a_row = if completion.result < 0 { self.failures_in_a_row + 1 } else { 0 };
-        if self.failures_in_a_row > FAILURES_MOST {
+        if self.failures_in_a_row > FAILURES_MAX {
             self.fail(io.id.file, -completion.result);
         }
         let bytes = io.pages * self.files[file].page_bytes;
@@ -501,8 +501,8 @@ impl Core {
 pub(crate) fn most_pages_per_io(plan: &VerifyPlan, file: usize) -> u32 {
     let bytes = plan.files[file].page_bytes();
     let most_bytes = Slots::largest_io_bytes(plan);
-    if plan.files[file].log { (most_bytes.min(LOG_IO_MOST_BYTES) / bytes).max(1) } else { most_bytes / bytes }
+    if plan.files[file].log { (most_bytes.min(LOG_IO_MAX_BYTES) / bytes).max(1) } else { most_bytes / bytes }
 }
 
 /// SQL Server writes its log in pieces of 60 KiB at most.
-const LOG_IO_MOST_BYTES: u32 = 60 * 1024;
+const LOG_IO_MAX_BYTES: u32 = 60 * 1024;

@@ -23,7 +23,7 @@ const EFBIG: i32 = 27;
 /// ENOENT, ENXIO, EBADF, ENODEV, EROFS, ESHUTDOWN, ESTALE: there is nothing left to talk to, or to write to.
 const GONE: [i32; 7] = [2, 6, 9, 19, 30, 108, 116];
 /// I/Os that fail one after the other, none between them well, before the storage counts as gone.
-pub(crate) const FAILURES_MOST: u32 = 2000;
+pub(crate) const FAILURES_MAX: u32 = 2000;
 
 impl Failure {
     /// Whether this error says something about the environment rather than about the integrity of data.

@@ -15,7 +15,7 @@ use crate::{
 /// Findings of a kind, persistent and transient apart, whose images are kept; more are counted and described without.
 pub(crate) const WITH_IMAGES: usize = 25;
 /// Pages whose wrong bytes are remembered: 80 MB.
-const IMAGES_MOST: usize = 10_000;
+const IMAGES_MAX: usize = 10_000;
 
 /// One fault that was found.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ impl Findings {
 
     /// Keeps what a page held when it was found wrong for good.
     pub(crate) fn keep_image(&mut self, id: PageId, image: &[u8]) {
-        if self.images.len() < IMAGES_MOST || self.images.contains_key(&id) {
+        if self.images.len() < IMAGES_MAX || self.images.contains_key(&id) {
             self.images.insert(id, image.into());
         }
     }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 const HISTORY_DISTANCE_PAGES: u32 = 64;
-const HISTORY_MOST: usize = 30;
+const HISTORY_MAX: usize = 30;
 /// After so many findings wrong pages are read again without pauses.
 const FINDINGS_PATIENT: usize = 1000;
 
@@ -410,7 +410,7 @@ impl Core {
             expected_image: None,
             received_image: None,
             other_images: Vec::new(),
-            history: self.history.near(at, HISTORY_DISTANCE_PAGES, HISTORY_MOST),
+            history: self.history.near(at, HISTORY_DISTANCE_PAGES, HISTORY_MAX),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Suspects that wait to be looked into, before reads wait for them.
-const SUSPECTS_MOST: usize = 256;
+const SUSPECTS_MAX: usize = 256;
 
 /// The imitated engine as its users see it. Reads and writes return when the I/O is issued; `settle` waits for its end.
 #[derive(Clone)]
@@ -154,7 +154,7 @@ impl Kernel {
     /// Issues a read of pages; they are verified when it ends. Nothing happens when they are no longer in the file.
     pub(crate) async fn read(&self, id: PageId, pages: u32, user: User) {
         // Whoever finds faults faster than they can be looked into waits: each is a page in memory.
-        self.until(Event::Unlatched, |core| (core.suspects.len() <= SUSPECTS_MOST).then_some(())).await;
+        self.until(Event::Unlatched, |core| (core.suspects.len() <= SUSPECTS_MAX).then_some(())).await;
         if self.latch(id, pages).await {
             let tag = self.slot(id.file, pages, true).await;
             self.with(|core| core.submit_read(tag, id, pages, user, Purpose::Verify));

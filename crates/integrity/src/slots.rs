@@ -3,8 +3,8 @@
 use crate::{PAGE_BYTES, VerifyPlan};
 
 /// Frames of the places for large I/Os, at most: 64 pages, SQL Server's usual read-ahead.
-const LARGE_MOST_FRAMES: u32 = 64;
-const LARGE_MOST: u32 = 64;
+const LARGE_MAX_FRAMES: u32 = 64;
+const LARGE_MAX: u32 = 64;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -70,9 +70,9 @@ impl Slots {
 }
 
 fn counts(plan: &VerifyPlan) -> (u32, u32) {
-    (plan.max_outstanding.max(4), plan.max_outstanding.clamp(4, LARGE_MOST))
+    (plan.max_outstanding.max(4), plan.max_outstanding.clamp(4, LARGE_MAX))
 }
 
 fn large_frames(plan: &VerifyPlan) -> u32 {
-    plan.pages_per_io.max(plan.read_ahead.pages_max).max(plan.bulk_update.pages_max).clamp(2, LARGE_MOST_FRAMES)
+    plan.pages_per_io.max(plan.read_ahead.pages_max).max(plan.bulk_update.pages_max).clamp(2, LARGE_MAX_FRAMES)
 }

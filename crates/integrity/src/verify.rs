@@ -20,7 +20,7 @@ use crate::{
 /// Investigations that go on at the same time.
 const INVESTIGATORS: u32 = 8;
 /// Steps of tasks between two looks at the queue.
-const STEPS_MOST: usize = 100_000;
+const STEPS_MAX: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
 const LOOKS_PER_LONG_IO: u64 = 8;
 
@@ -101,7 +101,7 @@ impl Verifier {
     /// Lets every task go on that can, unless they keep waking each other: the clock and the storage must go on, too.
     /// Tells whether the script has ended.
     fn let_tasks_run(&mut self) -> bool {
-        for _ in 0..STEPS_MOST {
+        for _ in 0..STEPS_MAX {
             let Some(task) = self.kernel.with(|core| core.schedule.next_ready()) else { return false };
             let ended = self.tasks.run(task);
             for spawned in self.kernel.with(|core| std::mem::take(&mut core.spawned)) {

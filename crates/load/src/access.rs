@@ -3,11 +3,11 @@ use serde::{Deserialize, Serialize};
 use crate::LoadError;
 
 /// The largest block: a longer transfer does not fit one system call.
-const BLOCK_MOST_BYTES: u32 = 1 << 30;
+const BLOCK_MAX_BYTES: u32 = 1 << 30;
 /// Most I/Os one worker may have outstanding, half of what an io_uring can hold.
-const QUEUE_DEPTH_MOST: u32 = 16_384;
+const QUEUE_DEPTH_MAX: u32 = 16_384;
 /// System calls take offsets as signed numbers.
-const OFFSET_MOST: u64 = i64::MAX as u64;
+const OFFSET_MAX: u64 = i64::MAX as u64;
 
 /// A block size and its weight in a mix.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -150,8 +150,8 @@ impl Access {
                 let message = format!("{} is not a multiple of the sector of {sector_bytes} bytes", block.bytes);
                 return Err(LoadError::value("block_bytes", message));
             }
-            if block.bytes > BLOCK_MOST_BYTES {
-                let message = format!("{} is more than {BLOCK_MOST_BYTES} bytes", block.bytes);
+            if block.bytes > BLOCK_MAX_BYTES {
+                let message = format!("{} is more than {BLOCK_MAX_BYTES} bytes", block.bytes);
                 return Err(LoadError::value("block_bytes", message));
             }
             if !block.weight.is_finite() || block.weight <= 0.0 {
@@ -165,7 +165,7 @@ impl Access {
         if self.streams == 0 {
             return Err(LoadError::value("streams", "must be at least 1"));
         }
-        let fits = |bytes: u64| bytes > 0 && bytes <= OFFSET_MOST && bytes.is_multiple_of(u64::from(sector_bytes));
+        let fits = |bytes: u64| bytes > 0 && bytes <= OFFSET_MAX && bytes.is_multiple_of(u64::from(sector_bytes));
         if let Some(stride_bytes) = self.stride_bytes.filter(|bytes| !fits(*bytes)) {
             let message = format!("{stride_bytes} is not a multiple of the sector of {sector_bytes} bytes");
             return Err(LoadError::value("stride_bytes", message));
@@ -196,7 +196,7 @@ impl Access {
             let message = format!("start {start_bytes} is not a multiple of the sector of {sector_bytes} bytes");
             return Err(LoadError::value("region", message));
         }
-        if end_bytes > OFFSET_MOST {
+        if end_bytes > OFFSET_MAX {
             return Err(LoadError::value("region", format!("end {end_bytes} is beyond what an offset can be")));
         }
         let region_bytes = end_bytes.saturating_sub(start_bytes);
@@ -212,8 +212,8 @@ impl Access {
 impl Load {
     fn validate(&self) -> Result<(), LoadError> {
         let depth = self.queue_depth();
-        if depth == 0 || depth > QUEUE_DEPTH_MOST {
-            return Err(LoadError::value("queue_depth", format!("{depth} is outside 1 to {QUEUE_DEPTH_MOST}")));
+        if depth == 0 || depth > QUEUE_DEPTH_MAX {
+            return Err(LoadError::value("queue_depth", format!("{depth} is outside 1 to {QUEUE_DEPTH_MAX}")));
         }
         match *self {
             Load::Closed { .. } => Ok(()),

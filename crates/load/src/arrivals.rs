@@ -125,9 +125,9 @@ impl Arrivals {
 
     /// Arrivals that were due before `until_ns` and not taken, up to a bound that keeps the count quick.
     pub fn count_due(&mut self, until_ns: u64) -> u64 {
-        const COUNT_MOST: u64 = 10_000_000;
+        const COUNT_MAX: u64 = 10_000_000;
         let mut count = 0;
-        while self.next_ns < until_ns && count < COUNT_MOST {
+        while self.next_ns < until_ns && count < COUNT_MAX {
             self.advance();
             count += 1;
         }

@@ -8,7 +8,7 @@ pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 const BINS: u64 = 2048;
 const BINS_OF_DOUBLING: usize = BINS as usize / 2;
 /// As many bins as the doubling that holds [`LONGEST_NS`] has.
-const BINS_MOST: usize = (shift(LONGEST_NS) as usize + 2) * BINS_OF_DOUBLING;
+const BINS_MAX: usize = (shift(LONGEST_NS) as usize + 2) * BINS_OF_DOUBLING;
 
 /// Bits by which a latency is finer than its bin.
 #[inline]
@@ -61,7 +61,7 @@ impl Counts {
 
     #[cold]
     fn add_beyond(&mut self, bin: usize, count: u64) {
-        let bin = if bin < BINS_MOST { bin } else { bin_of(LONGEST_NS) };
+        let bin = if bin < BINS_MAX { bin } else { bin_of(LONGEST_NS) };
         let bins = (bin + 1).next_multiple_of(BINS_OF_DOUBLING);
         if bins > self.counts.len() {
             self.counts.resize(bins, 0);

@@ -11,9 +11,9 @@ use std::{
 /// A thread that wakes this much too late did not merely wait for its turn. On a busy host a wake-up is late by tens of milliseconds, and
 /// a cgroup that has used up its share of the CPU waits for the rest of its period, which is 100 ms. What stops a whole process (a signal,
 /// a frozen cgroup, a paused virtual machine) rarely lasts less than this. Shorter stops cannot be told from either and stay in the figures.
-pub const STANDSTILL_LEAST_NS: u64 = 250_000_000;
+pub const STANDSTILL_MIN_NS: u64 = 250_000_000;
 /// More are not kept; the oldest go first. A point sees a fraction of them.
-const KEPT_MOST: usize = 10_000;
+const KEPT_MAX: usize = 10_000;
 
 /// The signs of life of a session's process, on the session's clock: one thread beats, all others look.
 ///
@@ -49,9 +49,9 @@ impl Pulse {
     /// The process runs at `now_ns`. One thread only may say so.
     pub fn beat(&self, now_ns: u64) {
         let last_ns = self.0.last_ns.load(Ordering::Relaxed);
-        if now_ns.saturating_sub(last_ns) >= STANDSTILL_LEAST_NS {
+        if now_ns.saturating_sub(last_ns) >= STANDSTILL_MIN_NS {
             let mut standstills = self.standstills();
-            if standstills.len() == KEPT_MOST {
+            if standstills.len() == KEPT_MAX {
                 standstills.pop_front();
             }
             standstills.push_back((last_ns, now_ns));
@@ -66,7 +66,7 @@ impl Pulse {
     /// All threads of a stopped process go on together, so that one may look before the beat.
     pub fn stood_still_until_ns(&self, now_ns: u64) -> u64 {
         let last_ns = self.0.last_ns.load(Ordering::Acquire);
-        if now_ns.saturating_sub(last_ns) >= STANDSTILL_LEAST_NS {
+        if now_ns.saturating_sub(last_ns) >= STANDSTILL_MIN_NS {
             now_ns
         } else {
             self.0.ended_ns.load(Ordering::Relaxed)
@@ -77,7 +77,7 @@ impl Pulse {
     pub fn within(&self, from_ns: u64, to_ns: u64, now_ns: u64) -> Standstills {
         let standstills = self.standstills();
         let last_ns = self.0.last_ns.load(Ordering::Acquire);
-        let lasting = (now_ns.saturating_sub(last_ns) >= STANDSTILL_LEAST_NS).then_some((last_ns, now_ns));
+        let lasting = (now_ns.saturating_sub(last_ns) >= STANDSTILL_MIN_NS).then_some((last_ns, now_ns));
         let inside = standstills.iter().copied().chain(lasting);
         inside
             .map(|(began_ns, ended_ns)| ended_ns.min(to_ns).saturating_sub(began_ns.max(from_ns)))
@@ -110,7 +110,7 @@ impl Watch {
     /// Whether the process stood still between `from_ns` and `to_ns`, now or shortly before.
     #[inline]
     pub fn stood_still(&mut self, from_ns: u64, to_ns: u64) -> bool {
-        if from_ns >= self.until_ns && to_ns.saturating_sub(from_ns) < STANDSTILL_LEAST_NS {
+        if from_ns >= self.until_ns && to_ns.saturating_sub(from_ns) < STANDSTILL_MIN_NS {
             return false;
         }
         self.until_ns = self.until_ns(to_ns);
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_pulse_that_beats_in_time_or_a_little_late_stands_still_never() {
         let pulse = beating(S);
-        pulse.beat(S + STANDSTILL_LEAST_NS - 1);
-        assert_eq!(pulse.within(0, 2 * S, S + STANDSTILL_LEAST_NS), Standstills::default());
-        assert!(!Watch::new(pulse).stood_still(0, S + STANDSTILL_LEAST_NS));
+        pulse.beat(S + STANDSTILL_MIN_NS - 1);
+        assert_eq!(pulse.within(0, 2 * S, S + STANDSTILL_MIN_NS), Standstills::default());
+        assert!(!Watch::new(pulse).stood_still(0, S + STANDSTILL_MIN_NS));
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn the_oldest_are_forgotten_when_there_are_too_many() {
         let pulse = Pulse::default();
-        let beats = KEPT_MOST as u64 + 5;
+        let beats = KEPT_MAX as u64 + 5;
         (0..=beats).for_each(|beat| pulse.beat(beat * S));
-        assert_eq!(pulse.within(0, u64::MAX, beats * S).count, KEPT_MOST as u64);
+        assert_eq!(pulse.within(0, u64::MAX, beats * S).count, KEPT_MAX as u64);
         assert_eq!(pulse.within(0, 5 * S, beats * S).count, 0);
     }
 }

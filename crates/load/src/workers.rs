@@ -3,7 +3,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use crate::{Activity, BurstGate, Exchange, GroupKey, IoTally, Pulse, WorkerPlan};
 
 /// Most workers of a session: more are a mistake.
-pub const WORKERS_MOST: usize = 4096;
+pub const WORKERS_MAX: usize = 4096;
 
 /// What the workers of a session have in common.
 #[derive(Debug, Clone, Copy)]

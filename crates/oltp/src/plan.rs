@@ -6,9 +6,9 @@ use serde::Deserialize;
 use crate::{error::OltpError, workload::Workload};
 
 /// Most users of a run: each has a task of its own, a few kilobytes.
-const USERS_MOST: u32 = 100_000;
-const WEIGHT_MOST: u32 = 1000;
-const LOAD_CONNECTIONS_MOST: u32 = 1000;
+const USERS_MAX: u32 = 100_000;
+const WEIGHT_MAX: u32 = 1000;
+const LOAD_CONNECTIONS_MAX: u32 = 1000;
 
 /// A database to load.
 #[derive(Debug, Clone, Deserialize)]
@@ -40,7 +40,7 @@ impl LoadPlan {
     /// [`OltpError::InvalidPlan`] when it asks for nothing or too much.
     pub(crate) fn validate<W: Workload>(&self) -> Result<(), OltpError> {
         let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
-        if self.databases.is_empty() || !(1..=LOAD_CONNECTIONS_MOST).contains(&self.connections) {
+        if self.databases.is_empty() || !(1..=LOAD_CONNECTIONS_MAX).contains(&self.connections) {
             return refuse("a load needs a database and 1 to 1000 connections");
         }
         let units = &W::SCALE;
@@ -125,7 +125,7 @@ impl RunPlan {
         if self.databases.is_empty() || self.databases.iter().any(|database| database.scale == 0) {
             return refuse(&format!("a run needs a database with a {}", W::SCALE.one));
         }
-        if !(1..=USERS_MOST).contains(&self.users) {
+        if !(1..=USERS_MAX).contains(&self.users) {
             return refuse("users: accepted: 1 to 100000");
         }
         if self.connections.is_some_and(|connections| connections == 0 || connections > self.users) {
@@ -134,7 +134,7 @@ impl RunPlan {
         if self.mix.len() != W::TRANSACTIONS.len() {
             return refuse(&format!("mix: one weight for each of {} transactions", W::TRANSACTIONS.len()));
         }
-        if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > WEIGHT_MOST) {
+        if self.mix.iter().all(|weight| *weight == 0) || self.mix.iter().any(|weight| *weight > WEIGHT_MAX) {
             return refuse("mix: weights from 0 to 1000, one of them above 0");
         }
         if let RunLoad::Open { rate, .. } = self.load

@@ -17,7 +17,7 @@ use crate::{error::OltpError, plan::RunPlan};
 /// A server that goes down has ended all its connections by then.
 const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
 /// More gaps are not kept.
-const GAPS_MOST: usize = 1000;
+const GAPS_MAX: usize = 1000;
 
 /// What a database was away from and until when, in nanoseconds since the start.
 #[derive(Debug, Clone)]
@@ -110,7 +110,7 @@ impl Shared {
         let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
         let last = gaps.iter().rev().find(|gap| gap.database == database);
         if last.is_none_or(|gap| gap.to_ns.is_some() && made_ns > gap.from_ns) {
-            if gaps.len() == GAPS_MOST {
+            if gaps.len() == GAPS_MAX {
                 return;
             }
             gaps.push(Gap { from_ns: at_ns, to_ns: None, database, reason: reason.to_owned() });

@@ -29,14 +29,14 @@ use crate::{
 };
 
 /// Connections of a thread that are made at the same time.
-const CONNECTING_MOST: usize = 16;
+const CONNECTING_MAX: usize = 16;
 /// How often a thread looks whether it shall stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long transactions that are under way may take to end.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// A user whose every transaction fails for no reason that passes gives up.
-const FAILURES_MOST: u32 = 50;
+const FAILURES_MAX: u32 = 50;
 /// A wait that ends later than this after its time was not kept.
 const LATE_NS: u64 = 10_000_000;
 
@@ -149,7 +149,7 @@ impl Local {
             epoch: Cell::new(Instant::now()),
             busy: Cell::new(0),
             keeps: shared.connections == shared.plan.users,
-            connecting: Semaphore::new(CONNECTING_MOST),
+            connecting: Semaphore::new(CONNECTING_MAX),
             watch: RefCell::new(Watch::new(shared.pulse.clone())),
             shared,
         })
@@ -513,7 +513,7 @@ impl User<'_> {
             Cause::RolledBack | Cause::Duplicate | Cause::Other => {
                 shared.keep_example(&error.text);
                 self.failures += 1;
-                if self.failures >= FAILURES_MOST {
+                if self.failures >= FAILURES_MAX {
                     let text = format!("{}: every transaction fails: {}", place(), error.text);
                     shared.fail(OltpError::Database(text));
                     return false;

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::statements::StatementId;
 
 /// More statements in one batch are a mistake: the server would answer the first before it has taken the last.
-const STATEMENTS_MOST: usize = 64;
+const STATEMENTS_MAX: usize = 64;
 
 /// Statements with their parameters as text.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Batch {
 
     /// Adds a statement; its parameters follow.
     pub fn add(&mut self, statement: impl Into<StatementId>) -> Parameters<'_> {
-        debug_assert!(self.statements.len() < STATEMENTS_MOST);
+        debug_assert!(self.statements.len() < STATEMENTS_MAX);
         self.statements.push((statement.into(), self.ends.len()));
         Parameters(self)
     }

@@ -7,9 +7,9 @@ use tokio::net::TcpStream;
 /// A peer that is silent for so long is asked whether it is there, then every few seconds, and given up after the last.
 pub(crate) const KEEPALIVE_AFTER_S: libc::c_int = 15;
 const KEEPALIVE_EVERY_S: libc::c_int = 5;
-const KEEPALIVE_MOST: libc::c_int = 3;
+const KEEPALIVE_MAX: libc::c_int = 3;
 /// What was sent is confirmed within this, or the peer is gone.
-const UNCONFIRMED_MOST_MS: libc::c_int = 30_000;
+const UNCONFIRMED_MAX_MS: libc::c_int = 30_000;
 
 /// Sends without delay, and notices when a host vanishes without a word.
 pub(crate) fn watch_over(stream: &TcpStream) -> io::Result<()> {
@@ -18,8 +18,8 @@ pub(crate) fn watch_over(stream: &TcpStream) -> io::Result<()> {
         (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
         (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, KEEPALIVE_AFTER_S),
         (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, KEEPALIVE_EVERY_S),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEPALIVE_MOST),
-        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNCONFIRMED_MOST_MS),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEPALIVE_MAX),
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNCONFIRMED_MAX_MS),
     ] {
         let pointer = (&raw const value).cast();
         let length = size_of_val(&value) as libc::socklen_t;

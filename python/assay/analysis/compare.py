@@ -52,9 +52,9 @@ from assay.workloads.registry import figures_of
 
 Status = Literal["changed", "not changed", "cannot tell"]
 
-LOGARITHM_MOST = 700.0
+LOGARITHM_MAX = 700.0
 """Of a ratio; the exponential of a larger one is no number."""
-VALUE_LEAST = 1e-9
+VALUE_MIN = 1e-9
 """What is less counts as nothing: no measurement comes near it."""
 
 SMALLEST_SHARE = 0.05
@@ -353,7 +353,7 @@ def _is_better(figure: Figure, change: float | None) -> bool | None:
 def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[float, float] | None, Status]:
     if estimate is None:
         return None, "cannot tell"
-    low, high = (math.expm1(min(edge, LOGARITHM_MOST)) for edge in (estimate.low, estimate.high))
+    low, high = (math.expm1(min(edge, LOGARITHM_MAX)) for edge in (estimate.low, estimate.high))
     if low > 0 or high < 0:
         return (low, high), "changed"
     return (low, high), "not changed" if -smallest_share <= low and high <= smallest_share else "cannot tell"
@@ -361,7 +361,7 @@ def _judge(estimate: Estimate | None, smallest_share: float) -> tuple[tuple[floa
 
 def _pooled_value(figure: Figure, points: Points) -> float | None:
     value = pooled(figure, points)
-    return value if value is not None and value >= VALUE_LEAST else None
+    return value if value is not None and value >= VALUE_MIN else None
 
 
 def _estimate(figure: Figure, a: Points, b: Points, center: float) -> tuple[Estimate | None, str]:
@@ -430,7 +430,7 @@ def _compare_answer(
     figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float
 ) -> AnswerDifference:
     values = [_held(figure, answer) for answer in (a, b)]
-    measured = all(value is not None and value >= VALUE_LEAST for value in values)
+    measured = all(value is not None and value >= VALUE_MIN for value in values)
     relative = values[1] / values[0] - 1 if measured and values[0] and values[1] else None
     estimate = _answer_estimate(figure, a, b) if relative is not None else None
     interval, status = _judge(estimate, smallest_share)
@@ -467,7 +467,7 @@ def _answer_estimate(figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any])
     if a == b:
         return Estimate(0.0, 0.0, 1.0, "same measurements")
     a_interval, b_interval = a.get("interval_95"), b.get("interval_95")
-    if not a_interval or not b_interval or min(*a_interval, *b_interval) < VALUE_LEAST:
+    if not a_interval or not b_interval or min(*a_interval, *b_interval) < VALUE_MIN:
         return None
     return by_answer_intervals(a["max"][figure.name], b["max"][figure.name], a_interval, b_interval)
 

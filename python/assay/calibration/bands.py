@@ -40,9 +40,9 @@ OTHER_MIX_SHARE = 0.05
 OTHER_ORDER_SHARE = UNCALIBRATED_SHARE
 """Sequential I/O where only random was measured, or the reverse: other parts of the array decide."""
 NEAR_SHARE = 0.15
-STEP_LEAST = 0.1
+STEP_MIN = 0.1
 """Parameters are moved by no less than this share, against the noise of a simulation."""
-LEAST_LATENCY_RISE = 0.25
+MIN_LATENCY_RISE = 0.25
 """At a latency limit a change of the array's speed counts by the inverse of how steeply latency rises with load; near
 saturation that is about 1, at light load the limit is hardly felt, and the ratio is bounded."""
 
@@ -140,7 +140,7 @@ def _band_at_load(
 
     def slope(name: str, sd: float) -> float:
         value = float(configuration.value(name))
-        step = max(sd, STEP_LEAST)
+        step = max(sd, STEP_MIN)
         for factor in (math.exp(step), math.exp(-step)):
             moved = _within(name, value * factor)
             if moved > 0 and moved != value:
@@ -162,7 +162,7 @@ def _band_at_load(
                 moved += float(by_free @ np.array(shifts[name]))
             variance += moved**2
     if curve_slope is not None:
-        variance /= max(1 - curve_slope, LEAST_LATENCY_RISE) ** 2
+        variance /= max(1 - curve_slope, MIN_LATENCY_RISE) ** 2
     model_share, basis = _of_the_model(configuration, activity)
     spread = NORMAL_95 * math.sqrt(variance + model_share**2)
     return Band(low=math.exp(-spread), high=math.exp(spread), basis=basis)

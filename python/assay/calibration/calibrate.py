@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 
 POINTS_PER_PARAMETER = 2
 """Fewer points for each free parameter are no check of the fit."""
-FREE_MOST = 3
+FREE_MAX = 3
 """A fourth parameter improved the fit and worsened predictions in the method's prototype."""
-FACTOR_MOST = 8.0
+FACTOR_MAX = 8.0
 """How far a fitted value may be from where it began."""
 STEP = 0.2
 """Change of a parameter for its derivative, as a share: large against the noise of a simulation."""
@@ -34,7 +34,7 @@ MODEL_SHARE = 0.03
 """What a model of this kind leaves open even where it fits (least error of published models of arrays: 4 to 5 %)."""
 EXPLAINS_SHARE = 0.35
 """A fit that is off by more on average explains nothing."""
-GAIN_LEAST = 0.10
+GAIN_MIN = 0.10
 """A further parameter must take away this share of what is unexplained."""
 NOT_OF_POINTS = ("disks.", "group.", "rebuild.", "disk.usable")
 """Parameters that no point of a healthy array says anything about."""
@@ -118,7 +118,7 @@ def calibrate(
         name: max(sd, ORIGINS["assumed"]) if configuration.parameters[name].from_ == "fitted" else sd
         for name, sd in uncertain(configuration).items()
     }
-    most = min(FREE_MOST, len(observations) // POINTS_PER_PARAMETER)
+    most = min(FREE_MAX, len(observations) // POINTS_PER_PARAMETER)
     if most < 1:
         raise UsageError(
             f"calibration: {len(observations)} point is too few; one parameter needs at least {POINTS_PER_PARAMETER}"
@@ -192,7 +192,7 @@ def _choose(start: Array, sensitivities: Mapping[str, Array], known: Mapping[str
                 remaining = float(rest @ rest + np.sum((solution / spread) ** 2))
                 if remaining < best_left:
                     best, best_left = name, remaining
-        if best is None or (chosen and best_left > (1 - GAIN_LEAST) * left):
+        if best is None or (chosen and best_left > (1 - GAIN_MIN) * left):
             break
         chosen.append(best)
         left = best_left
@@ -268,7 +268,7 @@ class _Problem:
         """Factors of the free parameters, and the residuals there."""
         from scipy.optimize import least_squares
 
-        prior = math.log(FACTOR_MOST)
+        prior = math.log(FACTOR_MAX)
 
         def objective(factors: Array) -> Array:
             try:
@@ -281,7 +281,7 @@ class _Problem:
         best = least_squares(
             objective,
             np.ones(len(free)),
-            bounds=(np.full(len(free), 1 / FACTOR_MOST), np.full(len(free), FACTOR_MOST)),
+            bounds=(np.full(len(free), 1 / FACTOR_MAX), np.full(len(free), FACTOR_MAX)),
             diff_step=[STEP] * len(free),
             xtol=0.01,
             ftol=0.01,
@@ -307,7 +307,7 @@ class _Problem:
         if silent:
             raise SilentParameters(silent)
         jacobian = np.column_stack([by_name[name] for name in free])
-        spread = np.full(len(free), math.log(FACTOR_MOST))
+        spread = np.full(len(free), math.log(FACTOR_MAX))
         scale = max(float(residuals @ residuals) / max(len(residuals) - len(free), 1), 1.0)
         covariance = np.linalg.inv(jacobian.T @ jacobian + np.diag(1 / spread**2)) * scale
         if sensitivities is None:

@@ -21,15 +21,15 @@ from assay.workloads.io.plan import Plan, Search, load_plan
 
 TIMING = {"warmup_s": 2, "duration_s": 6}
 """Virtual time of a point: tens of thousands of I/Os on an array of disks, so that its mean is within about 1 %."""
-ENOUGH_IOS, SECONDS_MOST = 4000, 60.0
+ENOUGH_IOS, SECONDS_MAX = 4000, 60.0
 """I/Os a replayed point should have, and the longest virtual time spent on them."""
 FEWEST_IOS = 200
 """A mean of fewer latencies says little."""
-MEASURED_LEAST = 0.01
+MEASURED_MIN = 0.01
 """No measurement is taken for better than this share."""
-FIRST_DEPTH, DEPTH_MOST = 4, 512
+FIRST_DEPTH, DEPTH_MAX = 4, 512
 """Where the look for a latency limit begins, and where it ends, in I/Os outstanding per volume."""
-LOOKS_MOST = 5
+LOOKS_MAX = 5
 PUBLISHED_SHARE = 0.04
 """What the steps of queue depth leave open in a published answer (reference of the method: 4 %)."""
 SAME_SHARE = 0.25
@@ -75,11 +75,11 @@ class Observation:
         logarithms latency is nearly a straight line over the load: two loads next to the limit tell where it is.
         """
         depth = self.near.get("depth", FIRST_DEPTH)
-        for _ in range(LOOKS_MOST):
+        for _ in range(LOOKS_MAX):
             low, high = (self._at_depth(configuration, each) for each in (depth, depth + 1))
             rise = max(math.log(high["worst_ns"] / low["worst_ns"]) / math.log((depth + 1) / depth), 0.05)
             at = depth * math.exp(math.log(limit_ns / low["worst_ns"]) / rise)
-            wanted = max(int(min(at, 4 * depth, DEPTH_MOST)), 1)
+            wanted = max(int(min(at, 4 * depth, DEPTH_MAX)), 1)
             if wanted == depth or depth < at <= depth + 2:
                 break
             depth = wanted
@@ -182,7 +182,7 @@ def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> O
     workload, load = point["workload"], point["load"]
     activity = activity_of(point, len(placed.volumes))
     # A slow load needs longer for a mean that says as much.
-    seconds = min(max(TIMING["duration_s"], ENOUGH_IOS / max(point["total"]["iops"], 1.0)), SECONDS_MOST)
+    seconds = min(max(TIMING["duration_s"], ENOUGH_IOS / max(point["total"]["iops"], 1.0)), SECONDS_MAX)
     timing = {**TIMING, "duration_s": seconds}
     plan = load_plan({"name": "point", "timing": timing, "activity": [activity]}, source=source)
     half_width = (point.get("steady") or {}).get("half_width_share") or 0.0
@@ -192,7 +192,7 @@ def _of_point(point: Mapping[str, Any], placed: Configuration, source: str) -> O
         configuration=placed,
         plan=plan,
         figures=point_figures(point),
-        noise_share=max(half_width / 1.96, MEASURED_LEAST),
+        noise_share=max(half_width / 1.96, MEASURED_MIN),
     )
 
 

@@ -55,7 +55,7 @@ REDUCED: dict[str, dict[str, Any]] = {
     "log": {"block_bytes": ["512", "8K", "60K"]},
 }
 INTEGRITY = "integrity"
-INTEGRITY_MOST_BYTES, INTEGRITY_REDUCED_BYTES = 2 << 30, 256 << 20
+INTEGRITY_MAX_BYTES, INTEGRITY_REDUCED_BYTES = 2 << 30, 256 << 20
 """Bytes of each volume that the integrity part writes and reads at most, of a full and of a reduced examination."""
 INTEGRITY_STRESS_SHARE = 0.7
 """Share of the part's time for stress; the rest is for preparing and the audit."""
@@ -65,7 +65,7 @@ POINTS_PER_SEARCH = 13
 TRANSACTIONS = "transactions"
 DATABASE_FOLDER = "assay-postgresql"
 """Folder of the database within the one that is examined; it is kept for the next time, as the file is."""
-WAREHOUSES_LEAST = 2
+WAREHOUSES_MIN = 2
 DATABASE_FREE_SHARE = 0.25
 """Share of the free space that the database may take."""
 LOAD_BUDGET_SHARE = 0.15
@@ -226,7 +226,7 @@ def _plan_integrity(
     timing: dict[str, Any] = {"stress_s": max(seconds * INTEGRITY_STRESS_SHARE, 1.0)}
     if timeout_s is not None:
         timing |= {"io_timeout_s": timeout_s, "long_io_s": min(IntegrityTiming().long_io_s, timeout_s)}
-    size = {"most_bytes": INTEGRITY_MOST_BYTES if full else INTEGRITY_REDUCED_BYTES, "shrinkable": False}
+    size = {"most_bytes": INTEGRITY_MAX_BYTES if full else INTEGRITY_REDUCED_BYTES, "shrinkable": False}
     plan = load_integrity_plan(
         preset | other | size | {"timing": timing, "no_buffering": direct}, source=f"part {INTEGRITY}"
     )
@@ -270,14 +270,14 @@ def warehouses_of(directory: str, budget_s: float) -> int:
     fits any memory, and is there in seconds.
     """
     if budget_s < FULL_GRID_FROM_S:
-        return WAREHOUSES_LEAST
+        return WAREHOUSES_MIN
     space = os.statvfs(directory)
     wanted_bytes = min(
         DATABASE_MEMORY_FACTOR * memory_bytes(),
         LOAD_BUDGET_SHARE * budget_s * LOAD_BYTES_PER_S,
         DATABASE_FREE_SHARE * space.f_bavail * space.f_frsize,
     )
-    return max(int(wanted_bytes / BYTES_PER_WAREHOUSE), WAREHOUSES_LEAST)
+    return max(int(wanted_bytes / BYTES_PER_WAREHOUSE), WAREHOUSES_MIN)
 
 
 def _timing(data: dict[str, Any], seconds: float, full: bool) -> dict[str, Any]:

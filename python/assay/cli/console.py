@@ -34,7 +34,7 @@ PLAIN_EVERY_S = 5.0
 UNWRITABLE = "assay.escaped"
 """Error handler of codecs: what cannot be written is written as Python writes it in a literal, bytes as bytes."""
 
-MESSAGE_MOST = 1000
+MESSAGE_MAX = 1000
 """Letters of one line of a message; of a longer one the middle is left out. JSON is whole."""
 
 
@@ -106,7 +106,7 @@ def _outcome(error: Exception) -> tuple[ExitCode, str]:
         return ExitCode.TARGET_FAILED, f"{where}{error.strerror or error}"
     what = " ".join(f"{type(error).__name__}: {error}".split())
     advice = "run it again with --debug and report what it says"
-    return ExitCode.TARGET_FAILED, f"a fault of Assay itself ({one_line(what, MESSAGE_MOST // 2)}); {advice}"
+    return ExitCode.TARGET_FAILED, f"a fault of Assay itself ({one_line(what, MESSAGE_MAX // 2)}); {advice}"
 
 
 def _comes_of_interrupt(error: BaseException | None) -> bool:
@@ -145,7 +145,7 @@ def say(text: str) -> None:
     print(one_line(text), file=sys.stderr, flush=True)
 
 
-def one_line(text: str, most: int = MESSAGE_MOST) -> str:
+def one_line(text: str, most: int = MESSAGE_MAX) -> str:
     r"""Return text as one line that is safe to show: no letter that is not printable, and not too long.
 
     Names of files and what servers say are others' words: on a terminal they must neither begin a line nor move the

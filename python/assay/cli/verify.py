@@ -15,7 +15,7 @@ from assay.cli.verb import Given, measuring
 from assay.errors import RunFolderError, UsageError
 from assay.results.run_folder import RunFolder
 from assay.workloads.integrity.plan import DATABASE, IntegrityPlan
-from assay.workloads.integrity.sqliosim import CONFIG_MOST_BYTES, Understood, parse_sqliosim
+from assay.workloads.integrity.sqliosim import CONFIG_MAX_BYTES, Understood, parse_sqliosim
 from assay.workloads.options import TARGET
 from assay.workloads.workload import Part
 
@@ -127,7 +127,7 @@ def read_config(path: Path, maps: list[str]) -> Understood:
     """
     try:
         with path.open("rb") as file:
-            content = file.read(CONFIG_MOST_BYTES + 1)
+            content = file.read(CONFIG_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"--config {path}: cannot be read: {error.strerror}") from None
     return parse_sqliosim(content, source=f"--config {path}", maps=maps)

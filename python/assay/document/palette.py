@@ -14,7 +14,7 @@ import altair as alt
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 2])
-MOST_SERIES = len(COLOURS)
+MAX_SERIES = len(COLOURS)
 """At most six series a figure: more cannot be told apart."""
 
 INK, QUIET, GRID, LIMIT, BAND = "#222222", "#666666", "#DDDDDD", "#8B1A1A", "#999999"
@@ -23,7 +23,7 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 T = TypeVar("T")
 
 
-def chunks(items: Sequence[T], size: int = MOST_SERIES) -> list[list[T]]:
+def chunks(items: Sequence[T], size: int = MAX_SERIES) -> list[list[T]]:
     """Items in even groups of at most `size`.
 
     Examples

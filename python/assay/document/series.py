@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_STEPS = 400
+MAX_STEPS = 400
 """Steps along the time axis: a line of 500 pixels cannot show more."""
 
 NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)

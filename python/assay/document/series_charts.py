@@ -8,13 +8,13 @@ from typing import Any
 import altair as alt
 
 from assay.document.charts import ordered
-from assay.document.palette import BAND, COLOURS, DASHES, INK, MOST_SERIES, log_scale
+from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_scale
 
 Row = Mapping[str, Any]
 
 WIDTH, HEIGHT = 500, 84
 
-MOST_TICKS = 4
+MAX_TICKS = 4
 """Labels that fit beside a panel; of more, only those of whole decades are shown."""
 
 
@@ -55,14 +55,14 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
 
 def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
     """Lines of one panel, one colour and dash a series; `rows` as of `timeline`, with `t` on the axis `x`."""
-    labels = ordered(rows, "series")[:MOST_SERIES]
+    labels = ordered(rows, "series")[:MAX_SERIES]
     positive = [row["value"] for row in rows if row["value"]]
     format_, scale = "~s", alt.Scale(zero=True)
     ticks: Any = alt.Undefined
     if rows[0]["log"] and positive and min(positive) > 0:
         scale, ticks = log_scale(positive)
         decades = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
-        if len(ticks) > MOST_TICKS and len(decades) > 1:
+        if len(ticks) > MAX_TICKS and len(decades) > 1:
             ticks = decades
         format_ = "~g"
     elif max(positive, default=0) < 1000:

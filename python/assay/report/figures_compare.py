@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from assay.analysis.compare import Comparison, Difference, run_letter
-from assay.document.palette import BAND, INK, MOST_SERIES, QUIET, colour, shape
+from assay.document.palette import BAND, INK, MAX_SERIES, QUIET, colour, shape
 
 WIDTH_PX = 460
 ROW_PX = 14
@@ -33,7 +33,7 @@ def compare_figure(comparison: Comparison) -> alt.TopLevelMixin:
         At most six series, the first figures of the workloads; the axis is in percent of A.
     """
     found = [row for row in comparison.differences if row.relative is not None]
-    titles = list(dict.fromkeys(row.figure.title for row in found))[:MOST_SERIES]
+    titles = list(dict.fromkeys(row.figure.title for row in found))[:MAX_SERIES]
     shown = [row for row in found if row.figure.title in titles]
     places, left_out = _places(shown)
     panels = [

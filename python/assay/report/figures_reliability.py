@@ -8,14 +8,14 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.palette import INK, MOST_SERIES, colour, shape
+from assay.document.palette import INK, MAX_SERIES, colour, shape
 
 Row = Mapping[str, Any]
 
 PANEL_WIDTH = 210
 CURVE_WIDTH = 262
 ROW_PX = 34
-TICKS_MOST = 5
+TICKS_MAX = 5
 
 
 def ratio_ranges(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
@@ -61,8 +61,8 @@ def loss_curves(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
     policies = _ordered(shown, "policy")
     if not shown:
         return None
-    if len(policies) > MOST_SERIES:
-        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(policies)}")
+    if len(policies) > MAX_SERIES:
+        raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(policies)}")
     y_scale, y_ticks = decade_scale([row["loss_probability"] for row in shown])
     panels = []
     for label in _ordered(shown, "input"):
@@ -97,9 +97,9 @@ def decade_scale(values: Iterable[float]) -> tuple[alt.Scale, list[float]]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [float(f"{step}e{decade}") for decade in decades for step in (1, 2, 5)]
     ticks = [tick for tick in ticks if low <= tick <= high]
-    if len(ticks) > TICKS_MOST:
+    if len(ticks) > TICKS_MAX:
         ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
-    every = -(-len(ticks) // TICKS_MOST)
+    every = -(-len(ticks) // TICKS_MAX)
     return alt.Scale(type="log", domain=[low, high], nice=False), ticks[::every]
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, ordered
-from assay.document.palette import BAND, COLOURS, INK, MOST_SERIES, colour, latency_unit, shape
+from assay.document.palette import BAND, COLOURS, INK, MAX_SERIES, colour, latency_unit, shape
 from assay.studies.words import full_name_of
 
 Row = Mapping[str, Any]
 
 TEXTS_MAX = 16
 """Most bars with their value above them: more would overlap."""
-BAR_MOST_PX = 80
+BAR_MAX_PX = 80
 """Widest bar: one as wide as it is high looks like an area."""
 TOLERATED_PERCENT = 10
 """Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
@@ -41,8 +41,8 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     if not rows:
         return None
     series, levels = ordered(rows, "series"), ordered(rows, "level")
-    if len(series) > MOST_SERIES:
-        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(series)}")
+    if len(series) > MAX_SERIES:
+        raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(series)}")
     factor, title = _unit(rows, figure)
     keys = ("value", "low", "high", "band_low", "band_high")
     data = [{**row, **{key: row[key] / factor if row[key] is not None else None for key in keys}} for row in rows]
@@ -51,7 +51,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     step = PANEL_WIDTH[1] / len(levels)
     x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=step)
-    gap = 1 - min(0.9, BAR_MOST_PX * len(series) / step)
+    gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
     spread = alt.Undefined if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
     base = alt.Chart(alt.InlineData(values=data))

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-REASON_LETTERS_MOST = 160
+REASON_LETTERS_MAX = 160
 
 
 def parsed(text: bytes) -> Any:
@@ -35,7 +35,7 @@ def parsed(text: bytes) -> Any:
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
     except ValueError as error:
-        raise ValueError(str(error)[:REASON_LETTERS_MOST]) from None
+        raise ValueError(str(error)[:REASON_LETTERS_MAX]) from None
 
 
 def _finite(text: str) -> float:

@@ -13,7 +13,7 @@ from assay.errors import AssayError, RunFolderError
 if TYPE_CHECKING:
     from assay._core import Histogram
 
-COUNTS_BYTES_MOST = 2**22
+COUNTS_BYTES_MAX = 2**22
 """Counts of a histogram before they are compressed; Assay's have some hundred kilobytes at most."""
 _COOKIE_BYTES, _HEADER_BYTES = 8, 40
 
@@ -45,5 +45,5 @@ def _check_counts(text: str) -> None:
     packed = base64.b64decode(text, validate=True)[_COOKIE_BYTES:]
     header = zlib.decompressobj().decompress(packed, _HEADER_BYTES)
     (counts_bytes,) = struct.unpack_from(">I", header, 4)
-    if counts_bytes > COUNTS_BYTES_MOST:
+    if counts_bytes > COUNTS_BYTES_MAX:
         raise ValueError(f"it claims {counts_bytes:,} bytes of counts")

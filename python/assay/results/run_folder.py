@@ -45,9 +45,9 @@ MANIFEST_NAME = "run.json"
 POINTS_NAME = "points.jsonl"
 LOCK_NAME = ".lock"
 
-MANIFEST_BYTES_MOST = 64 * 2**20
-POINTS_BYTES_MOST = 4 * 2**30
-POINT_BYTES_MOST = 16 * 2**20
+MANIFEST_BYTES_MAX = 64 * 2**20
+POINTS_BYTES_MAX = 4 * 2**30
+POINT_BYTES_MAX = 16 * 2**20
 """A study of a thousand parts has a manifest of a megabyte, a point some 50 KB; what is larger is refused unread."""
 
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG)
@@ -376,7 +376,7 @@ def _unwritable(error: OSError, path: Path) -> Exception:
 def _read_manifest(path: Path, folder: Folder) -> dict[str, Any]:
     file = printable(path / MANIFEST_NAME)
     try:
-        text = folder.read(MANIFEST_NAME, MANIFEST_BYTES_MOST)
+        text = folder.read(MANIFEST_NAME, MANIFEST_BYTES_MAX)
     except FileNotFoundError:
         raise RunFolderError(_not_a_run(path)) from None
     except OSError as error:
@@ -428,13 +428,13 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
     points: list[Point] = []
     end_bytes = 0
     with file:
-        if os.fstat(file.fileno()).st_size > POINTS_BYTES_MOST:
-            raise RunFolderError(f"{shown} is larger than {POINTS_BYTES_MOST:,} bytes, which no run is")
+        if os.fstat(file.fileno()).st_size > POINTS_BYTES_MAX:
+            raise RunFolderError(f"{shown} is larger than {POINTS_BYTES_MAX:,} bytes, which no run is")
         try:
-            line = file.readline(POINT_BYTES_MOST)
+            line = file.readline(POINT_BYTES_MAX)
             while line.endswith(b"\n"):
                 # One line more is read first: only the last may be damaged.
-                after = file.readline(POINT_BYTES_MOST)
+                after = file.readline(POINT_BYTES_MAX)
                 where = f"{shown} line {len(points) + 1}"
                 try:
                     point = parsed(line)
@@ -451,9 +451,9 @@ def _read_points(path: Path, folder: Folder) -> tuple[list[Point], int]:
                 line = after
         except OSError as error:
             raise IoFailed(f"{shown} cannot be read: {error.strerror}") from error
-    if len(line) == POINT_BYTES_MOST and not line.endswith(b"\n"):
+    if len(line) == POINT_BYTES_MAX and not line.endswith(b"\n"):
         raise RunFolderError(
-            f"{shown} line {len(points) + 1} is damaged: it is longer than {POINT_BYTES_MOST:,} bytes; remove the line"
+            f"{shown} line {len(points) + 1} is damaged: it is longer than {POINT_BYTES_MAX:,} bytes; remove the line"
             " to go on"
         )
     return points, end_bytes

@@ -59,9 +59,9 @@ READ_SCHEMA = pa.schema(
 )
 """Columns in memory, before they are written and as they are read: each text once, and its number in every row."""
 
-ROWS_MOST = 25_000_000
+ROWS_MAX = 25_000_000
 """Rows that are read, which take a gigabyte: those of 48 hours at 140 a second."""
-TEXTS_MOST = 2**15 - 1
+TEXTS_MAX = 2**15 - 1
 """Different texts of a column."""
 ROWS_AT_A_TIME = 2**16
 
@@ -249,7 +249,7 @@ def read_series(folder: Path) -> pa.Table:
     Raises
     ------
     RunFolderError
-        A closed segment or the Parquet file is damaged, is no regular file, or there are more than `ROWS_MOST` rows.
+        A closed segment or the Parquet file is damaged, is no regular file, or there are more than `ROWS_MAX` rows.
     """
     run = Folder.open(folder)
     for _ in range(_READ_ATTEMPTS):
@@ -314,7 +314,7 @@ def _merge(run: Folder, segments: Folder | None, names: Sequence[str]) -> tuple[
     Segments are read before the Parquet file, or a compaction in between would hide rows.
     """
     of_segments: list[tuple[str | None, _Rows]] = []
-    room = ROWS_MOST
+    room = ROWS_MAX
     for name in names:
         assert segments is not None
         of_segments.append(_read_segment(segments, name, room))
@@ -358,14 +358,14 @@ def _read_segment(segments: Folder, name: str, room: int) -> tuple[str | None, _
 
 def _read_parquet(run: Folder) -> tuple[_Rows, set[str]]:
     """Rows of the Parquet file, and the identities of the segments that are in it."""
-    path, rows = run.path / PARQUET_NAME, _Rows(ROWS_MOST)
+    path, rows = run.path / PARQUET_NAME, _Rows(ROWS_MAX)
     if not run.has(PARQUET_NAME):
         return rows, set()
     with _opened(run, PARQUET_NAME) as opened:
         try:
             metadata = pq.read_metadata(opened)
             _check_columns(metadata.schema.to_arrow_schema())
-            if metadata.num_rows > ROWS_MOST:
+            if metadata.num_rows > ROWS_MAX:
                 raise _too_large(path, metadata.num_rows)
             check_pages(opened, metadata)
             # ParquetFile rather than read_table, which would take "a=b" in the path's folders for partition columns.
@@ -401,7 +401,7 @@ def _damaged(path: Path, error: Exception, advice: str = "") -> RunFolderError:
 
 
 def _too_large(path: Path, count: int) -> _TooLarge:
-    return _TooLarge(f"{printable(path)} holds {count:,} rows; at most {ROWS_MOST:,} of a run are read, a gigabyte")
+    return _TooLarge(f"{printable(path)} holds {count:,} rows; at most {ROWS_MAX:,} of a run are read, a gigabyte")
 
 
 class _Rows:
@@ -440,7 +440,7 @@ class _Rows:
             There are more.
         """
         if self.count > self._room:
-            raise _too_large(path, ROWS_MOST - self._room + self.count)
+            raise _too_large(path, ROWS_MAX - self._room + self.count)
 
     def add(self, other: _Rows) -> None:
         """Add rows that were read before."""
@@ -466,6 +466,6 @@ class _Rows:
         found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         numbers = self._numbers[name]
         mapping = [numbers.setdefault(text, len(numbers)) for text in found.dictionary.to_pylist()]
-        if len(numbers) > TEXTS_MOST:
-            raise ValueError(f"more than {TEXTS_MOST:,} different texts of {name}")
+        if len(numbers) > TEXTS_MAX:
+            raise ValueError(f"more than {TEXTS_MAX:,} different texts of {name}")
         return pc.take(pa.array(mapping, pa.int16()), found.indices)

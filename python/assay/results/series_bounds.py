@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-PAGE_HEADER_BYTES_MOST = 2**16
+PAGE_HEADER_BYTES_MAX = 2**16
 """A page's header holds numbers and two short statistics."""
-PAGE_BYTES_MOST = 16 * 2**20
+PAGE_BYTES_MAX = 16 * 2**20
 """Assay's pages and dictionaries have a megabyte; a page of each column is in memory at a time."""
-PAGES_MOST = 1_000_000
-BATCH_BYTES_MOST = 64 * 2**20
+PAGES_MAX = 1_000_000
+BATCH_BYTES_MAX = 64 * 2**20
 """A batch holds the rows of a few seconds."""
-METADATA_BYTES_MOST = 2**20
+METADATA_BYTES_MAX = 2**20
 
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
@@ -42,8 +42,8 @@ def check_pages(file: BinaryIO, metadata: pq.FileMetaData) -> None:
         A page does, has an encoding that this Assay does not write, or no header.
     """
     for number, unfolded in enumerate(_page_bytes(file, metadata)):
-        if unfolded > PAGE_BYTES_MOST or number >= PAGES_MOST:
-            raise ValueError(f"a page unfolds to {unfolded:,} bytes, or there are more than {PAGES_MOST:,} pages")
+        if unfolded > PAGE_BYTES_MAX or number >= PAGES_MAX:
+            raise ValueError(f"a page unfolds to {unfolded:,} bytes, or there are more than {PAGES_MAX:,} pages")
 
 
 def _page_bytes(file: BinaryIO, metadata: pq.FileMetaData) -> Iterator[int]:
@@ -59,7 +59,7 @@ def _page_bytes(file: BinaryIO, metadata: pq.FileMetaData) -> Iterator[int]:
 def _chunk_page_bytes(file: BinaryIO, at: int, end: int) -> Iterator[int]:
     while at < end:
         file.seek(at)
-        reader = _Compact(file.read(PAGE_HEADER_BYTES_MOST))
+        reader = _Compact(file.read(PAGE_HEADER_BYTES_MAX))
         header = reader.fields()
         kind, unfolded, stored = (header.get(key) for key in (_TYPE, _UNCOMPRESSED, _COMPRESSED))
         if not (isinstance(kind, int) and isinstance(unfolded, int) and isinstance(stored, int)):
@@ -77,7 +77,7 @@ def _chunk_page_bytes(file: BinaryIO, at: int, end: int) -> Iterator[int]:
 class _Compact:
     """Reader of one struct in Thrift's compact protocol (thrift-compact-protocol.md)."""
 
-    DEPTH_MOST = 8
+    DEPTH_MAX = 8
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -85,7 +85,7 @@ class _Compact:
 
     def fields(self, depth: int = 0) -> dict[int, Any]:
         """Fields of a struct by number: integers, structs; others are passed over and None."""
-        if depth > self.DEPTH_MOST:
+        if depth > self.DEPTH_MAX:
             raise ValueError("a page's header is nested too deeply")
         found: dict[int, Any] = {}
         number = 0
@@ -152,21 +152,21 @@ def messages(file: BinaryIO) -> Iterator[bytes]:
         length = _u32(head, 4)
         if length == 0:
             return
-        if length > METADATA_BYTES_MOST:
+        if length > METADATA_BYTES_MAX:
             raise ValueError("a message is none")
         metadata = file.read(length)
         try:
             message = _Table(metadata, _u32(metadata, 0))
             at = message.field(3)
             body_length = struct.unpack_from("<q", metadata, at)[0] if at is not None else 0
-            if not 0 <= body_length <= BATCH_BYTES_MOST:
+            if not 0 <= body_length <= BATCH_BYTES_MAX:
                 raise ValueError(f"a message has {body_length:,} bytes")
             body = file.read(body_length)
             if len(metadata) < length or len(body) < body_length:
                 raise ValueError("it is cut off")
             batch = message.table(2)
-            if body and batch is not None and _batch_bytes(metadata, batch, body) > BATCH_BYTES_MOST:
-                raise ValueError(f"a batch unfolds to more than {BATCH_BYTES_MOST:,} bytes")
+            if body and batch is not None and _batch_bytes(metadata, batch, body) > BATCH_BYTES_MAX:
+                raise ValueError(f"a batch unfolds to more than {BATCH_BYTES_MAX:,} bytes")
         except (struct.error, IndexError) as error:
             raise ValueError("a message is none") from error
         yield head + metadata + body

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 SLOPE_SHARE = 0.10
 HALF_WIDTH_SHARE = 0.05
-TICKS_LEAST = 8
-BATCHES_MOST = 10
-CORRELATION_MOST = 0.5
+TICKS_MIN = 8
+BATCHES_MAX = 10
+CORRELATION_MAX = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ def steady_state(values: Sequence[float]) -> Steady:
     False
     """
     count = len(values)
-    if count < TICKS_LEAST or sum(values) <= 0:
+    if count < TICKS_MIN or sum(values) <= 0:
         return Steady(reached=False, slope_share=None, half_width_share=None)
     mean = sum(values) / count
     centre = (count - 1) / 2
@@ -59,11 +59,11 @@ def steady_state(values: Sequence[float]) -> Steady:
 def half_width_95(values: Sequence[float]) -> float:
     """Half-width of the 95 % interval of the mean of a correlated series, by batch means.
 
-    The series is cut into at most `BATCHES_MOST` batches, whose means are nearly independent when batches are long
+    The series is cut into at most `BATCHES_MAX` batches, whose means are nearly independent when batches are long
     against what correlates them (Law, Simulation Modeling and Analysis, section 9.5.3). What correlation is left
     inflates the variance of the mean by (1 + r) / (1 - r), r that of neighbours (first-order autoregression; Wilks,
     Statistical Methods in the Atmospheric Sciences, section 5.2.4), and Student's t is taken at the effective number.
-    r is kept at or below `CORRELATION_MOST`: a handful of batches cannot show more. Infinite below three values.
+    r is kept at or below `CORRELATION_MAX`: a handful of batches cannot show more. Infinite below three values.
     """
     if len(values) < 3:
         return math.inf
@@ -74,14 +74,14 @@ def half_width_95(values: Sequence[float]) -> float:
     if squares == 0:
         return 0.0
     lag_one = sum((left - mean) * (right - mean) for left, right in itertools.pairwise(means)) / squares
-    correlation = min(max(lag_one, 0.0), CORRELATION_MOST)
+    correlation = min(max(lag_one, 0.0), CORRELATION_MAX)
     effective = max(count * (1 - correlation) / (1 + correlation), 2.0)
     return student_t_975(effective - 1) * math.sqrt(squares / (count - 1) / effective)
 
 
 def _batch_means(values: Sequence[float]) -> list[float]:
     """Means of batches of equal size; the oldest values are left out where they do not fill one."""
-    size = max(len(values) // BATCHES_MOST, 1)
+    size = max(len(values) // BATCHES_MAX, 1)
     count = len(values) // size
     kept = values[len(values) - count * size :]
     return [sum(kept[index * size : (index + 1) * size]) / size for index in range(count)]

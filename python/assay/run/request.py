@@ -19,7 +19,7 @@ from assay.targets.storage.spec import (
     parse_targets,
     split_volumes,
 )
-from assay.targets.storage.target import SIZE_MOST_DEFAULT_BYTES, StorageTarget, choose_target
+from assay.targets.storage.target import SIZE_MAX_DEFAULT_BYTES, StorageTarget, choose_target
 from assay.units import parse_bytes
 from assay.workloads.registry import workload_of
 from assay.workloads.workload import Needs, Part
@@ -56,7 +56,7 @@ class Request:
     cache_size: str | None = None
     overwrite: list[str] = field(default_factory=list)
     yes_destroy: list[str] = field(default_factory=list)
-    size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES
+    size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES
     database: bool = False
     """The volumes are for an imitated database alone: a folder stands for a data file and a log file."""
     crash_journal: str | None = None

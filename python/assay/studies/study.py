@@ -19,7 +19,7 @@ from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
 from assay.studies.result import study_figures
 from assay.targets.databases import is_database
-from assay.workloads.io.plan import COMBINATIONS_MOST
+from assay.workloads.io.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
@@ -311,8 +311,8 @@ def combinations(study: Study, chosen: Mapping[str, Sequence[str]], source: str)
 
 
 def _every(study: Study, source: str) -> Iterator[Combination]:
-    if math.prod(len(factor.levels) for factor in study.factor) > COMBINATIONS_MOST:
-        raise UsageError(f"{source}: its levels have more than {COMBINATIONS_MOST:,} combinations; give fewer levels")
+    if math.prod(len(factor.levels) for factor in study.factor) > COMBINATIONS_MAX:
+        raise UsageError(f"{source}: its levels have more than {COMBINATIONS_MAX:,} combinations; give fewer levels")
     for levels in itertools.product(*(factor.levels for factor in study.factor)):
         named = {factor.name: level for factor, level in zip(study.factor, levels, strict=True)}
         yield Combination(levels=named, case=Case())

@@ -18,7 +18,7 @@ from assay.errors import RefusedTarget
 from assay.paths import printable
 
 _ON_THE_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LINKS_MOST = 40
+_LINKS_MAX = 40
 """As many as the kernel follows (path_resolution(7))."""
 
 _ACL = "system.posix_acl_access"
@@ -58,7 +58,7 @@ def open_trusted(path: Path, what: str) -> tuple[Path, int]:
             if (target := _link(name, folder)) is not None:
                 _refuse_foreign(where / name, os.lstat(name, dir_fd=folder), what)
                 links_count += 1
-                if links_count > _LINKS_MOST:
+                if links_count > _LINKS_MAX:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
                 parts = Path(target).parts
                 waiting.extend(reversed(parts[1:] if target.startswith("/") else parts))

@@ -13,7 +13,7 @@ use super::xor;
 const FERMAT_PRIMES: [u32; 3] = [5, 17, 257];
 
 /// One less than the largest prime in use.
-pub(super) const MOST_COLUMNS: u32 = 256;
+pub(super) const MAX_COLUMNS: u32 = 256;
 
 /// The smallest prime in use for so many columns of data.
 pub(super) fn prime_for(columns: u32) -> Option<u32> {

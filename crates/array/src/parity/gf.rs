@@ -12,7 +12,7 @@ use super::xor::TILE;
 const POLYNOMIAL: u8 = 0x1D;
 
 /// Powers of 2 that differ.
-pub(super) const MOST_COLUMNS: u32 = 255;
+pub(super) const MAX_COLUMNS: u32 = 255;
 
 static ZEROS: [u8; TILE] = [0; TILE];
 

@@ -41,13 +41,13 @@ impl Code {
                 return Err(ArrayError::invalid("raid", format!("RAID {} has no parity", policy.name())));
             }
             RaidPolicy::Raid5 | RaidPolicy::Raid50 => return Self::of_kind(Kind::Single, columns, chunk_bytes),
-            RaidPolicy::Raid6 | RaidPolicy::Raid60 if columns <= gf::MOST_COLUMNS => {
+            RaidPolicy::Raid6 | RaidPolicy::Raid60 if columns <= gf::MAX_COLUMNS => {
                 return Self::of_kind(Kind::Double, columns, chunk_bytes);
             }
-            RaidPolicy::Raid6 | RaidPolicy::Raid60 => gf::MOST_COLUMNS,
+            RaidPolicy::Raid6 | RaidPolicy::Raid60 => gf::MAX_COLUMNS,
             RaidPolicy::Dp => match diagonal::prime_for(columns) {
                 Some(prime) => return Self::diagonal(prime, columns, chunk_bytes),
-                None => diagonal::MOST_COLUMNS,
+                None => diagonal::MAX_COLUMNS,
             },
         };
         let message = format!("RAID {} of {columns} data disks: at most {most} in a set", policy.name());

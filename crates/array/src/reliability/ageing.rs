@@ -13,7 +13,7 @@ use super::simulate::{Mean, Z_95};
 use crate::ArrayError;
 
 /// Failures that take about half a minute of one core.
-const FAILURES_MOST: f64 = 2e8;
+const FAILURES_MAX: f64 = 2e8;
 
 /// Shapes of the distributions; the means stay those of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ impl Ageing {
     /// Refuses lives with more failures than can be played in a reasonable time.
     pub(super) fn check_work(group: &Group, service_h: f64, lives: u32) -> Result<(), ArrayError> {
         let failures = f64::from(lives) * f64::from(group.disks) * (service_h * group.failure_rate + 1.0);
-        if failures > FAILURES_MOST {
+        if failures > FAILURES_MAX {
             let message =
                 format!("{failures:.0e} failures to play; give a longer MTBF, a shorter life or fewer trials");
             return Err(ArrayError::invalid("ageing", message));

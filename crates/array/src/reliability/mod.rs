@@ -65,8 +65,8 @@ pub struct Assessment {
 pub fn assess(request: &Request) -> Result<Outcome, ArrayError> {
     let inputs = &request.inputs;
     inputs.validate()?;
-    if (1..LEAST_TRIALS).contains(&request.trials) || (request.trials == 0 && request.ageing.is_some()) {
-        let message = format!("{} is fewer than {LEAST_TRIALS}, no interval can be given", request.trials);
+    if (1..MIN_TRIALS).contains(&request.trials) || (request.trials == 0 && request.ageing.is_some()) {
+        let message = format!("{} is fewer than {MIN_TRIALS}, no interval can be given", request.trials);
         return Err(ArrayError::invalid("trials", message));
     }
     if let Some(ageing) = &request.ageing {
@@ -99,4 +99,4 @@ pub fn assess(request: &Request) -> Result<Outcome, ArrayError> {
 }
 
 /// Fewest trials whose mean is as good as normally distributed.
-const LEAST_TRIALS: u32 = 1000;
+const MIN_TRIALS: u32 = 1000;

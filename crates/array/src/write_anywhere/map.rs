@@ -54,7 +54,7 @@ impl Numbers {
 
 const PAGE_BLOCKS: u64 = 16;
 /// Places are kept in five bytes.
-pub(super) const PLACES_MOST: u64 = 1 << 40;
+pub(super) const PLACES_MAX: u64 = 1 << 40;
 
 #[derive(Debug, Clone)]
 struct Page {
@@ -95,7 +95,7 @@ impl Map {
     /// Moves a block; returns where it was.
     #[inline]
     pub(super) fn set(&mut self, block: u64, place: u64) -> u64 {
-        debug_assert!(place < PLACES_MOST);
+        debug_assert!(place < PLACES_MAX);
         let number = block / PAGE_BLOCKS;
         let page = self.numbers.find(number).unwrap_or_else(|| {
             self.pages.push(Page::at_first(number));

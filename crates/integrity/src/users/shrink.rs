@@ -3,7 +3,7 @@ use rand::{RngExt, seq::IndexedRandom};
 use crate::{expected::Flag, kernel::Kernel, stamp::PageId, user::User};
 
 /// Files shrink no further than to this part of their first size.
-const LEAST_SHARE: u64 = 4;
+const MIN_SHARE: u64 = 4;
 
 /// Files that grow and shrink: every while, some data file by some extents of its increment.
 pub(super) async fn shrink(kernel: Kernel, user: User) {
@@ -29,7 +29,7 @@ pub(super) async fn shrink(kernel: Kernel, user: User) {
         let (least, most, by) = kernel.with(|core| {
             let file = &core.files[usize::from(file)];
             let pages = |bytes: u64| (bytes / u64::from(file.page_bytes)) as u32;
-            let least = pages(file.plan.size_bytes / LEAST_SHARE).max(1);
+            let least = pages(file.plan.size_bytes / MIN_SHARE).max(1);
             (least, file.states.len() as u32, pages(file.plan.increment_bytes).saturating_mul(extents).max(1))
         });
         let pages = kernel.pages(file);

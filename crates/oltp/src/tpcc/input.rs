@@ -8,7 +8,7 @@ use super::{
 use crate::random::Random;
 
 /// Most lines of an order.
-pub(super) const LINES_MOST: usize = 15;
+pub(super) const LINES_MAX: usize = 15;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -70,7 +70,7 @@ pub(crate) enum Input {
 /// The lines of an order, in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lines {
-    lines: [Line; LINES_MOST],
+    lines: [Line; LINES_MAX],
     count: usize,
 }
 
@@ -145,7 +145,7 @@ fn customer(tpcc: &Tpcc, random: &mut Random) -> Customer {
 }
 
 fn lines(tpcc: &Tpcc, user: &User, random: &mut Random) -> Lines {
-    let mut lines = Lines { lines: [Line::default(); LINES_MOST], count: random.between(5, 15) as usize };
+    let mut lines = Lines { lines: [Line::default(); LINES_MAX], count: random.between(5, 15) as usize };
     for index in 0..lines.count {
         let item = loop {
             let item = if tpcc.nurand_items { nurand::skewed_item(random) } else { random.between(1, ITEMS) };

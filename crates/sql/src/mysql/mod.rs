@@ -26,9 +26,9 @@ use crate::{
 };
 
 /// Statements of a load are far smaller, and every server takes this much unless it was told otherwise.
-const PACKET_BYTES_MOST: usize = 16 << 20;
+const PACKET_BYTES_MAX: usize = 16 << 20;
 /// The longest time the server allows a user to think.
-const IDLE_SECONDS_MOST: usize = 31_536_000;
+const IDLE_SECONDS_MAX: usize = 31_536_000;
 
 pub(crate) struct Mysql {
     conn: Conn,
@@ -43,7 +43,7 @@ impl Mysql {
     fn setting() -> String {
         format!(
             "SET NAMES latin1 COLLATE latin1_bin, autocommit = 1, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', \
-             wait_timeout = {IDLE_SECONDS_MOST}"
+             wait_timeout = {IDLE_SECONDS_MAX}"
         )
     }
 
@@ -190,9 +190,9 @@ fn options(connection: &Connection, tls: Option<SslOpts>, statements_count: usiz
         .ssl_opts(tls)
         .stmt_cache_size(statements_count)
         // Given here, they are not asked for.
-        .max_allowed_packet(Some(PACKET_BYTES_MOST))
+        .max_allowed_packet(Some(PACKET_BYTES_MAX))
         .tcp_keepalive(Some(Duration::from_secs(KEEPALIVE_AFTER_S as u64)))
-        .wait_timeout(Some(IDLE_SECONDS_MOST))
+        .wait_timeout(Some(IDLE_SECONDS_MAX))
         .init(vec![Mysql::setting()])
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 const READ_BYTES: usize = 8 << 10;
 /// No answer to what is asked here is longer; one that says so is not PostgreSQL's.
-const ANSWER_MOST_BYTES: usize = 64 << 20;
+const ANSWER_MAX_BYTES: usize = 64 << 20;
 
 enum Stream {
     Unix(UnixSocket),
@@ -130,7 +130,7 @@ impl Wire {
             let held = &self.buffer[self.start..self.end];
             let header = Header::parse(held)?;
             let wanted = header.map_or(5, |header| header.len() as usize + 1);
-            if wanted > ANSWER_MOST_BYTES {
+            if wanted > ANSWER_MAX_BYTES {
                 return Err(DbError::connection("what answers is no PostgreSQL server"));
             }
             if let Some(header) = header

@@ -20,7 +20,7 @@ from assay.results.histograms import histogram_of
 Bins = list[tuple[int, int]]
 """Latency in nanoseconds and count of I/Os."""
 
-FOLDER_LETTERS_MOST = 100
+FOLDER_LETTERS_MAX = 100
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """fio's default list, of completion latency."""
@@ -89,7 +89,7 @@ def _free_path(point: Mapping[str, Any], options: Mapping[str, str], taken: Mapp
     folder = "-".join(part for part in (role, options["bs"], options["rw"] + mix) if part)
     if "activities" in point["workload"]:
         folder = f"mixed-{point['workload'].get('name') or 'workload'}"
-    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", folder)[:FOLDER_LETTERS_MOST].strip("-.") or "workload"
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", folder)[:FOLDER_LETTERS_MAX].strip("-.") or "workload"
     name = f"{options['rw']}-{int(options['iodepth'])}-{int(options['numjobs'])}.json"
     path = f"{folder}/{name}"
     # Ids are unique within a run, so the second name is free.

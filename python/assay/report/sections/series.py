@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Figure, Paragraph, Section
-from assay.document.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
 from assay.results.source import RunFacts
@@ -70,7 +70,7 @@ def _clock(frame: pl.DataFrame) -> Clock:
     usual = frame["interval_ns"].max() if is_model else frame["interval_ns"].median()
     interval_s = float(usual) / 1e9 if isinstance(usual, (int, float)) and usual > 0 else 1.0
     length = max((end - start) / 1e9, interval_s)
-    wanted = max(interval_s, length / MOST_STEPS)
+    wanted = max(interval_s, length / MAX_STEPS)
     step = interval_s if wanted <= interval_s else next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)
     return Clock(int(start), length, float(step))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
 from assay.document.limits import limited_text
-from assay.document.palette import MOST_SERIES, chunks
+from assay.document.palette import MAX_SERIES, chunks
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, joined, percent, shorten, throughput_texts
 from assay.report.facts import label_of
@@ -141,7 +141,7 @@ def _gap_caption(gap: Record) -> str:
 def _groups(rows: Sequence[Record]) -> list[list[str]]:
     """Series by figure: all in one where they fit, else by the level they share, at most six together."""
     series = list(dict.fromkeys(row["series"] for row in rows))
-    if len(series) <= MOST_SERIES:
+    if len(series) <= MAX_SERIES:
         return [series] if series else []
     by_group: dict[str, list[str]] = {}
     for row in rows:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from assay.results.shapes.point import Answer, Engine, VerdictLine
 from assay.results.shapes.study import Reliability, Study
-from assay.results.shapes.terms import INTEGER_MOST, STRICT, Count, Flag, MaybeAmount, MaybeCount, Name, Text, Texts
+from assay.results.shapes.terms import INTEGER_MAX, STRICT, Count, Flag, MaybeAmount, MaybeCount, Name, Text, Texts
 
 
 class Part(TypedDict, total=False):
@@ -137,7 +137,7 @@ class Request(TypedDict, total=False):
 class Manifest(TypedDict, total=False):
     """Content of `run.json`."""
 
-    schema_version: Required[Annotated[int, Field(ge=0, le=INTEGER_MOST)]]
+    schema_version: Required[Annotated[int, Field(ge=0, le=INTEGER_MAX)]]
     run_id: Annotated[str, Field(max_length=200)] | None
     verb: Annotated[str, Field(max_length=40)] | None
     status: Literal["running", "done", "interrupted", "failed"] | None

@@ -14,12 +14,12 @@ The outermost shape has it, and those within it take it from there.
 
 LARGEST = 1e24
 """Beyond all that is measured, and small enough that squares and sums of it stay finite."""
-INTEGER_MOST = 2**63 - 1
+INTEGER_MAX = 2**63 - 1
 
 Text = str | None
 Flag = bool | None
-Integer = Annotated[int, Field(ge=-INTEGER_MOST, le=INTEGER_MOST)]
-Count = Annotated[int, Field(ge=0, le=INTEGER_MOST)]
+Integer = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+Count = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Amount = Annotated[float, Field(ge=0, le=LARGEST)]
 """A number that is not negative: rates, latencies, bytes, shares."""

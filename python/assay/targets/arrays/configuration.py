@@ -13,7 +13,7 @@ from assay.targets.arrays.changes import parameter_of_number, parameter_of_optio
 from assay.targets.arrays.model_file import ModelFile, Parameter, load_model
 from assay.targets.arrays.options import (
     REPLACED_BY,
-    VOLUMES_MOST,
+    VOLUMES_MAX,
     model_target_text,
     read_option,
     refuse_unknown_options,
@@ -35,7 +35,7 @@ VOLUME_BYTES = 100_000_000_000
 VOLUMES_USUAL = 12
 FILL_USUAL = 0.85
 """The fill above which the method adds an array."""
-DISKS_MOST = 4096
+DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
 FILL_LABEL_OFF = 0.10
 """A label of the fill that is off by more than this is said."""
@@ -257,10 +257,10 @@ class Configuration:
         if "fill" in self.options:
             wanted_bytes = self.option("fill", 0.0) * self.usable_bytes
             count = max(round(wanted_bytes / size_bytes), 1)
-            if count > VOLUMES_MOST:
+            if count > VOLUMES_MAX:
                 raise UsageError(
                     f"model: fill={self.options['fill']} makes {count:,} volumes of {size_text(size_bytes)}, and there"
-                    f" may be {VOLUMES_MOST:,}; give a larger volume_size, or volumes"
+                    f" may be {VOLUMES_MAX:,}; give a larger volume_size, or volumes"
                 )
             # The bytes are what is asked for; a size that is given stays, and the count comes as near as it can.
             return count, size_bytes if "volume_size" in self.options else int(wanted_bytes / count) // 512 * 512
@@ -292,8 +292,8 @@ class Configuration:
         if self.members > most:
             raise UsageError(f"model: members={self.members} are more than the {most} a group of {self.model.name} has")
         disks = self.members * (self.value("disks.count") - self.value("disks.spares"))
-        if disks > DISKS_MOST:
-            raise UsageError(f"model: {self.members} members have {disks:,} active disks, and a model {DISKS_MOST:,}")
+        if disks > DISKS_MAX:
+            raise UsageError(f"model: {self.members} members have {disks:,} active disks, and a model {DISKS_MAX:,}")
         ports = self.value("links.ports")
         if self.paths > ports:
             raise UsageError(f"model: paths={self.paths} are more than the {ports} ports of {self.model.name}")

@@ -11,9 +11,9 @@ from assay.reading import nearest
 from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, known_of
 from assay.units import parse_bytes, parse_share
 
-VOLUMES_MOST = 1024
-HOSTS_MOST = 1024
-SEED_MOST = (1 << 63) - 1
+VOLUMES_MAX = 1024
+HOSTS_MAX = 1024
+SEED_MAX = (1 << 63) - 1
 STATES = ("healthy", "degraded", "rebuilding")
 
 OPTIONS = {
@@ -137,15 +137,15 @@ def _fill(key: str, text: str) -> float:
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
-    "volumes": lambda key, text: _whole(key, text, 1, VOLUMES_MOST),
+    "volumes": lambda key, text: _whole(key, text, 1, VOLUMES_MAX),
     "volume_size": _volume_size,
     "fill": _fill,
     "members": lambda key, text: _whole(key, text, 1, 1 << 20),
     "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
-    "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MOST),
+    "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MAX),
     "state": lambda key, text: _choice(key, text, STATES),
     "start": lambda key, text: _choice(key, text, ("warm", "cold")),
-    "seed": lambda key, text: _whole(key, text, 0, SEED_MOST),
+    "seed": lambda key, text: _whole(key, text, 0, SEED_MAX),
     "cache": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "write_back": _flag,
     "read_realloc": _flag,

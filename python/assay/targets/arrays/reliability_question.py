@@ -18,7 +18,7 @@ RebuildHours = Callable[[Configuration], float]
 
 OF_NO_EFFECT = ("volumes", "volume_size", "fill", "state", "start")
 """Options that say what is stored and in which state the array is now; neither decides how long data last."""
-TRIALS_LEAST, TRIALS_MOST = 1000, 100_000_000
+TRIALS_MIN, TRIALS_MAX = 1000, 100_000_000
 FAST_REVOLUTION_NS = 6_100_000
 """Revolution of a disk of 10,000 rpm, rounded up: data sheets put faster and slower disks in different classes."""
 
@@ -46,8 +46,8 @@ class Asked:
             raise UsageError("--scrub: needs --latent-rate; a bit error rate knows no scrubs")
         if not (math.isfinite(self.years) and 0 < self.years <= 1000):
             raise UsageError(f"--years: {self.years:g} is not above 0 and at most 1000")
-        if not TRIALS_LEAST <= self.trials <= TRIALS_MOST:
-            raise UsageError(f"--trials: {self.trials} is not from {TRIALS_LEAST:,} to {TRIALS_MOST:,}")
+        if not TRIALS_MIN <= self.trials <= TRIALS_MAX:
+            raise UsageError(f"--trials: {self.trials} is not from {TRIALS_MIN:,} to {TRIALS_MAX:,}")
         if not 0 <= self.seed < 2**64:
             raise UsageError(f"--seed: {self.seed} is not from 0 to 2**64 - 1")
         shape = self.failure_shape

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from assay.paths import open_regular
 
 STATE = "state.json"
-BYTES_MOST = 64 * 1024
+BYTES_MAX = 64 * 1024
 """Larger files are not Assay's: a state of a hundred tablespaces has some ten thousand bytes."""
 
 Name = Annotated[str, Field(pattern=r"^(data|saved)-[0-9]{1,9}$")]
@@ -114,8 +114,8 @@ def read_state(folder: int) -> tuple[State, bool] | None:
     except FileNotFoundError:
         return None
     with contextlib.closing(os.fdopen(descriptor, "rb")) as file:
-        text = file.read(BYTES_MOST + 1)
-    if len(text) > BYTES_MOST:
+        text = file.read(BYTES_MAX + 1)
+    if len(text) > BYTES_MAX:
         raise ValueError("is too large")
     try:
         return State.model_validate_json(text), False

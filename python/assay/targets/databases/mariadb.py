@@ -24,7 +24,7 @@ from assay.targets.databases.run_lock import MariadbRunLock
 from assay.targets.databases.session_mariadb import MariadbSession, connect_error
 from assay.targets.databases.tablespace_copy import TablespaceCopy, folder_name
 
-VERSION_LEAST = {"mariadb": (10, 6), "mysql": (8, 0)}
+VERSION_MIN = {"mariadb": (10, 6), "mysql": (8, 0)}
 CONNECT_TIMEOUT_S = 10
 
 SETTINGS_SHOWN = (
@@ -71,7 +71,7 @@ class Mariadb(Database):
         self._session = session
         text = str(session.query("SELECT version()")[0][0])
         self.dialect = "mariadb" if "mariadb" in text.lower() else "mysql"
-        least = VERSION_LEAST[self.dialect]
+        least = VERSION_MIN[self.dialect]
         if version_of(text)[:2] < least:
             self.close()
             shown = "MariaDB" if self.dialect == "mariadb" else "MySQL"

@@ -21,7 +21,7 @@ from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refu
 from assay.targets.databases.run_lock import SqlServerRunLock
 from assay.targets.databases.session_mssql import SqlServerSession, connect_error
 
-VERSION_LEAST = 15
+VERSION_MIN = 15
 """Major version of SQL Server 2019."""
 
 CONNECT_TIMEOUT_S = 10
@@ -72,10 +72,10 @@ class SqlServer(Database):
         session = self.new_session()
         self._session = session
         version = self._version()
-        if int(version.partition(".")[0]) < VERSION_LEAST:
+        if int(version.partition(".")[0]) < VERSION_MIN:
             self.close()
             raise NotSupported(
-                f"{self.spec.display}: is SQL Server {version}; {VERSION_LEAST} (2019) is the oldest that is supported"
+                f"{self.spec.display}: is SQL Server {version}; {VERSION_MIN} (2019) is the oldest that is supported"
             )
         most, free = self._connections()
         if connections > free:

@@ -20,7 +20,7 @@ MARK = ".assay-database"
 SIDECAR = f".{MARK}.assay"
 """Mark that an earlier Assay wrote beside the other where a file system has no extended attributes."""
 
-FREE_BYTES_LEAST = 256 * 1024**2
+FREE_BYTES_MIN = 256 * 1024**2
 """What a new, empty cluster needs to begin with: some 60 MB of tables and log, and room to work."""
 
 _MARK_TEXT = b"Assay made this folder for a database of its own.\n"
@@ -104,10 +104,10 @@ def _refuse_unmarked(where: Path, folder: int, display: str) -> None:
             f"{display}: {printable(where)} is not empty and holds no database of Assay; give an empty or a new folder"
         )
     free_bytes = free_bytes_of(where)
-    if free_bytes < FREE_BYTES_LEAST:
+    if free_bytes < FREE_BYTES_MIN:
         raise OutOfSpace(
             f"{display}: {format_bytes(free_bytes)} free in {printable(where)}, a database needs "
-            f"{format_bytes(FREE_BYTES_LEAST)} to begin with; free some space, or give another folder"
+            f"{format_bytes(FREE_BYTES_MIN)} to begin with; free some space, or give another folder"
         )
     mark = os.open(MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:

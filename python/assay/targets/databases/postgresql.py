@@ -28,7 +28,7 @@ from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.targets.secrets import Secret
 
-VERSION_LEAST = 14
+VERSION_MIN = 14
 START_TIMEOUT_S = 60.0
 """How long a server may go on saying that it is starting up or recovering."""
 
@@ -96,11 +96,11 @@ class Postgresql(Database):
         session = self.new_session()
         self._session = session
         driver = session.driver
-        if driver.info.server_version < VERSION_LEAST * 10000:
+        if driver.info.server_version < VERSION_MIN * 10000:
             version = driver.info.parameter_status("server_version")
             self.close()
             raise NotSupported(
-                f"{self.spec.display}: is PostgreSQL {version}; {VERSION_LEAST} is the oldest that is supported"
+                f"{self.spec.display}: is PostgreSQL {version}; {VERSION_MIN} is the oldest that is supported"
             )
         self._check_connections(connections)
 

@@ -52,7 +52,7 @@ SETTINGS = (
 AUTO = "auto"
 """Value of a setting for which Assay's own choice is to stand, which is a level of a study beside fixed ones."""
 
-CONNECTIONS_LEAST = 100
+CONNECTIONS_MIN = 100
 """`max_connections` unless more are asked for: PostgreSQL's own default."""
 
 CONNECTIONS_OWN = 20
@@ -102,7 +102,7 @@ def tuned_settings(
         "checkpoint_completion_target": "0.9",
         "wal_compression": "off",
         "huge_pages": "try",
-        "max_connections": str(max(connections + CONNECTIONS_OWN, CONNECTIONS_LEAST)),
+        "max_connections": str(max(connections + CONNECTIONS_OWN, CONNECTIONS_MIN)),
         # Full durability, said in so many words although these are the defaults.
         "fsync": "on",
         "synchronous_commit": "on",

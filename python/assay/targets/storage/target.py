@@ -32,12 +32,12 @@ NULL_BYTES = 1 << 40
 """Size a null device pretends to have."""
 
 FREE_SHARE_DEFAULT = 0.10
-SIZE_MOST_DEFAULT_BYTES = 10 << 30
-SIZE_LEAST_BYTES = 16 << 20
+SIZE_MAX_DEFAULT_BYTES = 10 << 30
+SIZE_MIN_BYTES = 16 << 20
 """A new file takes a tenth of the free space, 10 GiB at most, unless `--size` says otherwise."""
 
 LOG_SHARE = 0.1
-LOG_LEAST_BYTES, LOG_MOST_BYTES = 16 << 20, 1 << 30
+LOG_MIN_BYTES, LOG_MAX_BYTES = 16 << 20, 1 << 30
 """A new log of an imitated database takes a tenth of the data, within these bounds."""
 
 STORED_IN_FILES = ("file", "faulty")
@@ -46,7 +46,7 @@ STORED_IN_FILES = ("file", "faulty")
 MODEL_NOTICE = "a model: figures are predictions in virtual time, nothing was measured; its cache is part of the model"
 
 LAYOUT_BLOCK_BYTES = 1 << 20
-RESERVED_LEAST_BYTES_PER_S = 20e6
+RESERVED_MIN_BYTES_PER_S = 20e6
 """A file system that reserves space slower than this is taken for one that does not answer."""
 LAYOUT_DEPTH = 8
 
@@ -243,7 +243,7 @@ def choose_target(
     yes_destroy: Collection[str],
     writes: bool,
     cache_bytes: int | None = None,
-    size_most_bytes: int = SIZE_MOST_DEFAULT_BYTES,
+    size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES,
     database: bool = False,
     sparse: Collection[str] = (),
 ) -> StorageTarget:
@@ -300,7 +300,7 @@ def choose_target(
 
 def log_size_bytes(data_bytes: int) -> int:
     """Size of a new log for so much data, a multiple of 1 MiB."""
-    return min(max(int(data_bytes * LOG_SHARE), LOG_LEAST_BYTES), LOG_MOST_BYTES) >> 20 << 20
+    return min(max(int(data_bytes * LOG_SHARE), LOG_MIN_BYTES), LOG_MAX_BYTES) >> 20 << 20
 
 
 def _foreign(examined: Sequence[Examined], overwrite: Collection[str]) -> frozenset[str]:
@@ -344,7 +344,7 @@ def _size_of(volume: Examined, target: StorageTarget, size_most_bytes: int, *, n
         size_bytes = new_bytes
     else:
         free_bytes = volume.free_bytes or 0
-        size_bytes = max(min(int(free_bytes * FREE_SHARE_DEFAULT), size_most_bytes), SIZE_LEAST_BYTES)
+        size_bytes = max(min(int(free_bytes * FREE_SHARE_DEFAULT), size_most_bytes), SIZE_MIN_BYTES)
         size_bytes = size_bytes >> 20 << 20
     if size_bytes < 512:
         raise UsageError(f"{spec.path}: {size_bytes} bytes are smaller than a sector; give --size, at least 512")
@@ -452,7 +452,7 @@ def make_file(
 
 def reserving_most_s(size_bytes: int, io_timeout_s: float) -> float:
     """How long making a file may take: some file systems write zeros to reserve space."""
-    return io_timeout_s + size_bytes / RESERVED_LEAST_BYTES_PER_S
+    return io_timeout_s + size_bytes / RESERVED_MIN_BYTES_PER_S
 
 
 def _lay_out_one(

@@ -11,9 +11,9 @@ from assay.errors import AssayError
 from assay.telemetry.collectors import mariadb, mssql, postgresql
 from assay.telemetry.collectors.database import Query, Record
 
-MOST_STATEMENTS, MOST_TABLES = 10, 12
+MAX_STATEMENTS, MAX_TABLES = 10, 12
 
-LEAST_SHARE = 0.001
+MIN_SHARE = 0.001
 """Statements with less of the time are left out: Assay's own looks at the statistics among them."""
 
 
@@ -85,12 +85,12 @@ def hottest(before: Activity, after: Activity) -> tuple[list[dict[str, Any]], li
     ]
     total_ns = sum(statement["time_ns"] for statement in statements)
     shared = [{**statement, "share": statement["time_ns"] / total_ns if total_ns else 0.0} for statement in statements]
-    hot = sorted((one for one in shared if one["share"] >= LEAST_SHARE), key=lambda one: -one["share"])
+    hot = sorted((one for one in shared if one["share"] >= MIN_SHARE), key=lambda one: -one["share"])
     tables = [
         {"database": name, "table": table, **growth} for (name, table), growth in _growth(before.tables, after.tables)
     ]
     touched = [table for table in tables if any(isinstance(value, float) and value > 0 for value in table.values())]
-    return hot[:MOST_STATEMENTS], sorted(touched, key=_heat, reverse=True)[:MOST_TABLES]
+    return hot[:MAX_STATEMENTS], sorted(touched, key=_heat, reverse=True)[:MAX_TABLES]
 
 
 def _without_comments(text: str) -> str:

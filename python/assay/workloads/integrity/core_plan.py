@@ -16,12 +16,12 @@ from assay.targets.storage.spec import FAULTS
 from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, parse_duration
 from assay.workloads.integrity.files import Placed
-from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MOST_AUTOMATIC, IntegrityPlan
+from assay.workloads.integrity.plan import PAGE_BYTES, USERS_MAX_AUTOMATIC, IntegrityPlan
 
 POOL_SHARE = 0.25
-POOL_LEAST_BYTES = 1 << 20
+POOL_MIN_BYTES = 1 << 20
 OUTSTANDING_DEFAULT = 256
-OUTSTANDING_MOST = 16_384
+OUTSTANDING_MAX = 16_384
 """What an io_uring of the largest size holds beside the large I/Os, in a power of two."""
 
 REWRITE_AFTER_S, REWRITE_AFTER_SHARE = 1.0, 0.1
@@ -34,7 +34,7 @@ STATE_BYTES = 24
 """Expected state of a page or log block (docs/integrity.md)."""
 
 FAULTY_SEED_DEFAULT = 1
-BULK_USERS_MOST_AUTOMATIC = 4
+BULK_USERS_MAX_AUTOMATIC = 4
 USERS_AUTOMATIC = 2
 """Audit and read-ahead, where a plan leaves their number open."""
 
@@ -59,9 +59,9 @@ def verify_plan(plan: IntegrityPlan, files: Sequence[Placed], *, run_id: int) ->
         "run_id": run_id,
         "cycles": plan.cycles,
         "stress_ns": _ns(timing.stress_s),
-        "pool_bytes": max(min(pool_bytes, data_bytes), POOL_LEAST_BYTES),
+        "pool_bytes": max(min(pool_bytes, data_bytes), POOL_MIN_BYTES),
         "cache_hit_share": plan.cache_hit_share,
-        "max_outstanding": min(plan.max_outstanding or OUTSTANDING_DEFAULT, OUTSTANDING_MOST),
+        "max_outstanding": min(plan.max_outstanding or OUTSTANDING_DEFAULT, OUTSTANDING_MAX),
         "target_io_ns": _ns(plan.target_io_s),
         "bursts": plan.bursts,
         "scatter_gather": plan.scatter_gather,
@@ -97,7 +97,7 @@ def _users(plan: IntegrityPlan, files: Sequence[Placed]) -> dict[str, Any]:
     random, audit, ahead, bulk, shrink = plan.random, plan.audit, plan.read_ahead, plan.bulk_update, plan.shrink
     return {
         "random": {
-            "users": _count(random.users, min(cpus * 2, USERS_MOST_AUTOMATIC)),
+            "users": _count(random.users, min(cpus * 2, USERS_MAX_AUTOMATIC)),
             "jump_share": random.jump_share,
             "chain_min": min(random.chain_min, pages),
             "chain_max": min(random.chain_max, pages),
@@ -121,7 +121,7 @@ def _users(plan: IntegrityPlan, files: Sequence[Placed]) -> dict[str, Any]:
             "delay_ns": _ns(ahead.delay_s),
         },
         "bulk_update": {
-            "users": _count(bulk.users, min(cpus, BULK_USERS_MOST_AUTOMATIC)),
+            "users": _count(bulk.users, min(cpus, BULK_USERS_MAX_AUTOMATIC)),
             "pages_min": min(bulk.pages_min, pages),
             "pages_max": min(bulk.pages_max, pages),
             "delay_after_cycles": bulk.delay_after_cycles,

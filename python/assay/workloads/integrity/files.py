@@ -28,15 +28,15 @@ from assay.targets.storage.volume import Volume
 from assay.units import format_bytes
 from assay.workloads.integrity.plan import PAGE_BYTES, DatabaseFile, IntegrityPlan
 
-FILE_LEAST_BYTES = 1 << 20
-PAGES_MOST = (1 << 32) - 1
+FILE_MIN_BYTES = 1 << 20
+PAGES_MAX = (1 << 32) - 1
 """Page numbers have 32 bits."""
 
 SHARED_LOG_SHARE = 0.1
-SHARED_LOG_LEAST_BYTES, SHARED_LOG_MOST_BYTES = 8 << 20, 1 << 30
+SHARED_LOG_MIN_BYTES, SHARED_LOG_MAX_BYTES = 8 << 20, 1 << 30
 """Part of a volume that a log takes which shares it with data."""
 
-GROWTH_MOST = 2
+GROWTH_MAX = 2
 INCREMENTS = 20
 """A file may grow to twice its size, by twentieths of it."""
 
@@ -133,7 +133,7 @@ def place_files(target: StorageTarget, plan: IntegrityPlan) -> list[Placed]:
 
 def _shared_log_bytes(size_bytes: int) -> int:
     """A tenth, within bounds; of a small volume half at most. A multiple of 1 MiB, so that data pages stay aligned."""
-    wanted = min(max(int(size_bytes * SHARED_LOG_SHARE), SHARED_LOG_LEAST_BYTES), SHARED_LOG_MOST_BYTES)
+    wanted = min(max(int(size_bytes * SHARED_LOG_SHARE), SHARED_LOG_MIN_BYTES), SHARED_LOG_MAX_BYTES)
     return min(wanted, size_bytes // 2) >> 20 << 20
 
 
@@ -158,13 +158,13 @@ def _place(volume: Volume, examined: Examined, *, log: bool, base_bytes: int, si
 
 def _check_size(file: Placed) -> None:
     kind = "log" if file.log else "data"
-    if file.size_bytes < FILE_LEAST_BYTES:
+    if file.size_bytes < FILE_MIN_BYTES:
         raise UsageError(
             f"{file.path}: leaves {format_bytes(file.size_bytes)} for the {kind}, which needs at least"
-            f" {format_bytes(FILE_LEAST_BYTES)}; give a larger --size"
+            f" {format_bytes(FILE_MIN_BYTES)}; give a larger --size"
         )
-    if file.pages_most > PAGES_MOST:
-        most = PAGES_MOST * (file.size_bytes // file.pages)
+    if file.pages_most > PAGES_MAX:
+        most = PAGES_MAX * (file.size_bytes // file.pages)
         raise UsageError(
             f"{file.path}: {format_bytes(file.size_bytes)} of {kind} are more than the {format_bytes(most)} that page"
             " numbers reach; give a smaller --size"
@@ -224,8 +224,8 @@ def _needed(target: StorageTarget) -> dict[str, int]:
 def _grown(file: Placed, asked: DatabaseFile | None, room_bytes: int) -> Placed:
     increment = asked.increment_bytes if asked is not None and asked.increment_bytes else file.size_bytes // INCREMENTS
     increment = max(increment // PAGE_BYTES * PAGE_BYTES, PAGE_BYTES)
-    wanted = GROWTH_MOST * file.size_bytes if asked is None else asked.most_bytes
-    most = min(wanted, file.size_bytes + room_bytes, PAGES_MOST * PAGE_BYTES) // PAGE_BYTES * PAGE_BYTES
+    wanted = GROWTH_MAX * file.size_bytes if asked is None else asked.most_bytes
+    most = min(wanted, file.size_bytes + room_bytes, PAGES_MAX * PAGE_BYTES) // PAGE_BYTES * PAGE_BYTES
     if most < file.size_bytes + increment:
         return file
     return replace(file, max_bytes=most, increment_bytes=increment)

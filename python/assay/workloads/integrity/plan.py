@@ -30,9 +30,9 @@ Pages = Annotated[int, Field(ge=1, le=1 << 20)]
 
 PAGE_BYTES = 8192
 Model = TypeVar("Model", bound=Strict)
-USERS_MOST_AUTOMATIC = 8
-DATA_MOST_BYTES = PAGE_BYTES << 32
-LOG_MOST_BYTES = 512 << 32
+USERS_MAX_AUTOMATIC = 8
+DATA_MAX_BYTES = PAGE_BYTES << 32
+LOG_MAX_BYTES = 512 << 32
 """Largest file: page numbers have 32 bits, and blocks of a log may be as small as 512 bytes."""
 
 
@@ -76,7 +76,7 @@ class DatabaseFile(Strict):
             raise ValueError(f"increment_bytes {self.increment_bytes} is more than the file's {self.most_bytes}")
         if self.shrinkable and not self.increment_bytes:
             raise ValueError("shrinkable needs increment_bytes: how much the file grows and shrinks at a time")
-        largest_bytes = LOG_MOST_BYTES if self.log else DATA_MOST_BYTES
+        largest_bytes = LOG_MAX_BYTES if self.log else DATA_MAX_BYTES
         if self.most_bytes > largest_bytes:
             what = "log" if self.log else "data"
             raise ValueError(f"a {what} file has at most {format_bytes(largest_bytes)}: page numbers have 32 bits")

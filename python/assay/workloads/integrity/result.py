@@ -13,7 +13,7 @@ from assay.workloads.integrity.evidence import FOLDER_NAME
 from assay.workloads.integrity.files import Placed
 from assay.workloads.integrity.sqliosim_log import LOG_NAME
 
-DETAILS_MOST = 25
+DETAILS_MAX = 25
 """Findings of a kind, persistent and transient apart, told in detail and with evidence; all are counted."""
 
 COUNTED = ("pages_verified", "bytes_verified", "pages_written", "bytes_written", "resizes")
@@ -85,7 +85,7 @@ class Result:
             finding = self._finding(raw)
             if is_news:
                 self._alike[named] += 1
-            in_detail = number in self._details or self._alike[named] <= DETAILS_MOST
+            in_detail = number in self._details or self._alike[named] <= DETAILS_MAX
             if in_detail:
                 self._details[number] = finding
             history = [{**entry, "file": self._name(entry["file"])} for entry in raw["history"]]

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 from assay.errors import UsageError
 from assay.reading import nearest, validated
 from assay.units import format_bytes
-from assay.workloads.integrity.plan import LOG_MOST_BYTES, PAGE_BYTES, IntegrityPlan
+from assay.workloads.integrity.plan import LOG_MAX_BYTES, PAGE_BYTES, IntegrityPlan
 from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting
 from assay.workloads.integrity.windows import PathMap, is_windows, local_path, parse_maps
 
-CONFIG_MOST_BYTES = 1 << 20
+CONFIG_MAX_BYTES = 1 << 20
 """Largest configuration that is read; the shipped ones have 2 KB."""
 
 SECTOR_BYTES = 512
@@ -201,9 +201,9 @@ class _Reader:
             self._refuse(section, "InitialSize", None, "the file's first size in MB")
         values = self._values(section, FILE, texts)
         most_bytes = values.get("MaxSize", values["InitialSize"])
-        if values["LogFile"] and max(values["InitialSize"], most_bytes) > LOG_MOST_BYTES:
-            key = "InitialSize" if values["InitialSize"] > LOG_MOST_BYTES else "MaxSize"
-            accepted = f"at most {LOG_MOST_BYTES // MB} for a log, whose block numbers have 32 bits"
+        if values["LogFile"] and max(values["InitialSize"], most_bytes) > LOG_MAX_BYTES:
+            key = "InitialSize" if values["InitialSize"] > LOG_MAX_BYTES else "MaxSize"
+            accepted = f"at most {LOG_MAX_BYTES // MB} for a log, whose block numbers have 32 bits"
             self._refuse(section, key, texts[key], accepted)
         if most_bytes < values["InitialSize"]:
             self._refuse(section, "MaxSize", texts["MaxSize"], f"at least InitialSize={texts['InitialSize']}")
@@ -286,8 +286,8 @@ def _objections(plan: IntegrityPlan, values: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _decoded(content: str | bytes, source: str) -> str:
-    if len(content) > CONFIG_MOST_BYTES:
-        raise UsageError(f"{source}: has more than {format_bytes(CONFIG_MOST_BYTES)}; this is no sqliosim.cfg")
+    if len(content) > CONFIG_MAX_BYTES:
+        raise UsageError(f"{source}: has more than {format_bytes(CONFIG_MAX_BYTES)}; this is no sqliosim.cfg")
     text = content if isinstance(content, str) else _text_of(content)
     # Control characters, surrogates and the like: such a file may be anything.
     if text is None or re.search("[^\t\n\r\x20-\x7e\x80-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text):

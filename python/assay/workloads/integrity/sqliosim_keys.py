@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.units import format_bytes, format_duration
-from assay.workloads.integrity.plan import DATA_MOST_BYTES
+from assay.workloads.integrity.plan import DATA_MAX_BYTES
 
 MB = 1 << 20
 
@@ -96,8 +96,8 @@ _USERS = Number(
 _CYCLES = _count("cycle")
 _PAGES = _count("page")
 _LOG_BYTES = Number("bytes", 1, 64_000, int, lambda n: f"{n} bytes")
-_FILE_SIZE = _megabytes(1, DATA_MOST_BYTES // MB, "MB; 32 TiB at most, as page numbers have 32 bits")
-_INCREMENT = _megabytes(0, DATA_MOST_BYTES // MB)
+_FILE_SIZE = _megabytes(1, DATA_MAX_BYTES // MB, "MB; 32 TiB at most, as page numbers have 32 bits")
+_INCREMENT = _megabytes(0, DATA_MAX_BYTES // MB)
 _PLAIN = Number("a number", 0, 10**15, int, str)
 _MASK = Text("a mask, decimal or hexadecimal (0x3)", r"0[xX][0-9a-fA-F]+|[0-9]+")
 

@@ -18,7 +18,7 @@ from assay.results.folder import replace_file
 from assay.workloads.integrity.evidence import headline
 
 LOG_NAME = "errors.xml"
-ENTRIES_MOST = 1000
+ENTRIES_MAX = 1000
 """Entries kept; more of the same help nobody, and the last one says how many there were."""
 
 EntryType = Literal["INFORMATION", "WARNING", "ERROR"]
@@ -95,7 +95,7 @@ class SqliosimLog:
     def _add(
         self, key: str, kind: EntryType, text: str, utc_ns: int, user: str, operation: str, result: tuple[int, str]
     ) -> None:
-        if key not in self._entries and len(self._entries) >= ENTRIES_MOST:
+        if key not in self._entries and len(self._entries) >= ENTRIES_MAX:
             self._left_out += 1
             return
         self._put(key, _entry(kind, text, utc_ns, user, operation, result))

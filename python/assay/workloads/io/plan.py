@@ -25,7 +25,7 @@ from assay.workloads.workload import AnyPlan
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
 
-COMBINATIONS_MOST = 10_000
+COMBINATIONS_MAX = 10_000
 """more points than a run has time for, and more than a plan's check should make."""
 
 PLAIN_LISTS = frozenset({"region"})
@@ -118,8 +118,8 @@ def _combinations(activities: tuple[dict[str, Any], ...], name: str) -> Iterator
         for key, value in activity.items()
         if isinstance(value, list) and key not in PLAIN_LISTS
     ]
-    if math.prod(len(value) for _, _, value in factors) > COMBINATIONS_MOST:
-        reason = f"its lists have more than {COMBINATIONS_MOST:,} combinations; give fewer levels"
+    if math.prod(len(value) for _, _, value in factors) > COMBINATIONS_MAX:
+        reason = f"its lists have more than {COMBINATIONS_MAX:,} combinations; give fewer levels"
         raise FieldError(reason, field=("activity",))
     for index, key, value in factors:
         if not value:
@@ -184,18 +184,18 @@ def read_plan(path: Path) -> Plan:
     return load_plan(read_table(path, option="--plan"), source=f"--plan {path}")
 
 
-BURSTS_LEAST = 3
+BURSTS_MIN = 3
 """Bursts a point should see, so that they can be told from the time between."""
 
 
 def fit_bursts(activities: Sequence[Mapping[str, Any]], duration_s: float) -> list[dict[str, Any]]:
-    """Activities with bursts as dense in bytes as before, but near enough for `BURSTS_LEAST` of them in a point."""
+    """Activities with bursts as dense in bytes as before, but near enough for `BURSTS_MIN` of them in a point."""
     fitted = []
     for activity in activities:
         made = dict(activity)
         interval_s, size = made.get("burst_interval_s"), made.get("burst_bytes")
         if interval_s is not None and size is not None:
-            before_s, nearest_s = parse_duration(interval_s) / 1e9, duration_s / BURSTS_LEAST
+            before_s, nearest_s = parse_duration(interval_s) / 1e9, duration_s / BURSTS_MIN
             # An interval that was fitted before comes back rounded to nanoseconds, and must not be fitted again.
             if nearest_s < before_s - 1e-6:
                 made |= {"burst_interval_s": nearest_s, "burst_bytes": int(parse_bytes(size) * nearest_s / before_s)}

@@ -14,7 +14,7 @@ from assay.units import format_bytes
 from assay.workloads.io.activities import DEEPEST_QUEUE, Activity, Workload, parse_skew
 from assay.workloads.io.modelled import ModelRun
 
-BUFFERS_MOST_BYTES = 1 << 30
+BUFFERS_MAX_BYTES = 1 << 30
 """Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""
 
 
@@ -78,7 +78,7 @@ def check_workload(workload: Workload, volumes: Sequence[Volume]) -> None:
 
 def deepest_queue(activity: Activity) -> int:
     """Most I/Os a worker can have outstanding."""
-    return max(min(DEEPEST_QUEUE, BUFFERS_MOST_BYTES // (2 * activity.largest_block_bytes)), 1)
+    return max(min(DEEPEST_QUEUE, BUFFERS_MAX_BYTES // (2 * activity.largest_block_bytes)), 1)
 
 
 def volumes_for(activity: Activity, volumes: Sequence[Volume]) -> list[int]:
@@ -136,7 +136,7 @@ def _activity_plan(
     if activity.depth > deepest_queue(activity):
         raise UsageError(
             f"--queue-depth {activity.depth} with blocks of {format_bytes(largest)} needs more than"
-            f" {format_bytes(BUFFERS_MOST_BYTES)} of buffers per worker; give a smaller --queue-depth or --block"
+            f" {format_bytes(BUFFERS_MAX_BYTES)} of buffers per worker; give a smaller --queue-depth or --block"
         )
     return {
         "name": activity.name,

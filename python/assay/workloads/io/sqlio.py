@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from assay.errors import UsageError
-from assay.reading import TEXT_MOST_BYTES
+from assay.reading import TEXT_MAX_BYTES
 
 Operation = Literal["read", "write"]
 Access = Literal["random", "sequential", "stride"]
@@ -490,7 +490,7 @@ def read_sqlio(argv: Sequence[str]) -> SqlioCommand:
         return command
     try:
         with Path(command.param_file).open("rb") as file:
-            text = file.read(TEXT_MOST_BYTES).decode(errors="replace")
+            text = file.read(TEXT_MAX_BYTES).decode(errors="replace")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"sqlio -F{command.param_file}: cannot be read: {reason}; give a file that exists") from None

@@ -14,7 +14,7 @@ from assay.units import count_of, format_duration
 from assay.workloads.tpcc.check import check_conditions
 from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_places, trace_plan
 from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
-from assay.workloads.tpcc.plan import EFFICIENCY_MOST_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
+from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
 from assay.workloads.tpcc.point import OltpMeasurement
 from assay.workloads.tpcc.shapes import oltp_of
 from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, RunContext, Search, Steps
@@ -26,7 +26,7 @@ DISCLAIMER = (
 
 RATIO_OFF_SHARE = 0.05
 """TPM to NOPM follows from the mix; figures that are further from it are not those of the mix."""
-RATIO_LEAST_COUNT = 10_000
+RATIO_MIN_COUNT = 10_000
 """New orders below which the ratio says nothing: at so many its standard deviation by chance is below 1 %."""
 
 Fact = Mapping[str, Any]
@@ -293,7 +293,7 @@ class OpenTpcc(OpenWorkload):
         """TPM of the client to NOPM follows from the mix, 2.32 for HammerDB's; something is wrong where it does not."""
         weights, oltp = self.plan.mix, point["oltp"]
         count = oltp["nopm"] * point["measured_s"] / 60
-        if not weights.new_order or count < RATIO_LEAST_COUNT:
+        if not weights.new_order or count < RATIO_MIN_COUNT:
             return
         expected = sum(weights.weights) / weights.new_order / (1 - USER_ROLLBACK_SHARE)
         ratio = oltp["tpm_client"] / oltp["nopm"]
@@ -305,7 +305,7 @@ class OpenTpcc(OpenWorkload):
 
     def _note_efficiency(self, point: Fact) -> None:
         if self.plan.think_scale == 1:
-            most_nopm = EFFICIENCY_MOST_NOPM / 10 * point["oltp"]["users"]
+            most_nopm = EFFICIENCY_MAX_NOPM / 10 * point["oltp"]["users"]
             self.context.note(
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
                 f" let through with {count_of(point['oltp']['users'], 'user')}"

@@ -17,7 +17,7 @@ from assay.workloads.tpcc.plan import WAREHOUSES_DEFAULT, TpccPlan, shares_of
 
 BYTES_PER_WAREHOUSE = 110 << 20
 """Room a loaded warehouse takes with its indexes, rounded up."""
-LOG_BYTES_PER_WAREHOUSE, LOG_MOST_BYTES = 85 << 20, 1 << 30
+LOG_BYTES_PER_WAREHOUSE, LOG_MAX_BYTES = 85 << 20, 1 << 30
 """Log that loading one writes, and what servers keep of it at least before they use it again."""
 
 OWN_CONNECTIONS = 2
@@ -126,7 +126,7 @@ def _refuse_without_room(database: Database, warehouses: int) -> None:
     except OSError:
         # Folders of a server that runs as somebody else; it will say itself when they are full.
         return
-    log_bytes = min(warehouses * LOG_BYTES_PER_WAREHOUSE, LOG_MOST_BYTES) if has_log else 0
+    log_bytes = min(warehouses * LOG_BYTES_PER_WAREHOUSE, LOG_MAX_BYTES) if has_log else 0
     needed_bytes = warehouses * BYTES_PER_WAREHOUSE + log_bytes
     free_bytes = space.f_bavail * space.f_frsize + database.bytes_used()
     if needed_bytes > free_bytes:

@@ -30,13 +30,13 @@ USERS_PER_CORE = 2
 AXES = {"none": (1.0, 1.0), "users": (1.0, 1024.0), "rate": (10.0, 1e6)}
 """First and last load of a search unless the plan says otherwise: users, or transactions per second."""
 
-WARMUP_SHARE, WARMUP_MOST_S = 0.25, 60.0
+WARMUP_SHARE, WARMUP_MAX_S = 0.25, 60.0
 """The warm-up unless the plan says otherwise, as a share of the time measured."""
 
 USER_ROLLBACK_SHARE = 0.01
 """Share of new orders that name an item that does not exist, and are rolled back."""
 
-EFFICIENCY_MOST_NOPM = 12.86
+EFFICIENCY_MAX_NOPM = 12.86
 """New orders per minute and warehouse that keying and thinking times let through, by clause 4.2's ten users each."""
 
 PartitionTable = Literal[
@@ -125,7 +125,7 @@ class TpccTiming(Strict):
     @property
     def warmup_length_s(self) -> float:
         """The warm-up in force."""
-        return min(WARMUP_SHARE * self.duration_s, WARMUP_MOST_S) if self.warmup_s is None else self.warmup_s
+        return min(WARMUP_SHARE * self.duration_s, WARMUP_MAX_S) if self.warmup_s is None else self.warmup_s
 
     @property
     def point_s(self) -> float:

@@ -3,7 +3,7 @@ use assay_sql::{DbError, Driver};
 use crate::{
     talk::{Outcome, Talk, unreadable},
     tpcc::{
-        input::{LINES_MOST, Line},
+        input::{LINES_MAX, Line},
         statements::Statement::{
             Begin, Commit, NewOrderCustomer, NewOrderDistrict, NewOrderDistrictNext, NewOrderItem, NewOrderLine,
             NewOrderNewOrder, NewOrderOrder, NewOrderStock, NewOrderStockRead, NewOrderStockUpdate, NewOrderWarehouse,
@@ -34,7 +34,7 @@ pub(super) async fn run<D: Driver>(
     talk.send().await?;
     let order = talk.int(DISTRICT, 0)?;
     // Cents of each line; nothing for an item that does not exist.
-    let mut amounts = [None; LINES_MOST];
+    let mut amounts = [None; LINES_MAX];
     for (index, line) in lines.iter().enumerate() {
         if let Some(item) = talk.results.row(FIRST_ITEM + index, 0) {
             amounts[index] = Some(item.cents(0).ok_or_else(unreadable)? * i64::from(line.quantity));

@@ -24,7 +24,7 @@ pub(super) struct Payer {
 
 const CREDIT: usize = 10;
 /// Most of `c_data` that is kept (clause 2.5.2.2).
-const DATA_MOST: usize = 500;
+const DATA_MAX: usize = 500;
 
 /// Clause 2.5: two batches, one more for a customer by name and one for bad credit. The rows that everybody wants, warehouse
 /// and district, are changed last, so that their locks are held for the commit alone.
@@ -84,7 +84,7 @@ pub(super) async fn run<D: Driver>(
                 amount % 100
             )
             .expect("writing to memory cannot fail");
-            let room = DATA_MOST - (out.len() - start);
+            let room = DATA_MAX - (out.len() - start);
             out.extend_from_slice(&old[..old.len().min(room)]);
         });
         update.int(payer.warehouse).int(payer.district).int(id);

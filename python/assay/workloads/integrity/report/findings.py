@@ -14,8 +14,8 @@ from assay.units import count_of, format_duration
 from assay.workloads.integrity.report.charts import STATES, UNIT_BYTES, unit_strip
 from assay.workloads.integrity.report.faults import fault_of, severity
 
-MOST_BLOCKS = 10
-MOST_RANGES = 6
+MAX_BLOCKS = 10
+MAX_RANGES = 6
 PERSISTENT = "persistent"
 
 
@@ -53,7 +53,7 @@ def gravest(findings: Sequence[Record]) -> tuple[list[Record], list[Record]]:
         kind = findings[place].get("kind")
         placed.append((turns[kind], lasts, severity(kind), place))
         turns[kind] += 1
-    order = [entry[-1] for entry in sorted(placed)][:MOST_BLOCKS]
+    order = [entry[-1] for entry in sorted(placed)][:MAX_BLOCKS]
     chosen = set(order)
     return [findings[place] for place in order], [one for place, one in enumerate(findings) if place not in chosen]
 
@@ -177,8 +177,8 @@ def _differences(finding: Record) -> str:
     if not count:
         return ""
     listed = [f"{first:,}" if after - first == 1 else f"{first:,} to {after - 1:,}" for first, after in ranges]
-    more = f" and {len(listed) - MOST_RANGES:,} more ranges" if len(listed) > MOST_RANGES else ""
-    where = f": {', '.join(listed[:MOST_RANGES])}{more}" if listed else ""
+    more = f" and {len(listed) - MAX_RANGES:,} more ranges" if len(listed) > MAX_RANGES else ""
+    where = f": {', '.join(listed[:MAX_RANGES])}{more}" if listed else ""
     return f"{count_of(count, 'byte')} of the page{where}"
 
 

@@ -25,7 +25,7 @@ from assay.workloads.integrity.report.faults import (
 from assay.workloads.integrity.report.findings import finding_blocks, lasting, operation_text, word
 from assay.workloads.integrity.report.told import KIND, integrity_of
 
-MOST_PLACES = 6
+MAX_PLACES = 6
 
 
 def integrity_section(facts: RunFacts) -> Section | None:
@@ -104,8 +104,8 @@ def _io_line(found: Record, name: str) -> str:
     places = list(dict.fromkeys(f"{operation_text(detail)} ({word(detail.get('file'), 40)})" for detail in details))
     again = found["transient"].get(name, 0)
     repeated = f" ({again:,} succeeded when repeated)" if again and name == "io_error" else ""
-    more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
-    where = f": {', '.join(places[:MOST_PLACES])}{more}" if places else ""
+    more = f" and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
+    where = f": {', '.join(places[:MAX_PLACES])}{more}" if places else ""
     return f"{count:,}{repeated}{where}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, limit_lines, marked_lines, nines_axis, nines_of, ordered
-from assay.document.palette import INK, MOST_SERIES, colour, latency_unit, log_scale, shape
+from assay.document.palette import INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
 
@@ -27,8 +27,8 @@ def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     if not rows:
         return None
     mixes, blocks = ordered(rows, "mix"), ordered(rows, "block")
-    if len(mixes) > MOST_SERIES:
-        raise ValueError(f"a figure holds at most {MOST_SERIES} series, got {len(mixes)}")
+    if len(mixes) > MAX_SERIES:
+        raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(mixes)}")
     highest = max(max(row["iops"], row["high"] or 0) for row in rows)
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
         x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=120)),

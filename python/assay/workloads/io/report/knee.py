@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-LEAST_POINTS = 5
+MIN_POINTS = 5
 """Fewer points cannot show a bend on both sides of a local maximum and its neighbours."""
 
-LEAST_RISE = 1.5
+MIN_RISE = 1.5
 """A curve whose latency rises less than by half is called flat: scaling it to the unit square would magnify noise."""
 
 
@@ -112,8 +112,8 @@ def find_knee(iops: Sequence[float], latency_ns: Sequence[float], *, sensitivity
     Returns
     -------
     Knee or None
-        None when there are fewer than `LEAST_POINTS` usable points, when latency rises by less than the factor
-        `LEAST_RISE`, or when the curve has no knee.
+        None when there are fewer than `MIN_POINTS` usable points, when latency rises by less than the factor
+        `MIN_RISE`, or when the curve has no knee.
 
     Raises
     ------
@@ -131,10 +131,10 @@ def find_knee(iops: Sequence[float], latency_ns: Sequence[float], *, sensitivity
     for position, value in enumerate(iops):
         if not rising or value > iops[rising[-1]]:
             rising.append(position)
-    if len(rising) < LEAST_POINTS:
+    if len(rising) < MIN_POINTS:
         return None
     latencies = [latency_ns[at] for at in rising]
-    if min(latencies) <= 0 or max(latencies) < LEAST_RISE * min(latencies):
+    if min(latencies) <= 0 or max(latencies) < MIN_RISE * min(latencies):
         return None
     found = kneedle([iops[at] for at in rising], latencies, sensitivity=sensitivity)
     if found is None:

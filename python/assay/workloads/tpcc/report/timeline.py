@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import MOST_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment
 from assay.results.source import Record, RunFacts
@@ -30,7 +30,7 @@ WAITS = {
 }
 """What sessions at work wait for, in the order they are stacked; waits for the client count as other."""
 
-MOST_MARKS = 20
+MAX_MARKS = 20
 """Checkpoints that are drawn; more would hide what is beneath them."""
 
 
@@ -45,13 +45,13 @@ def oltp_timeline_section(facts: RunFacts) -> Section | None:
     frame = _of_point(facts.series, clock)
     rows = oltp_rows(frame, clock)
     marks = checkpoint_marks(frame, clock)
-    drawn = marks if len(marks) <= MOST_MARKS else []
+    drawn = marks if len(marks) <= MAX_MARKS else []
     chart = timeline(rows, spans_of(point, oltp_of(facts), clock), drawn, end_s=clock.end_s)
     if chart is None:
         return None
     caption = "Transactions by kind, response time of new orders, and what devices and server did at the same time."
     caption += " Dashed lines: a checkpoint began." if drawn else ""
-    caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MOST_MARKS else ""
+    caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
     figure = Figure("oltp-timeline", caption, _told(rows, marks), chart)
     blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
@@ -73,7 +73,7 @@ def point_clock(point: Record) -> Clock | None:
     length = float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
     if start_ns is None or length <= 0:
         return None
-    wanted = length / MOST_STEPS
+    wanted = length / MAX_STEPS
     return Clock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
 
 
