@@ -2,7 +2,7 @@
 
 The process is the command's own in everything but its start and its name: it has its own signals, locks, descriptors
 and end. What happens before the imports (passwords that leave the command line, Ctrl-C while it loads, the locale),
-what a command prefix does and what others see in the process list needs an interpreter of its own (`command`).
+what a command prefix does and what others see in the process list needs an interpreter of its own.
 """
 
 from __future__ import annotations

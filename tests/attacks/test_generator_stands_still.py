@@ -11,6 +11,8 @@ import pytest
 
 from assay_command import Bench, Started
 
+pytestmark = pytest.mark.timing
+
 STOPPED_S = 2.0
 """Eight times what Assay takes for a standstill."""
 
@@ -38,7 +40,7 @@ def profile(bench: Bench, *arguments: str, code: int = 0) -> tuple[dict[str, Any
     made = bench.measure(bench.target, "--size", "8M", "--queue-depth", "1")
     assert made.code == 0, made.stderr
     with bench.started(
-        "profile", str(bench.target), *arguments, "--warmup", "0s", "--duration", "4s", "--no-report", "--json"
+        "profile", str(bench.target), *arguments, "--warmup", "0s", "--duration", "3s", "--no-report", "--json"
     ) as started:
         stand_still(started)
         outcome = started.end()
@@ -78,7 +80,7 @@ def test_a_search_takes_no_such_point_for_an_answer(bench: Bench) -> None:
 
 
 def test_verify_does_not_accuse_the_storage_of_a_long_io(bench: Bench) -> None:
-    asked = ("--size", "16M", "--duration", "4s", "--long-io", "1s", "--io-timeout", "1.5s")
+    asked = ("--size", "16M", "--duration", "3s", "--long-io", "1s", "--io-timeout", "1.5s")
     with bench.started("verify", str(bench.target), *asked, "--no-report", "--json") as started:
         stand_still(started)
         outcome = started.end()

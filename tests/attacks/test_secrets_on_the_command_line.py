@@ -36,7 +36,12 @@ def test_nothing_that_takes_time_is_imported_before() -> None:
 
 
 def said_about(bench: Bench, *arguments: str) -> Outcome:
-    outcome = bench.assay(*arguments, "--debug")
+    """What the command says after it has started anew without the passwords."""
+    shown, secrets = redacted(arguments)
+    with pytest.MonkeyPatch.context() as patched:
+        for name, secret in secrets.items():
+            patched.setenv(name, secret)
+        outcome = bench.assay(*shown, "--debug")
     assert outcome.code in (2, 3), outcome.stderr
     for text in (outcome.stdout, outcome.stderr):
         assert PASSWORD not in text

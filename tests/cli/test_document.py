@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SLOW = "null:?latency=1ms&servers=4"
 """A device of 4 servers that each take 1 ms: it holds 4,000 I/Os per second, and latency rises beyond 4 outstanding."""
 
-MODEL = "model:ps6100xv?raid=10&volumes=1"
+MODEL = "model:ps6100xv?raid=10&disks.count=6&disks.spares=0&cache=64M&volumes=1&volume_size=20GB"
 """A modelled array, whose answer no other program on this machine changes."""
 
 CLOSED = ("--queue-depth", "1,2")
@@ -87,7 +87,7 @@ class TestExitCodes:
         assert [limit["met"] for limit in outcome.document["points"][0]["limits"]] == [None]
 
     def test_1_when_a_search_finds_no_load(self, bench: Bench) -> None:
-        outcome = bench.profile(MODEL, *SEARCH, "--limit", "read.mean<=10us", "--duration", "5s", "--json")
+        outcome = bench.profile(MODEL, *SEARCH, "--limit", "read.mean<=10us", "--duration", "2s", "--json")
 
         assert outcome.code == 1
         (answer,) = outcome.document["answers"]
@@ -95,7 +95,7 @@ class TestExitCodes:
         check_document(outcome.document)
 
     def test_0_when_a_search_finds_one(self, bench: Bench) -> None:
-        outcome = bench.profile(MODEL, *SEARCH, "--limit", "read.mean<=14ms", "--duration", "5s", "--json")
+        outcome = bench.profile(MODEL, *SEARCH, "--limit", "read.mean<=14ms", "--duration", "2s", "--json")
 
         (answer,) = outcome.document["answers"]
         assert (outcome.code, answer["limited_by"]) == (0, "read.mean<=14ms")

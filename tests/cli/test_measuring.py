@@ -14,6 +14,7 @@ MIB = 1 << 20
 ONE = ("--queue-depth", "1")
 
 
+@pytest.mark.timing
 class TestOpenLoop:
     def test_the_rate_asked_for_is_achieved(self, bench: Bench) -> None:
         (point,) = bench.measure("null:?latency=200us&servers=8", "--rate", "2000").document["points"]
@@ -30,7 +31,7 @@ class TestOpenLoop:
         assert point["total"]["iops"] < 1100
 
     def test_a_stall_shows_in_the_tail_that_a_closed_loop_hides(self, bench: Bench) -> None:
-        stalling, time = "null:?latency=200us&stall_at=2s&stall=1s", ("--warmup", "0s", "--duration", "5s")
+        stalling, time = "null:?latency=200us&stall_at=1s&stall=1s", ("--warmup", "0s", "--duration", "4s")
         opened = bench.profile(stalling, "--rate", "1000", *time, "--json").document["points"][0]
         closed = bench.profile(stalling, *ONE, *time, "--json").document["points"][0]
 

@@ -18,7 +18,7 @@ from assay.targets.arrays.model_file import load_model
 if TYPE_CHECKING:
     from assay_command import Bench
 
-MODEL = "model:ps6100xv?disks.count=6&disks.spares=0&volumes=2&volume_size=20GB"
+MODEL = "model:ps6100xv?disks.count=6&disks.spares=0&cache=64M&volumes=2&volume_size=20GB"
 """Six disks, quick to simulate."""
 TIMES = ("--warmup", "0.5s", "--duration", "0.5s")
 REAL_TIMES = ("--size", "16M", "--warmup", "0s", "--duration", "0.3s")

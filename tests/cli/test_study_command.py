@@ -243,24 +243,30 @@ baseline = "at first"
 """
 
 
+SMALL_CACHE = ("--set", "cache=64M")
+"""Filled in no time; a band of an answer takes dozens of simulations."""
+
+
 class TestModels:
     """The same on models of the catalogue, in virtual time."""
 
     def test_levels_of_a_model_are_compared(self, bench: Bench) -> None:
-        document = run(bench, "raid-policy", "--levels", "raid=10,50,6", "--set", "volumes=6", "--json").document
+        options = ("--levels", "raid=10,50,6", "--set", "volumes=6", *SMALL_CACHE)
+        document = run(bench, "raid-policy", *options, "--json").document
 
         assert document["status"] == "done"
         assert [part["target"].partition("?")[2] for part in document["parts"]] == [
-            "volumes=6&raid=10",
-            "volumes=6&raid=50",
-            "volumes=6&raid=6",
+            "volumes=6&cache=64M&raid=10",
+            "volumes=6&cache=64M&raid=50",
+            "volumes=6&cache=64M&raid=6",
         ]
         ten, _, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
         # Double parity writes six times for what a mirror writes twice.
         assert ten > 1.2 * six
 
     def test_the_same_seed_gives_the_same_figures(self, bench: Bench) -> None:
-        first, second = (run(bench, "fill", "--levels", "fill=40 % full", "--json").document for _ in range(2))
+        options = ("--levels", "fill=40 % full", *SMALL_CACHE)
+        first, second = (run(bench, "fill", *options, "--json").document for _ in range(2))
 
         assert first["study"]["results"] == second["study"]["results"]
 

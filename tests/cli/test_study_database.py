@@ -123,6 +123,9 @@ def test_a_database_is_spread_over_tablespaces(bench: Bench, embedded_target: st
     assert {"nopm", "tpm", "nopm_lowest", "response_p90", "log_write_latency"} <= named
 
 
+@pytest.mark.slow(
+    reason="the same study with folders that are given, which tests/targets/test_databases_layout.py makes"
+)
 def test_directories_hold_the_tablespaces(bench: Bench, embedded_target: str) -> None:
     folders = [bench.folder / name for name in ("a", "b")]
     for folder in folders:
