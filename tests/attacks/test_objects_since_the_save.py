@@ -38,24 +38,18 @@ def loaded(server: ServerProcess) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(scope="module", params=["postgresql15", "postgresql18"])
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture(scope="module")
-def database(server: ServerProcess) -> Iterator[Database]:
+def database(postgresql: ServerProcess) -> Iterator[Database]:
     """One that every test leaves as it was saved."""
-    with loaded(server) as database:
+    with loaded(postgresql) as database:
         yield database
         database.restore()
 
 
 @pytest.fixture(scope="module")
-def saved_state(server: ServerProcess, database: Database) -> str:
+def saved_state(postgresql: ServerProcess, database: Database) -> str:
     """URL of what is saved."""
-    return server.url_of(f"{database.spec.database}_assay_saved")
+    return postgresql.url_of(f"{database.spec.database}_assay_saved")
 
 
 @pytest.fixture(scope="module")
@@ -228,9 +222,9 @@ def test_a_database_that_the_server_does_not_drop_is_not_replaced(database: Data
         database.execute(f"ALTER DATABASE {database.spec.database} IS_TEMPLATE false")
 
 
-def test_a_path_of_others_does_not_lead_to_their_functions(server: ServerProcess) -> None:
+def test_a_path_of_others_does_not_lead_to_their_functions(postgresql: ServerProcess) -> None:
     """The owner of a database may put a schema before the server's own: nothing of it is run as who connects."""
-    url = server.fresh_database()
+    url = postgresql.fresh_database()
     with opened(url) as database:
         name = database.spec.database
         database.execute("CREATE SCHEMA trap")
