@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -298,6 +300,9 @@ def test_what_comes_while_the_state_is_copied_brings_the_database_back(
             copy(self, session, source, made)  # type: ignore[arg-type]
             with psycopg.connect(postgresql18.url_of(name), autocommit=True) as visitor:
                 visitor.execute("CREATE FUNCTION f() RETURNS int RETURN 1")
+                process = Path(f"/proc/{visitor.info.backend_pid}")
+            while process.exists():
+                time.sleep(0.01)
 
         monkeypatch.setattr(TemplateCopy, "_copy", with_a_visitor)
         with pytest.raises(NotSupported, match=r"saved \(function public\.f\(\)\)"):
