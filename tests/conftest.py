@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from bench_fixtures import as_nobody, bench, loop_device, mounted, public_bench, run_tool
-from servers.fixtures import mariadb, mssql, postgresql15, postgresql18
+from servers.fixtures import connect, mariadb, mortal, mssql, postgresql, postgresql15, postgresql18, server
 
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("full", max_examples=150, deadline=None)
@@ -24,12 +24,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 __all__ = [
     "as_nobody",
     "bench",
+    "connect",
     "loop_device",
     "mariadb",
+    "mortal",
     "mounted",
     "mssql",
+    "postgresql",
     "postgresql15",
     "postgresql18",
     "public_bench",
     "run_tool",
+    "server",
 ]

@@ -6,44 +6,21 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from assay.errors import AssayError, IoFailed, RefusedTarget
-from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases import Database
 from assay.targets.databases.kinds import lay_out, take_down
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.tpcc.load import drop_warehouses
 from assay_command import Bench, Outcome
+from servers.fixtures import Connect
 from servers.loading import load
 from servers.process import ServerProcess
-
-Connect = Callable[[str], Database]
-
-
-@pytest.fixture
-def connect() -> Iterator[Connect]:
-    """The open database of a URL; all are closed afterwards."""
-    made: list[Database] = []
-
-    def make(url: str) -> Database:
-        made.append(open_database(parse_database(url, {})))
-        made[-1].open()
-        return made[-1]
-
-    yield make
-    for database in made:
-        database.close()
-
-
-@pytest.fixture(params=["postgresql15", "postgresql18"])
-def postgresql(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -39,24 +41,18 @@ def loaded(server: ServerProcess) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(scope="module", params=["postgresql15", "postgresql18"])
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture(scope="module")
-def database(server: ServerProcess) -> Iterator[Database]:
+def database(postgresql: ServerProcess) -> Iterator[Database]:
     """One that every test leaves as it was saved."""
-    with loaded(server) as database:
+    with loaded(postgresql) as database:
         yield database
         database.restore()
 
 
 @pytest.fixture(scope="module")
-def saved_state(server: ServerProcess, database: Database) -> str:
+def saved_state(postgresql: ServerProcess, database: Database) -> str:
     """URL of what is saved."""
-    return server.url_of(f"{database.spec.database}_assay_saved")
+    return postgresql.url_of(f"{database.spec.database}_assay_saved")
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +225,9 @@ def test_a_database_that_the_server_does_not_drop_is_not_replaced(database: Data
         database.execute(f"ALTER DATABASE {database.spec.database} IS_TEMPLATE false")
 
 
-def test_a_path_of_others_does_not_lead_to_their_functions(server: ServerProcess) -> None:
+def test_a_path_of_others_does_not_lead_to_their_functions(postgresql: ServerProcess) -> None:
     """The owner of a database may put a schema before the server's own: nothing of it is run as who connects."""
-    url = server.fresh_database()
+    url = postgresql.fresh_database()
     with opened(url) as database:
         name = database.spec.database
         database.execute("CREATE SCHEMA trap")
@@ -305,6 +301,9 @@ def test_what_comes_while_the_state_is_copied_brings_the_database_back(
             copy(self, session, source, made)  # type: ignore[arg-type]
             with psycopg.connect(postgresql18.url_of(name), autocommit=True) as visitor:
                 visitor.execute("CREATE FUNCTION f() RETURNS int RETURN 1")
+                process = Path(f"/proc/{visitor.info.backend_pid}")
+            while process.exists():
+                time.sleep(0.01)
 
         monkeypatch.setattr(TemplateCopy, "_copy", with_a_visitor)
         with pytest.raises(NotSupported, match=r"saved \(function public\.f\(\)\)"):

@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
-from assay.errors import AssayError, RefusedTarget
-from assay.targets.databases import Database, open_database, parse_database
+from assay.errors import RefusedTarget
+from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.run_lock import PostgresqlRunLock
 from assay_command import Bench, Outcome
+from servers.fixtures import Connect
 from servers.loading import load
 from servers.process import PASSWORD, ServerProcess
-
-Connect = Callable[[str], Database]
-
-SERVERS = ("postgresql15", "postgresql18", "mariadb")
-
-
-@pytest.fixture
-def connect() -> Iterator[Connect]:
-    """The open database of a URL; all are closed afterwards."""
-    made: list[Database] = []
-
-    def make(url: str) -> Database:
-        made.append(open_database(parse_database(url, {})))
-        made[-1].open()
-        return made[-1]
-
-    yield make
-    for database in made:
-        with contextlib.suppress(AssayError):
-            database.close()
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
-
-
-@pytest.fixture(params=["postgresql15", "mariadb"])
-def mortal(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
 
 
 def oltp(bench: Bench, *arguments: str) -> Outcome:

@@ -35,7 +35,7 @@ class TestOpenLoop:
         opened = bench.profile(stalling, "--rate", "1000", *time, "--json").document["points"][0]
         closed = bench.profile(stalling, *ONE, *time, "--json").document["points"][0]
 
-        # A fifth of the arrivals fall into the stall and wait for its end; the closed loop has one I/O in it.
+        # A quarter of the arrivals falls into the stall and waits for its end; the closed loop has one I/O in it.
         assert opened["total"]["latency_ns"]["p99"] > 700e6
         assert opened["total"]["latency_ns"]["p90"] > 300e6
         assert closed["total"]["latency_ns"]["p99"] < 10e6

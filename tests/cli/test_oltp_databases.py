@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,6 @@ from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess
 
 SHORT = ("--warmup", "0.5s", "--duration", "2s", "--users", "4")
-SERVERS = ("postgresql15", "postgresql18", "mariadb")
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
-
-
-@pytest.fixture(params=["postgresql15", "mariadb"])
-def mortal(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
-    """A server that a test may kill."""
-    found: ServerProcess = request.getfixturevalue(request.param)
-    yield found
-    found.restart()
 
 
 def oltp(bench: Bench, *arguments: str | Path, timeout_s: float = 200) -> Outcome:

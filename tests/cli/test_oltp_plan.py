@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,6 @@ from assay.workloads.tpcc.plan import default_users, read_tpcc_preset
 from assay_command import Bench
 
 TARGET = "postgresql://tester@db.invalid/shop"
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def planned(bench: Bench, *arguments: str) -> dict[str, Any]:

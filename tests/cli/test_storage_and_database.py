@@ -18,11 +18,6 @@ PARTS = ("--only", "log,transactions", "--budget", "20s", "--size", "64M")
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-@pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder whose path is short enough for anything."""
     made = Path(tempfile.mkdtemp(prefix="assay-mixed-"))

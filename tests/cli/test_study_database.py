@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay_command import Bench, Outcome
-from servers.process import PASSWORD, ServerProcess
+from servers.process import PASSWORD, ServerProcess, folder_of_files
 
 SHORT = ("--set", "duration=2s", "--set", "warmup=0.5s", "--set", "users=4", "--set", "trace=1s")
 
@@ -41,23 +39,11 @@ figure = "nopm"
 """
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def embedded_target() -> Iterator[str]:
     """One database for all studies: they bring its saved state back."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-study-"))
-    yield f"embedded:{folder}/pg"
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(params=["postgresql15", "mariadb"])
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found: ServerProcess = request.getfixturevalue(request.param)
-    return found
+    with folder_of_files("assay-study-") as folder:
+        yield f"embedded:{folder}/pg"
 
 
 def study(bench: Bench, *arguments: str | Path) -> Outcome:
@@ -75,6 +61,7 @@ def holds(document: dict[str, Any]) -> bool:
     return {one["id"] for one in conditions} == set(range(1, 13)) - {11} and all(one["met"] for one in conditions)
 
 
+@pytest.mark.parametrize("server", ["postgresql15", "mariadb"], indirect=True)
 def test_the_hottest_table_is_found_partitioned_and_whole_again_after_a_restore(
     bench: Bench, server: ServerProcess
 ) -> None:

@@ -20,7 +20,6 @@ from servers.postgresql import PostgresqlServer
 
 Server = PostgresqlServer | MariadbServer
 
-SERVERS = ("postgresql15", "postgresql18", "mariadb")
 """Fixtures of the servers on which the contract holds."""
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from engine import (
     SEED,
-    SERVERS,
     Database,
     Server,
     first_load,
@@ -32,12 +31,6 @@ CONTENTS = {
     "stock": (100000, 214612654114850),
     "item": (100000, 214723978861620),
 }
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(request.param)
-    return found
 
 
 def all_chunks(warehouses: int) -> list[tuple[str, int, int]]:

@@ -10,7 +10,6 @@ from engine import (
     HAMMERDB,
     QUICK,
     READING,
-    SERVERS,
     STRICT,
     TRANSACTIONS,
     Database,
@@ -31,12 +30,6 @@ MODES: dict[str, dict[str, Any]] = {
 }
 ORDER_STATUS_CYCLE_S = 2 + 10
 """Keying and thinking."""
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture

@@ -7,11 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from engine import (
     AFTER_RUNS,
     READING,
-    SERVERS,
     TIMEOUT_S,
     Database,
     Run,
@@ -26,12 +24,6 @@ from engine import (
 )
 
 from assay._core import Histogram
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(request.param)
-    return found
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from assay.errors import AssayError
+from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.programs import shipped_programs
 from servers.mariadb import MariadbServer
 from servers.mssql import VARIABLE, MssqlServer
 from servers.postgresql import PostgresqlServer
-from servers.process import folder_of_files
+from servers.process import ServerProcess, folder_of_files
 
 DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql")
+
+Connect = Callable[[str], Database]
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +75,41 @@ def mssql() -> Iterator[MssqlServer]:
         yield server
     finally:
         server.drop_databases()
+
+
+@pytest.fixture(scope="module", params=["postgresql15", "postgresql18", "mariadb"])
+def server(request: pytest.FixtureRequest) -> ServerProcess:
+    """Each server of the tests' own."""
+    found: ServerProcess = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(scope="module", params=["postgresql15", "postgresql18"])
+def postgresql(request: pytest.FixtureRequest) -> PostgresqlServer:
+    """Each PostgreSQL."""
+    found: PostgresqlServer = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(params=["postgresql15", "mariadb"])
+def mortal(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    """A server that a test may kill."""
+    found: ServerProcess = request.getfixturevalue(request.param)
+    yield found
+    found.restart()
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """The open database of a URL; all are closed afterwards."""
+    made: list[Database] = []
+
+    def make(url: str) -> Database:
+        made.append(open_database(parse_database(url, {})))
+        made[-1].open()
+        return made[-1]
+
+    yield make
+    for database in made:
+        with contextlib.suppress(AssayError):
+            database.close()

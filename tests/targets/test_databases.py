@@ -14,7 +14,6 @@ from assay.targets.databases import mariadb as mariadb_kind
 from assay.targets.databases import postgresql as postgresql_kind
 from servers.process import PASSWORD, ServerProcess
 
-SERVERS = ["postgresql15", "postgresql18", "mariadb"]
 SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
 
 Connect = Callable[[str], Database]
@@ -34,14 +33,7 @@ def connect() -> Iterator[Connect]:
         database.close()
 
 
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, ServerProcess)
-    return found
-
-
-@pytest.fixture(params=[*SERVERS, "embedded", "mssql"])
+@pytest.fixture(params=["postgresql15", "postgresql18", "mariadb", "embedded", "mssql"])
 def database(request: pytest.FixtureRequest, connect: Connect, database_folder: Path) -> Database:
     """An empty database, open."""
     if request.param == "embedded":

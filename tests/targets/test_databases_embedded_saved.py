@@ -9,10 +9,21 @@ import pytest
 from embedded_database import Embedded, fill, rows_of
 
 from assay.errors import NotSupported, OutOfSpace, UsageError
+from assay.targets.databases.embedded import EmbeddedPostgresql
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def database(database_folder: Path, embedded: Embedded) -> EmbeddedPostgresql:
+    """One that is filled, and saved."""
+    made = embedded(database_folder / "db")
+    made.open()
+    fill(made)
+    made.save()
+    return made
 
 
 def test_what_is_saved_comes_back_bit_by_bit(database_folder: Path, embedded: Embedded) -> None:
@@ -45,11 +56,7 @@ def test_what_is_saved_comes_back_bit_by_bit(database_folder: Path, embedded: Em
     assert again.saved() is None
 
 
-def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path, embedded: Embedded) -> None:
-    database = embedded(database_folder / "db")
-    database.open()
-    fill(database)
-    database.save()
+def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path, database: EmbeddedPostgresql) -> None:
     database.execute("DELETE FROM filled")
     database.save()
     assert len(list((database_folder / "db").glob("saved-*"))) == 1
@@ -64,12 +71,8 @@ def test_saving_again_replaces_and_dropping_leaves_nothing(database_folder: Path
 
 
 def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
-    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, database: EmbeddedPostgresql, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = embedded(database_folder / "db")
-    database.open()
-    fill(database)
-    database.save()
     database.execute("DELETE FROM filled")
 
     def cut_short(_: Path, copy: Path, **__: object) -> int:
@@ -88,12 +91,8 @@ def test_a_restore_that_is_cut_short_is_finished_by_the_next_start(
 
 
 def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
-    database_folder: Path, embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+    database_folder: Path, database: EmbeddedPostgresql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = embedded(database_folder / "db")
-    database.open()
-    fill(database)
-    database.save()
     database.execute("DELETE FROM filled")
 
     def cut_short(source: Path, copy: Path, **_: object) -> int:
@@ -110,11 +109,9 @@ def test_a_save_that_is_cut_short_leaves_the_one_before_and_the_server(
     assert len(list((database_folder / "db").glob("saved-*"))) == 1
 
 
-def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(database_folder: Path, embedded: Embedded) -> None:
-    database = embedded(database_folder / "db")
-    database.open()
-    fill(database)
-    database.save()
+def test_tablespaces_are_not_saved_and_are_cleared_by_a_restore(
+    database_folder: Path, database: EmbeddedPostgresql
+) -> None:
     for _ in range(2):
         # Below pytest's folders, which are closed to the server's user.
         space = Path(database.make_place(database_folder / "spaces" / "one"))

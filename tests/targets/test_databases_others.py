@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.errors import NotSupported, RefusedTarget
-from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases import Database
 from assay.targets.databases.tablespace_copy import TablespaceCopy
 from assay.telemetry.collectors import postgresql as postgresql_collector
 from assay.workloads.tpcc.load import _finish as finish_load
 from assay.workloads.tpcc.load import drop_warehouses
+from servers.fixtures import Connect
 from servers.loading import Quiet, load
 from servers.process import PASSWORD, ServerProcess
-
-Connect = Callable[[str], Database]
-
-
-@pytest.fixture
-def connect() -> Iterator[Connect]:
-    """The open database of a URL; all are closed afterwards."""
-    made: list[Database] = []
-
-    def make(url: str) -> Database:
-        made.append(open_database(parse_database(url, {})))
-        made[-1].open()
-        return made[-1]
-
-    yield make
-    for database in made:
-        database.close()
-
-
-@pytest.fixture(params=["postgresql15", "postgresql18"])
-def server(request: pytest.FixtureRequest) -> ServerProcess:
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, ServerProcess)
-    return found
 
 
 def name_of(url: str) -> str:
@@ -63,9 +40,9 @@ def with_users_tables(server: ServerProcess, connect: Connect) -> Database:
 
 
 def test_tables_of_other_schemas_are_neither_dropped_nor_taken_for_ours(
-    server: ServerProcess, connect: Connect
+    postgresql: ServerProcess, connect: Connect
 ) -> None:
-    database = with_users_tables(server, connect)
+    database = with_users_tables(postgresql, connect)
     assert database.schema().kind == "absent"
     load(database)
     assert database.query("SELECT schemaname FROM pg_tables WHERE tablename = 'orders' ORDER BY 1") == [
@@ -78,9 +55,9 @@ def test_tables_of_other_schemas_are_neither_dropped_nor_taken_for_ours(
     assert database.query("SELECT number FROM public.orders") == [(7,)]
 
 
-def test_a_session_made_again_looks_into_one_schema_as_well(server: ServerProcess, connect: Connect) -> None:
-    database = with_users_tables(server, connect)
-    server.execute(
+def test_a_session_made_again_looks_into_one_schema_as_well(postgresql: ServerProcess, connect: Connect) -> None:
+    database = with_users_tables(postgresql, connect)
+    postgresql.execute(
         f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database.spec.database}'"
     )
     assert database.query("SHOW search_path") == [('"Bench"',)]
@@ -89,15 +66,15 @@ def test_a_session_made_again_looks_into_one_schema_as_well(server: ServerProces
     session.close()
 
 
-def test_without_a_schema_nothing_can_be_loaded(server: ServerProcess, connect: Connect) -> None:
-    url = server.fresh_database()
-    server.execute(f"ALTER DATABASE {name_of(url)} SET search_path = nowhere")
+def test_without_a_schema_nothing_can_be_loaded(postgresql: ServerProcess, connect: Connect) -> None:
+    url = postgresql.fresh_database()
+    postgresql.execute(f"ALTER DATABASE {name_of(url)} SET search_path = nowhere")
     with pytest.raises(RefusedTarget, match="may not create tables here"):
         connect(url).check_rights()
 
 
-def test_statements_are_found_wherever_the_extension_is(server: ServerProcess, connect: Connect) -> None:
-    url = server.fresh_database()
+def test_statements_are_found_wherever_the_extension_is(postgresql: ServerProcess, connect: Connect) -> None:
+    url = postgresql.fresh_database()
     connect(url).execute('CREATE SCHEMA "Other"; CREATE EXTENSION pg_stat_statements SCHEMA "Other"')
     database = connect(url)
     database.query("SELECT 1 AS asked_here")
@@ -105,8 +82,8 @@ def test_statements_are_found_wherever_the_extension_is(server: ServerProcess, c
     assert any("asked_here" in text for text in texts)
 
 
-def test_indexes_of_other_schemas_do_not_stand_for_ours(server: ServerProcess, connect: Connect) -> None:
-    database = with_users_tables(server, connect)
+def test_indexes_of_other_schemas_do_not_stand_for_ours(postgresql: ServerProcess, connect: Connect) -> None:
+    database = with_users_tables(postgresql, connect)
     load(database)
     names = {row[0] for row in database.query("SELECT indexname FROM pg_indexes WHERE schemaname = 'Bench'")}
     assert {"orders_pkey", "stock_pkey"} <= names
@@ -125,8 +102,8 @@ def test_indexes_of_other_tables_do_not_stand_for_ours(connect: Connect, request
 # Other tables
 
 
-def test_saving_and_restoring_leave_other_tables_alone(server: ServerProcess, connect: Connect) -> None:
-    database = connect(server.fresh_database())
+def test_saving_and_restoring_leave_other_tables_alone(postgresql: ServerProcess, connect: Connect) -> None:
+    database = connect(postgresql.fresh_database())
     load(database)
     database.save()
     for statement, names, gone in (
@@ -158,8 +135,8 @@ def test_saving_and_restoring_leave_other_tables_alone(server: ServerProcess, co
     database.restore()
 
 
-def test_partitions_and_extensions_do_not_stand_against_saving(server: ServerProcess, connect: Connect) -> None:
-    database = connect(server.fresh_database())
+def test_partitions_and_extensions_do_not_stand_against_saving(postgresql: ServerProcess, connect: Connect) -> None:
+    database = connect(postgresql.fresh_database())
     load(database)
     database.execute("CREATE EXTENSION pg_stat_statements")
     database.save()
@@ -181,19 +158,19 @@ FROM pg_database d WHERE datname = current_database()
 
 
 @pytest.fixture
-def guest(server: ServerProcess) -> Iterator[str]:
+def guest(postgresql: ServerProcess) -> Iterator[str]:
     """A role of the server; what is granted to it must be gone by the end."""
     name = 'Guest "1"'
     quoted = '"' + name.replace('"', '""') + '"'
-    server.execute(f"CREATE ROLE {quoted}")
+    postgresql.execute(f"CREATE ROLE {quoted}")
     yield quoted
-    server.execute(f"DROP ROLE {quoted}")
+    postgresql.execute(f"DROP ROLE {quoted}")
 
 
 def test_a_restore_keeps_rights_and_settings_of_the_database(
-    server: ServerProcess, connect: Connect, guest: str
+    postgresql: ServerProcess, connect: Connect, guest: str
 ) -> None:
-    url = server.fresh_database()
+    url = postgresql.fresh_database()
     name = name_of(url)
     database = connect(url)
     load(database)
@@ -218,62 +195,64 @@ def test_a_restore_keeps_rights_and_settings_of_the_database(
     assert database.query(CATALOGUE) == before
     # Who may not look into the database may not look into its copy.
     database.save()
-    copy = connect(server.url_of(f"{name}_assay_saved"))
+    copy = connect(postgresql.url_of(f"{name}_assay_saved"))
     assert copy.query(CATALOGUE)[0][3] == before[0][3]
     copy.close()
     database.drop_saved()
     database.close()
-    server.execute(f"DROP DATABASE {name}")
+    postgresql.execute(f"DROP DATABASE {name}")
 
 
-def test_what_may_not_be_put_back_stands_against_a_restore(server: ServerProcess, connect: Connect, guest: str) -> None:
-    server.execute(f"CREATE ROLE plain LOGIN CREATEDB PASSWORD '{PASSWORD}'")
-    server.execute("CREATE DATABASE plainly OWNER plain")
-    database = connect(server.url_of("plainly", user="plain"))
+def test_what_may_not_be_put_back_stands_against_a_restore(
+    postgresql: ServerProcess, connect: Connect, guest: str
+) -> None:
+    postgresql.execute(f"CREATE ROLE plain LOGIN CREATEDB PASSWORD '{PASSWORD}'")
+    postgresql.execute("CREATE DATABASE plainly OWNER plain")
+    database = connect(postgresql.url_of("plainly", user="plain"))
     load(database)
     database.save()
-    server.execute(f"ALTER ROLE {guest} IN DATABASE plainly SET work_mem = '5MB'")
+    postgresql.execute(f"ALTER ROLE {guest} IN DATABASE plainly SET work_mem = '5MB'")
     with pytest.raises(NotSupported, match="may not put back what is set for the database"):
         database.restore()
     assert database.query("SELECT datname FROM pg_database WHERE datname ~ '^plainly' ORDER BY 1") == [
         ("plainly",),
         ("plainly_assay_saved",),
     ]
-    server.execute(f"ALTER ROLE {guest} IN DATABASE plainly RESET ALL")
+    postgresql.execute(f"ALTER ROLE {guest} IN DATABASE plainly RESET ALL")
     database.restore()
     database.drop_saved()
     database.close()
-    server.execute("DROP DATABASE plainly")
-    server.execute("DROP ROLE plain")
+    postgresql.execute("DROP DATABASE plainly")
+    postgresql.execute("DROP ROLE plain")
 
 
 # Names
 
 
-def test_databases_with_long_names_have_saved_states_of_their_own(server: ServerProcess, connect: Connect) -> None:
+def test_databases_with_long_names_have_saved_states_of_their_own(postgresql: ServerProcess, connect: Connect) -> None:
     long = "a_database_whose_name_is_as_long_as_names_may_be_here_at_all"
     first, second, short = f"{long}_1", f"{long}_2", long[:51]
     saved: dict[str, Any] = {}
     for name in (first, second, short):
-        server.execute(f"CREATE DATABASE {name}")
-        database = connect(server.url_of(name))
+        postgresql.execute(f"CREATE DATABASE {name}")
+        database = connect(postgresql.url_of(name))
         assert database.saved() is None
         load(database)
         database.save()
         saved[name] = database.saved()
         assert saved[name].keys() == {"warehouses", "seed", "state", "saved_utc"}
-    database = connect(server.url_of(first))
+    database = connect(postgresql.url_of(first))
     database.restore()
     database.drop_saved()
-    assert connect(server.url_of(second)).saved() == saved[second]
+    assert connect(postgresql.url_of(second)).saved() == saved[second]
 
 
-def test_a_saved_state_of_another_database_is_not_restored(server: ServerProcess, connect: Connect) -> None:
-    url, other = server.fresh_database(), server.fresh_database()
+def test_a_saved_state_of_another_database_is_not_restored(postgresql: ServerProcess, connect: Connect) -> None:
+    url, other = postgresql.fresh_database(), postgresql.fresh_database()
     database = connect(url)
     load(database)
     database.save()
-    server.execute(f"ALTER DATABASE {name_of(url)}_assay_saved RENAME TO {name_of(other)}_assay_saved")
+    postgresql.execute(f"ALTER DATABASE {name_of(url)}_assay_saved RENAME TO {name_of(other)}_assay_saved")
     assert connect(other).saved() is None
     with pytest.raises(RefusedTarget, match="that Assay did not make"):
         connect(other).save()

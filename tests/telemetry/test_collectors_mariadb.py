@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases import Database
 from assay.telemetry.collectors import MariadbCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors.database import Counters
+from servers.fixtures import Connect
 from servers.mariadb import MariadbServer
 
 SECOND_NS = 10**9
@@ -18,11 +19,8 @@ DEADLINE_S = 60.0
 
 
 @pytest.fixture
-def database(mariadb: MariadbServer) -> Iterator[Database]:
-    opened = open_database(parse_database(mariadb.fresh_database()))
-    opened.open()
-    yield opened
-    opened.close()
+def database(mariadb: MariadbServer, connect: Connect) -> Database:
+    return connect(mariadb.fresh_database())
 
 
 @pytest.fixture
