@@ -12,7 +12,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from assay.targets.databases.programs import Programs
@@ -26,6 +26,9 @@ USER = "tester"
 START_TIMEOUT_S = 120.0
 
 MEMORY = Path("/dev/shm")
+REMOVALS_MAX = 50
+"""Attempts to remove a folder, a tenth of a second apart."""
+
 MEMORY_BYTES_MIN = 4 << 30
 """Free there at least, or the servers' files are on disk."""
 
@@ -139,7 +142,17 @@ def folder_of_files(prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a server's files; a child of one that was killed may write a last one meanwhile."""
+    for _ in range(REMOVALS_MAX):
+        with suppress(OSError):
+            shutil.rmtree(folder)
+            return
+        time.sleep(0.1)
+    shutil.rmtree(folder)
 
 
 def load_warehouse(url: str) -> None:
