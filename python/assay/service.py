@@ -75,7 +75,6 @@ def execution(
         See `Execution`.
     """
     return Execution(
-        verb=folder.manifest["verb"],
         folder=folder,
         target=target,
         parts=parts,
@@ -87,7 +86,6 @@ def execution(
         keeps_interrupted=keeps_interrupted,
         uninterruptible=uninterruptible,
         yes_destroy=yes_destroy,
-        study=folder.manifest.get("study"),
     )
 
 

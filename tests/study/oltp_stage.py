@@ -13,7 +13,7 @@ from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, tpcc_sql
 from assay import _core
 from assay.errors import ExitCode
 from assay.results.run_folder import RunFolder
-from assay.run.execute import Execution, new_folder, run_document
+from assay.run.execute import Above, Execution, new_folder, run_document
 from assay.targets.databases.target import DatabaseTarget
 from assay.telemetry import collectors
 from assay.telemetry.collectors import Activity
@@ -58,6 +58,7 @@ class Stage:
         data = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}, **plan}
         self.plan = load_tpcc_plan(data, source="plan")
         self.path = folder / "runs"
+        self.above = Above()
         self.target = DatabaseTarget(databases=databases)  # type: ignore[arg-type]
 
     def run(self) -> ExitCode:
@@ -73,8 +74,8 @@ class Stage:
         return self._run()
 
     def _run(self) -> ExitCode:
-        self.execution = Execution(verb="oltp", folder=self.folder, target=self.target, parts=[self.part],
-                                   display=self.seen, interrupt=self.interrupt)  # fmt: skip
+        self.execution = Execution(folder=self.folder, target=self.target, parts=[self.part],
+                                   display=self.seen, interrupt=self.interrupt, above=self.above)  # fmt: skip
         return self.execution.run()
 
     @property

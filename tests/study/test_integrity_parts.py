@@ -40,7 +40,7 @@ def parts() -> list[Part]:
 
 
 def execution(folder: RunFolder, request: Request, chosen: list[Part]) -> Execution:
-    return Execution(verb="assess", folder=folder, target=request.choose(chosen), parts=chosen, display=Silent(),
+    return Execution(folder=folder, target=request.choose(chosen), parts=chosen, display=Silent(),
                      interrupt=threading.Event())  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Stage:
         self.execution = self.execution_on(target)
 
     def execution_on(self, target: Any) -> Execution:
-        return Execution(verb="verify", folder=self.folder, target=target, parts=[self.part], display=self.seen,
+        return Execution(folder=self.folder, target=target, parts=[self.part], display=self.seen,
                          interrupt=self.interrupt)  # fmt: skip
 
     def run(self) -> ExitCode:

@@ -14,6 +14,7 @@ from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
+from assay.run.execute import Above
 from assay.workloads.tpcc.opened import DISCLAIMER
 
 # Everything
@@ -587,3 +588,16 @@ def test_no_password_is_in_the_run_folder(stage: Callable[..., Stage]) -> None:
     run.run()
     for path in run.folder.path.rglob("*"):
         assert not path.is_file() or b"secret" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(("actions", "is_written"), [(["load"], False), (["load", "run"], True)])
+def test_a_report_is_written_where_anything_was_measured(
+    stage: Callable[..., Stage], actions: list[str], is_written: bool
+) -> None:
+    run = stage(warehouses=1, actions=actions)
+    written: list[Path] = []
+    run.above = Above(write_report=written.append)
+
+    assert run.run() is ExitCode.DONE
+
+    assert written == [run.folder.path] * is_written

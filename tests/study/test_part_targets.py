@@ -37,7 +37,7 @@ class Mixed:
 
     def run(self) -> ExitCode:
         shared = self.request.choose([part for part in self.parts if part.target is None])
-        self.execution = Execution(verb="assess", folder=self.folder, target=shared, parts=self.parts,
+        self.execution = Execution(folder=self.folder, target=shared, parts=self.parts,
                                    display=self.seen, interrupt=threading.Event())  # fmt: skip
         return self.execution.run()
 

@@ -218,7 +218,9 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
     if run.error is not None:
         say(f"assay: {run.error}")
         if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
-            verb = "study run" if run.study is not None else COMMANDS.get(run.verb, run.verb)
+            verb = (
+                "study run" if run.study is not None else COMMANDS.get(folder.manifest["verb"], folder.manifest["verb"])
+            )
             again = ["assay", *verb.split(), "--resume", printable(folder.path), *run.permissions_again]
             say(f"assay: go on with: {shlex.join(again)}")
 

@@ -18,7 +18,7 @@ from assay.results.source import Record, RunFacts
 
 
 def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Measure]) -> list[Section]:
-    """Sections of a kind of workload: every figure of its points, and a curve of each of its searches.
+    """Sections that any kind of workload can have: a table of the figures of its points, and a curve for each search.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from assay.errors import AssayError
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay.results.source import Record, RunFacts, clean, shaped, shaped_manifest
-from assay.workloads.registry import DEFAULT_KIND, workloads
+from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_recorded, workloads
 from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def facts_of(
 
 def _shaped(point: Record) -> Record:
     made = _with_kind(shaped(point))
-    workload = workload_of(made)
+    workload = workload_recorded(made)
     # What belongs to a check is neither steady nor unsteady, and its users are no activities.
     return {**made, "steady": {}, "activities": []} if workload and workload.verifies else made
 
@@ -79,19 +79,9 @@ def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
     return frame, []
 
 
-def workload_of(record: Record) -> Workload[Any] | None:
-    """The kind of a point or an answer; None where this Assay does not know it."""
-    return workload_of_kind((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
-
-
-def workload_of_kind(kind: object) -> Workload[Any] | None:
-    """A kind by its name; None where this Assay does not know it."""
-    return next((workload for workload in workloads() if workload.kind == kind), None)
-
-
 def workload_of_run(facts: RunFacts) -> Workload[Any] | None:
     """The kind that a run is of, by its plan; that of plans which name none, where it has several."""
-    return workload_of_kind(facts.kind or DEFAULT_KIND)
+    return workload_known(facts.kind or DEFAULT_KIND)
 
 
 def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
@@ -104,10 +94,10 @@ def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
 
 def measured_points(facts: RunFacts) -> list[Record]:
     """Points that measure a load; those that belong to a check do not."""
-    return [point for point in facts.points if not ((one := workload_of(point)) and one.verifies)]
+    return [point for point in facts.points if not ((one := workload_recorded(point)) and one.verifies)]
 
 
 def label_of(workload: Record) -> str:
     """How a workload reads in tables, captions and legends."""
-    found = workload_of_kind(workload.get("kind"))
+    found = workload_known(workload.get("kind"))
     return found.label(workload) if found else str(workload.get("name") or workload.get("kind") or "")

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from assay import _core
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
 from assay.progress import Display
-from assay.results.limits import parse_limits
 from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Answer, Point, VerdictLine
@@ -46,7 +45,7 @@ StudyFindings = Callable[
 
 @dataclass(kw_only=True)
 class Above:
-    """What a run uses of packages above it; whoever starts it hands them in.
+    """What a run uses of packages above it; its caller hands them in.
 
     Attributes
     ----------
@@ -70,7 +69,6 @@ class Execution:
     It tells `display` of its progress, ends when `interrupt` is set, and holds its outcome when `run` returns.
     """
 
-    verb: str
     folder: RunFolder
     target: Target
     """That of all parts that have none of their own."""
@@ -84,8 +82,6 @@ class Execution:
     """Set while work goes on that does not look at `interrupt`."""
     yes_destroy: Sequence[str] = ()
     """Devices that carry a signature and may be overwritten all the same."""
-    study: dict[str, Any] | None = None
-    """What is varied and compared (docs/studies.md); parts run in its order."""
     points: list[Any] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -98,6 +94,11 @@ class Execution:
         self._targets = PartTargets(
             shared=self.target, parts=self.parts, display=self.display, interrupt=self.interrupt
         )
+
+    @property
+    def study(self) -> dict[str, Any] | None:
+        """What is varied and compared (docs/studies.md); parts run in its order."""
+        return self.folder.manifest.get("study")
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
@@ -135,7 +136,7 @@ class Execution:
         self.folder.update(target=self._targets.facts(self.folder.manifest["target"]))
 
     def _note_strangers(self) -> None:
-        """Say of points that nobody asked for this time: the target or the plan is no longer what it was."""
+        """Say which points no part asked for this time: the target or the plan has changed since."""
         asked = {point["key"] for point in self.points}
         finished = [point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT]
         others = [point["id"] for point in finished if point["key"] not in asked]
@@ -176,9 +177,7 @@ class Execution:
                 context=context,
                 workload=workload,
                 opened=opened,
-                part=part.name,
-                limits=parse_limits(part.plan.limits, workload.figures),
-                finished=finished,
+                part=part,
                 numbers=numbers,
             )
             try:
@@ -214,7 +213,7 @@ class Execution:
             self.display.tell(self.notices[-1])
             return None
         self._keep_target_facts()
-        # Nobody asks what was recorded meanwhile.
+        # What was recorded meanwhile belongs to no part.
         recorder.drain()
         return ready
 
@@ -256,11 +255,12 @@ class Execution:
             notices.append("I/O went through threads" + (f": {reasons}" if reasons else ", as asked"))
         if self.error is not None:
             notices.insert(0, str(self.error))
-        if self.study is not None and self.above.study_findings is not None:
+        study = self.study
+        if study is not None and self.above.study_findings is not None:
             places = {part.name: place for place, part in enumerate(self.parts)}
             self.answers.sort(key=lambda answer: places[answer["part"]])
-            found = self.above.study_findings(self.study, self.folder.manifest["parts"], self.points, self.answers)
-            self.folder.update(study=self.study | found)
+            found = self.above.study_findings(study, self.folder.manifest["parts"], self.points, self.answers)
+            self.folder.update(study=study | found)
         for conclusion in conclusions:
             self.folder.update(**conclusion.manifest)
         self.folder.update(
@@ -273,7 +273,8 @@ class Execution:
         )
         if not isinstance(self.error, NotAnswering):
             self.folder.series_writer().compact()
-        if self.above.write_report is not None and (self.points or self.told):
+        is_checked = any(workload.verifies and workload.document_key in self.told for workload in self._workloads)
+        if self.above.write_report is not None and (self.points or is_checked):
             self._report(self.above.write_report)
 
     @property

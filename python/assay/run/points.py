@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from assay.errors import Interrupted
-from assay.results.limits import Limit, judge, met
+from assay.results.limits import Limit, judge, met, parse_limits
 from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, Point
 from assay.run.search import search
-from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, RunContext, Search, Workload
+from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Search, Workload
 
 
 @dataclass(kw_only=True)
@@ -27,12 +27,14 @@ class PointLoop:
     context: RunContext
     workload: Workload[Any]
     opened: OpenWorkload
-    part: str
-    limits: Sequence[Limit]
-    finished: dict[str, Point]
+    part: Part[Any]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
     answers: list[Answer] = field(default_factory=list)
+    limits: list[Limit] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limits = parse_limits(self.part.plan.limits, self.workload.figures)
 
     @property
     def points(self) -> list[Any]:
@@ -75,7 +77,7 @@ class PointLoop:
         step.finish(cast(Answer, found))
         asked = {
             "workload": dict(step.workload),
-            "part": self.part,
+            "part": self.part.name,
             "limits": [limit.text for limit in self.limits],
         }
         answer = cast(Answer, asked | found)
@@ -103,11 +105,11 @@ class PointLoop:
         """Measure one load, or take its point from the run folder."""
         # A grid or search point is the same whichever asked for it; a repeat is another.
         key = self._key(ask, repeat if purpose == "repeat" else 0)
-        if key in self.finished:
-            return self._have(self.finished[key])
+        if key in self.context.finished:
+            return self._have(self.context.finished[key])
         if self.context.interrupt.is_set():
             raise Interrupted("interrupted")
-        if self.opened.rest_s and self.finished and self.context.interrupt.wait(self.opened.rest_s):
+        if self.opened.rest_s and self.context.finished and self.context.interrupt.wait(self.opened.rest_s):
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
@@ -118,7 +120,7 @@ class PointLoop:
     def _keep_step(self, step: Keep) -> Point:
         key = self._key(step.ask, step.repeat)
         if step.measured is None:
-            return self._have(self.finished[key])
+            return self._have(self.context.finished[key])
         point_id = self._next_id()
         named = {"id": point_id, "key": key, "repeat": step.repeat, "purpose": "grid"}
         return self._keep(step.ask, step.measured(point_id), named, judged=step.judged)
@@ -127,7 +129,7 @@ class PointLoop:
         made: dict[str, Any] = {
             "id": named["id"],
             "key": named["key"],
-            "part": self.part,
+            "part": self.part.name,
             "repeat": named["repeat"],
             "purpose": named["purpose"],
             "workload": dict(ask.workload),
@@ -146,7 +148,7 @@ class PointLoop:
             self.opened.kept(point)
             raise measured.error
         if point["ended_by"] not in CUT_SHORT:
-            self.finished[point["key"]] = point
+            self.context.finished[point["key"]] = point
         self.opened.kept(point)
         return self._have(point)
 
@@ -159,5 +161,5 @@ class PointLoop:
         return f"p{next(self.numbers):04d}"
 
     def _key(self, ask: Ask, repeat: int) -> str:
-        asked = {**ask.key, "part": self.part, "repeat": repeat}
+        asked = {**ask.key, "part": self.part.name, "repeat": repeat}
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

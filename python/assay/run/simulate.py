@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from assay.progress import SILENT
-from assay.results.limits import parse_limits
 from assay.results.run_folder import RunFolder
 from assay.run.points import PointLoop
 from assay.targets.arrays.configuration import Configuration
@@ -74,9 +73,7 @@ def simulate(
         context=context,
         workload=workload_of(plan),
         opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration),
-        part=plan.name,
-        limits=parse_limits(plan.limits, workload_of(plan).figures),
-        finished={},
+        part=part,
         numbers=itertools.count(1),
     )
     loop.run()

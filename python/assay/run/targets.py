@@ -11,7 +11,7 @@ from assay.errors import AssayError
 from assay.progress import Display
 from assay.run.request import Request
 from assay.targets.databases import is_database
-from assay.targets.databases.target import DatabaseRequest
+from assay.targets.databases.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
 from assay.workloads.registry import workload_of
@@ -38,7 +38,7 @@ def choose_targets(
     Raises
     ------
     RefusedTarget, OutOfSpace, UsageError
-        As `Request.choose` and `DatabaseRequest.choose` raise them.
+        As `Request.choose` and `choose_databases` raise them.
     """
     shared = [part for part in parts if part.target_text is None]
     together: dict[str, list[Part[Any]]] = {}
@@ -66,9 +66,8 @@ def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] 
     on_databases = all(workload_of(part.plan).runs_on == "databases" for part in parts)
     if not any(is_database(path) for path in request.paths) or not on_databases:
         return request.choose(parts, sizes)
-    databases = DatabaseRequest(targets=request.paths)
-    target = databases.choose()
-    request.paths = databases.targets
+    target = choose_databases(request.paths)
+    request.paths = [database.spec.recorded for database in target.databases]
     return target
 
 

@@ -62,9 +62,19 @@ def workloads_of(parts: Iterable[Part[Any]]) -> list[Workload[Any]]:
     return [workload for workload in _KINDS.values() if workload.kind in kinds]
 
 
+def workload_known(kind: object) -> Workload[Any] | None:
+    """A kind by its name, as a folder has it; None where it is not known, as in one of a newer Assay."""
+    return next((workload for workload in _KINDS.values() if workload.kind == kind), None)
+
+
+def workload_recorded(record: Mapping[str, Any]) -> Workload[Any] | None:
+    """The kind of a point or an answer; None where it is not known."""
+    return workload_known((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
+
+
 def figures_of(record: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """Figures of a point or an answer; none where its kind is not known, as in a folder of a newer Assay."""
-    workload = _KINDS.get((record.get("workload") or {}).get("kind") or DEFAULT_KIND)
+    """Figures of a point or an answer; none where its kind is not known."""
+    workload = workload_recorded(record)
     return () if workload is None else workload.figures
 
 

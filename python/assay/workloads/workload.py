@@ -10,7 +10,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from pydantic import Field
 
 from assay.errors import NotSupported
 from assay.fields import Strict, within
@@ -52,7 +54,7 @@ class AnyPlan(Strict):
     """
 
     title: str = ""
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
     limits: tuple[str, ...] = ()
     user_limits: bool = False
 
@@ -228,7 +230,7 @@ class RunContext:
     recorder: Recorder
     display: Display
     interrupt: threading.Event
-    finished: Mapping[str, Point] = field(default_factory=dict)
+    finished: dict[str, Point] = field(default_factory=dict)
     """Points that the run folder holds, by key."""
     keeps_interrupted: bool = False
     """Whether an interrupted point is kept with what it has."""

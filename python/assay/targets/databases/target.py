@@ -22,29 +22,6 @@ CACHE_NOTICE = "caches of the database, the host and the storage are part of wha
 
 
 @dataclass(kw_only=True)
-class DatabaseRequest:
-    """What the user asked of the target, as far as a resumed run needs it again. Holds no secrets."""
-
-    targets: list[str]
-
-    def choose(self, environ: Mapping[str, str] = os.environ) -> DatabaseTarget:
-        """The databases, not opened yet.
-
-        Raises
-        ------
-        UsageError
-            A target is not understood.
-        """
-        specs = parse_databases(self.targets, environ)
-        self.targets = [spec.recorded for spec in specs]
-        return DatabaseTarget(databases=[open_database(spec) for spec in specs])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The request as the manifest keeps it."""
-        return {"targets": list(self.targets)}
-
-
-@dataclass(kw_only=True)
 class DatabaseTarget:
     """The databases of a run, which are one system."""
 
@@ -250,3 +227,14 @@ def _volumes(database: Database) -> list[dict[str, Any]]:
             }
         )
     return volumes
+
+
+def choose_databases(texts: Sequence[str], environ: Mapping[str, str] = os.environ) -> DatabaseTarget:
+    """The databases that a command names, not opened yet.
+
+    Raises
+    ------
+    UsageError
+        A target is not understood.
+    """
+    return DatabaseTarget(databases=[open_database(spec) for spec in parse_databases(texts, environ)])

@@ -180,7 +180,6 @@ class IntegrityPlan(AnyPlan):
     kind: Literal["integrity"] = "integrity"
     name: str = "default"
     title: str = "Integrity under database I/O"
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
     backend: Annotated[Literal["auto", "io-uring", "threads"], BACKEND] = "auto"
     timing: IntegrityTiming = IntegrityTiming()
     cycles: Annotated[
@@ -231,9 +230,6 @@ class IntegrityPlan(AnyPlan):
     """Whether new files of the target grow and shrink."""
     sparse: bool = False
     """New files of the target are left unallocated until written."""
-
-    limits: tuple[str, ...] = ()
-    user_limits: bool = False
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

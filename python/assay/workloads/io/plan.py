@@ -89,11 +89,6 @@ class Plan(AnyPlan):
     """A plan. `activity` is kept as written, lists of levels included."""
 
     name: str = "custom"
-    title: str = ""
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
-    limits: tuple[str, ...] = ()
-    user_limits: bool = False
-    """Whether the limits were given by the user: missing them then changes the exit code."""
     backend: Annotated[Literal["auto", "io-uring", "threads"], BACKEND] = "auto"
     size: str | None = None
     fits_sector: bool = False

@@ -212,14 +212,11 @@ class TpccPlan(AnyPlan):
     kind: Literal["tpcc"] = "tpcc"
     name: str = "custom"
     title: str = "TPC-C-like transactions"
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
     actions: Annotated[tuple[Action, ...], Fixed()] = ("load", "run", "check")
     limits: Annotated[
         tuple[str, ...],
         Option("--limit", "response.p90<2s, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ] = ()
-    user_limits: bool = False
-    """Whether the limits were given by the user: missing them then changes the exit code."""
     warehouses: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
         Option(
