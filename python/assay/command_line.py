@@ -1,6 +1,6 @@
 """The command line before anything else is imported: passwords leave it, and Ctrl-C ends the process in one line.
 
-A command line is readable by everybody on the machine, so a password in it is moved to the environment of the same
+A command line is readable by every user of the machine, so a password in it is moved to the environment of the same
 process, which only its user may read. That takes a new start of the process, and comes before every import that takes
 time: the password is in the process list for as long as the interpreter needs to begin, some hundredths of a second.
 The word that stands in its place names it, and is what manifests and messages show. This module therefore imports

@@ -1,4 +1,4 @@
-"""Where progress goes: what a run tells whoever shows it."""
+"""Where progress goes: what a run tells its display."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TEXT_MAX_BYTES = 16 << 20
 """More is no plan and no study; a device would be read without end."""
 
 DEEPEST = 100
-"""Tables and lists within each other: deeper ones end in the recursion of whoever looks at them."""
+"""Tables and lists within each other: deeper ones exhaust the recursion of their readers."""
 
 SHOWN_MAX = 100
 

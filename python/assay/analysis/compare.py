@@ -53,7 +53,7 @@ from assay.workloads.registry import figures_of
 Status = Literal["changed", "not changed", "cannot tell"]
 
 LOGARITHM_MAX = 700.0
-"""Of a ratio; the exponential of a larger one is no number."""
+"""Largest logarithm of a ratio; the exponential of a larger one is no number."""
 VALUE_MIN = 1e-9
 """What is less counts as nothing: no measurement comes near it."""
 

@@ -53,7 +53,7 @@ class Fit:
     free
         Names of the fitted parameters; `values` are theirs, in base units.
     covariance
-        Of the logarithms of the fitted values.
+        That of the logarithms of the fitted values.
     shifts
         By name of a parameter that was not fitted: how far the logarithm of each fitted value moves if that one is
         higher by one standard deviation.
@@ -175,7 +175,7 @@ def _check_free(free: Sequence[str], configuration: Configuration, points: int) 
 def _choose(start: Array, sensitivities: Mapping[str, Array], known: Mapping[str, float], most: int) -> tuple[str, ...]:
     """Greedy choice: the parameter that explains most of what is left, until the next one brings little.
 
-    Each is allowed to move as far as it is uncertain, so that nobody fits the speed of a spindle.
+    Each is allowed to move as far as it is uncertain, so that well-known figures, such as the speed of a spindle, stay.
     """
     if not sensitivities:
         raise UsageError("calibration: the points say nothing about any uncertain parameter; name others with --free")

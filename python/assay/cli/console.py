@@ -149,7 +149,7 @@ def one_line(text: str, most: int = MESSAGE_MAX) -> str:
     r"""Return text as one line that is safe to show: no letter that is not printable, and not too long.
 
     Names of files and what servers say are others' words: on a terminal they must neither begin a line nor move the
-    cursor, so they are escaped. Of what is too long the middle is left out.
+    cursor, so they are escaped. A text that is too long loses its middle.
 
     Examples
     --------

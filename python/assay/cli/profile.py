@@ -36,7 +36,7 @@ QUICK: dict[Keys, float] = {
     ("search", "repeats"): 0,
 }
 QUICK_DURATION_S = 8.0
-"""Of points whose plan gives them a duration."""
+"""Duration of points whose plan gives them one."""
 METHOD_LIMITS = ("read.mean<=20ms", "write.mean<=20ms")
 """What the method asks of volumes under transactions (EqualLogic OLTP study)."""
 BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")

@@ -156,8 +156,8 @@ def measuring(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: with its own parameters, a plan's options, and those of target and output.
 
-    The function is called with a `Given` before its own parameters. Of parameters with the same name its own win over
-    the plan's, and these over those of target and output.
+    The function is called with a `Given` before its own parameters. Where parameters have the same name, its own win
+    over the plan's, and these over those of target and output.
 
     Parameters
     ----------

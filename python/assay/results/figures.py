@@ -58,11 +58,11 @@ class Figure:
         What a limit judges in a point, each on its own: scope and value. It gets the role that the limit names, if any.
         Without it a limit judges `value`, with the scope `all`.
     record, statistic
-        Of a latency: the record that it is a statistic of, with `count`, `latency_ns` and `histogram`, and which one.
+        For a latency, the record that it is a statistic of, with `count`, `latency_ns` and `histogram`, and which one.
     told
         What the verdict says of a point by this figure, if anything.
     failed, nothing
-        Of the first figure of a kind: what errors of its points are, and what is wrong where it has no value.
+        For the first figure of a kind, what errors of its points are, and what is wrong where it has no value.
     """
 
     name: str

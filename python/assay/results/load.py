@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.results.shapes.point import Point
 
 Columns = dict[str, tuple[str, tuple[str, ...]]]
-"""Of each column its polars type and where its value is: the keys from the document's root."""
+"""The polars type of each column and where its value is: the keys from the document's root."""
 
 LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "max")
 """Keys of `latency_ns` (docs/results.md)."""
@@ -99,7 +99,7 @@ VERDICT_COLUMNS: Columns = {
 class Run:
     """One run as data frames; values are base units, null means not measured.
 
-    A frame is built when it is first asked for and kept. Of a run that is going on, load it again to see what is new.
+    A frame is built when it is first asked for and kept. Load a run that is going on again to see what is new.
     """
 
     path: Path

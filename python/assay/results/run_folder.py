@@ -281,7 +281,7 @@ class RunFolder:
             self._folder().replace(MANIFEST_NAME, data)
         except OSError as error:
             raise durable.failure(error, f"cannot write {printable(self._path / MANIFEST_NAME)}") from error
-        # Parsed back, so that what is in memory is what a reader of the file gets, and nobody else can change it.
+        # Parsed back, so that what is in memory is what a reader of the file gets, and no caller can change it.
         self._manifest = json.loads(data)
 
     def _points_descriptor(self) -> int:

@@ -184,7 +184,7 @@ class SeriesWriter:
         try:
             table, merged = _merge(run, segments, names)
         except _TooLarge:
-            # Whoever wants them reads the segments one by one.
+            # Readers take the segments one by one.
             return None
         if names:
             self._replace_parquet(run, segments, names, table, merged)

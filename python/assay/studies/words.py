@@ -29,7 +29,7 @@ class Grammar:
 
     @property
     def ending(self) -> str:
-        """Of a verb that the figure is the subject of."""
+        """Ending of a verb whose subject is the figure."""
         return "" if self.is_plural else "s"
 
     @property

@@ -46,7 +46,7 @@ class Secret:
         return self._text
 
     def removed_from(self, text: str) -> str:
-        """Return a message of somebody else without the password, should it be in it."""
+        """Return a message of another program with every occurrence of the password replaced."""
         return text.replace(self._text, "***") if self._text else text
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from assay.errors import UsageError
 from assay.telemetry.columns import Reading, SeriesColumns
 
 _PENDING_READINGS_MAX = 200_000
-"""About an hour of 50 readings a second, or 30 MB, should nobody drain."""
+"""About an hour of 50 readings a second, or 30 MB, if the rows are not drained."""
 
 _HANG_S = 5.0
 """How long `stop` waits for a collector that does not return."""

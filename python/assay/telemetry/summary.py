@@ -43,7 +43,7 @@ class Sum(NamedTuple):
 
     @property
     def per_ns(self) -> float:
-        """Of deltas the rate, of gauges the mean, over the time covered."""
+        """Rate of deltas, mean of gauges, over the time covered."""
         return self.total / self.covered_ns
 
 
@@ -68,7 +68,7 @@ def sums(batches: Sequence[pa.RecordBatch], start_ns: int, end_ns: int) -> list[
 def folded(batches: Sequence[pa.RecordBatch], start_ns: int) -> list[pa.RecordBatch]:
     """Rows of a long time as one of each metric and entity, from the beginning of a window on.
 
-    Of a window that ends after them, `sums` finds the same: deltas are added up, gauges are means.
+    For a window that ends after them, `sums` finds the same: deltas are added up, gauges are means.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def folded(batches: Sequence[pa.RecordBatch], start_ns: int) -> list[pa.RecordBa
 
 
 class _Totals(NamedTuple):
-    """Of each metric of an entity, the fields of `Sum` and the sum of the weights."""
+    """The fields of `Sum` and the sum of the weights, for each metric of an entity."""
 
     total: Numbers
     covered_ns: Numbers

@@ -73,7 +73,7 @@ class Part(Generic[P]):
     understood: tuple[str, ...] = ()
     """What the configuration of another tool was taken for, a line each."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """Of a study: the level of each factor, by its key."""
+    """The level of each factor of a study, by its key."""
     target_text: str | None = None
     """A target of the part's own, as on the command line."""
     target: Target | None = None
@@ -243,7 +243,7 @@ class RunContext:
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None
-    """Error bands of models; None where nobody asks for them."""
+    """Error bands of models; None where they are not asked for."""
     points: list[Point] = field(default_factory=list)
     """Points of the part so far."""
     notices: list[str] = field(default_factory=list)
@@ -437,7 +437,7 @@ class Workload(ABC, Generic[P]):
         tables
             Tables that levels and cases change, by name.
         seed
-            Of the repeat.
+            Seed of the repeat.
         """
         changed = {name: {**data.get(name, {}), **table} for name, table in tables.items() if table}
         return self.load_plan({**data, **changed}, source=source)
@@ -541,7 +541,7 @@ class Workload(ABC, Generic[P]):
         return []
 
     def seen(self, point: Point) -> SeenIo | None:
-        """I/O that the storage saw in a point, where somebody counted any."""
+        """I/O that the storage saw in a point; None where it was not counted."""
         return None
 
     def like(self, plan: P, seen: SeenIo) -> P:

@@ -36,7 +36,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "steady_half_width_share": ("steady", "half_width_share"),
     **{f"telemetry_{name}": ("telemetry", name) for name in (*_TELEMETRY, *_TELEMETRY_DEVICE)},
 }
-"""Of each column the keys from the point's root. `block_mix` is JSON, and only there where block sizes are mixed."""
+"""The keys of each column from the point's root. `block_mix` is JSON, and only there where block sizes are mixed."""
 
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -31,7 +31,7 @@ Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 Texts = list[str] | None
 Counts = dict[str, Count] | None
 Name = str
-"""Of parts, volumes and databases. A file's may hold bytes that are no text, which no pattern is tried on."""
+"""Name of a part, volume or database. A file's may hold bytes that are no text, which no pattern is tried on."""
 PointId = Annotated[str, Field(pattern=r"\Ap[0-9]{1,12}\z")]
 """Ids are counters; they become names of files and places in pages."""
 HistogramText = Annotated[str, Field(max_length=2**22)] | None

@@ -271,7 +271,7 @@ class Configuration:
 
     @property
     def notices(self) -> list[str]:
-        """What whoever reads the figures should know of what was asked."""
+        """What a reader of the figures should know of the options."""
         if "fill" not in self.options:
             return []
         label = self.option("fill", 0.0)

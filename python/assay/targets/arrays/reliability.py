@@ -89,7 +89,7 @@ class Question:
     Attributes
     ----------
     array
-        Name and title, for whoever reads the answer.
+        Name and title, for readers of the answer.
     inputs
         `mtbf`, `rebuild`, and `ber` or `latent_rate` with `scrub`. The value of `rebuild` is what its range is for;
         hours are those of each layout.

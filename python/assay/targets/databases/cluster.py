@@ -111,7 +111,7 @@ class Cluster:
 
     @property
     def lock(self) -> int:
-        """Descriptor of the lock; whoever inherits it keeps the folder taken."""
+        """Descriptor of the lock; a process that inherits it keeps the folder taken."""
         assert self._lock is not None
         return self._lock
 

@@ -43,7 +43,7 @@ class SchemaState:
     state
         As written in `assay_schema`: `loading`, `loaded`, `ran`, `laid out` or `restoring`.
     chunks
-        Of a partial load, what was loaded: kind, warehouse, part.
+        What a partial load has loaded: kind, warehouse, part.
     tables
         Tables of the workload that are there; where they are `foreign`, those that are not Assay's.
     """
@@ -234,7 +234,7 @@ class Database(ABC):
         return self._session
 
     def _leave_session(self) -> None:
-        """End the session, unless somebody still waits on it for a server that does not answer."""
+        """End the session, unless a thread still waits on it for a server that does not answer."""
         if self._lock.acquire(timeout=LEAVE_S):
             try:
                 self._drop_session()

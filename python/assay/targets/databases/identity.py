@@ -34,7 +34,7 @@ class Identity:
         `self`: as this process. `dedicated`: as a user of the server's own, who is in no list of users. `user`: as the
         system's user for it. `namespace`: as this process, which is not the kernel's root, under another number.
     uid, gid
-        Of the server, as it sees itself.
+        Numbers of the server's user and group, as it sees itself.
     client
         Name by which the server knows this process, when it asks the kernel who connects (`peer`).
     """

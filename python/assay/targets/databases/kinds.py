@@ -37,7 +37,7 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int, connections:
     Parameters
     ----------
     warehouses
-        Of this database; their numbers begin with 1.
+        Those of this database; their numbers begin with 1.
     connections
         How many statements run at once.
 

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _watch(child: int, stop_signal: int) -> int:
-    """Wait for the child; it is told to stop once nobody holds the line."""
+    """Wait for the child; it is told to stop once no process holds the line."""
 
     def stop(number: int = 0, frame: FrameType | None = None) -> None:
         del number, frame

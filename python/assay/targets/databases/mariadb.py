@@ -92,7 +92,7 @@ class Mariadb(Database):
         spec = self.spec
         try:
             if spec.socket is not None:
-                # The driver leaves a socket open that nobody answers.
+                # The driver leaves a socket open that no server answers.
                 with socket.socket(socket.AF_UNIX) as probe:
                     probe.settimeout(CONNECT_TIMEOUT_S)
                     probe.connect(spec.socket)
@@ -111,7 +111,7 @@ class Mariadb(Database):
                 ssl=self._tls(),
                 ssl_disabled=spec.tls == "disable",
             )
-            # The driver's timeout ends with the connection: whoever then says nothing is waited for without end.
+            # The driver's timeout ends with the connection: it waits without end for a server that then says nothing.
             connection = answer_within(CONNECT_TIMEOUT_S + 1.0, connect, what=spec.display)
         except NotAnswering:
             where = spec.socket or f"{spec.host}:{spec.port}"

@@ -51,7 +51,7 @@ class Backup:
     path
         Its file on the server.
     number
-        Of the backup set, as its header has it.
+        Number of the backup set, as its header has it.
     facts
         What its description says.
     """

@@ -107,7 +107,7 @@ class Server:
         Parameters
         ----------
         arguments
-            Of the server, beside its data directory.
+            Arguments of the server, beside its data directory.
         held
             Descriptors that the server's processes inherit: they stay locked while one of them lives.
         shown, left_over

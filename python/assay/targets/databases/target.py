@@ -170,7 +170,7 @@ class DatabaseTarget:
         """Nothing: databases carry marks of their own."""
 
     def permissions_again(self, yes_destroy: Collection[str]) -> list[str]:
-        """None: nothing of anybody's is overwritten."""
+        """None: a run on databases overwrites nothing of others."""
         return []
 
     def lines(self) -> list[str]:

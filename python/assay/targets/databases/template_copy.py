@@ -239,7 +239,7 @@ class TemplateCopy:
             session.execute(f"ALTER {whose} SET {key} = {shown}")
 
     def _limit_and_comment(self, session: PostgresqlSession) -> tuple[int, str]:
-        """Of the database, the comment as SQL has it."""
+        """Connection limit and comment of the database, the comment as SQL has it."""
         limit, comment = session.query(
             "SELECT datconnlimit, shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
             (self._name,),
@@ -336,7 +336,7 @@ class TemplateCopy:
             " FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
         session.query(f"SELECT pg_terminate_backend(pid, %s) {sessions}", (_END_TIMEOUT_S * 1000, name))
-        # Of a session that has just ended by itself the call above says that it could not end it.
+        # The call above also reports a failure for a session that has just ended by itself.
         if session.query(f"SELECT pid {sessions}", (name,)):
             raise RefusedTarget(f"{self._display}: sessions in database {name!r} do not end; end them, then try again")
 

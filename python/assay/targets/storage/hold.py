@@ -41,13 +41,13 @@ class Identity:
     boot
         The boot that `device` and `disk_sequence` are of (`/proc/sys/kernel/random/boot_id`).
     inode, birth_ns, generation
-        Of a file: its number, when it was made, and what changes when the number is given again.
+        Number of a file, when it was made, and what changes when the number is given again.
     mark
         Random id that Assay gave the file.
     size_bytes, serial, wwn
-        Of a device.
+        Those of a device.
     disk_sequence
-        Of a device: the kernel gives each medium that it attaches another number.
+        Number of a device's medium: the kernel gives each medium that it attaches another one.
     """
 
     device: str
@@ -160,7 +160,7 @@ class Hold:
         OpenFailed
             It cannot be opened, or a link has taken its place.
         OSError
-            Of a device: `EBUSY` while it is mounted or claimed.
+            `EBUSY` for a device that is mounted or claimed.
         """
         try:
             status = os.lstat(path)

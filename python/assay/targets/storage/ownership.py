@@ -318,7 +318,7 @@ def _read_sidecar(path: Path, status: os.stat_result) -> Mark | None:
     if found is None:
         return None
     text, owner = found
-    # Whoever may write to the folder could put a mark beside a file of others; only its owner speaks for it.
+    # Every user who may write to the folder could put a mark beside another's file; only the file's owner counts.
     return _parse(text) if owner == status.st_uid else None
 
 

@@ -64,7 +64,7 @@ class Examined:
     fully_allocated
         Every byte of the file has been written, so that reads reach the device; always True for devices.
     logical_block_bytes, physical_block_bytes
-        Of the device beneath, where it is known; otherwise 512 and the file system's block.
+        Blocks of the device beneath, where it is known; otherwise 512 and the file system's block.
     free_bytes
         Room for unprivileged writers on the file system (`f_bavail`); None for what is no file.
     file_system_bytes

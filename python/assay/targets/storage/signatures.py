@@ -3,7 +3,7 @@
 Offsets and magics follow the formats' own definitions: the UEFI specification (GPT), SNIA DDF 2.0, the kernel's
 headers (`linux/magic.h`, `linux/raid/md_p.h`, `linux/btrfs_tree.h`, `linux/bcache`), the LUKS2 and ZFS on-disk format
 specifications, and were checked against the probers of libblkid (util-linux). A magic is enough here, checksums are
-not verified: a damaged superblock may still be somebody's data, and a false alarm costs one more option.
+not verified: a damaged superblock may still hold data of value, and a false alarm costs one more option.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ def status_counts(status: Mapping[str, Any]) -> dict[str, float]:
 def file_counts(rows: list[tuple[Any, ...]]) -> dict[str, float]:
     """Counters by metric from the performance schema's rows of the log's and the data's files; times are picoseconds.
 
-    Of the log, "misc" events are its flushes, but for the opening of a file now and then. Writes of data are
-    asynchronous: what is timed of them is their start.
+    The "misc" events of the log are its flushes, but for the opening of a file now and then. Writes of data are
+    asynchronous: their times are those of their start.
 
     Examples
     --------

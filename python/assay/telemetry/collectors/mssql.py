@@ -122,7 +122,7 @@ def counter_counts(rows: list[tuple[Any, ...]], databases: Mapping[str, str]) ->
     return counts
 
 
-# Of a procedure the text is that of all its statements; offsets are bytes of two to a letter.
+# The text of a procedure holds all its statements; offsets are bytes of two to a letter.
 _STATEMENTS = f"""
 select convert(varchar(40), q.query_hash, 1), left(max(s.text), {TEXT_LENGTH}), sum(q.execution_count),
   sum(q.total_elapsed_time), sum(q.total_rows), sum(q.total_logical_reads), sum(q.total_physical_reads)

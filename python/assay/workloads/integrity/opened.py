@@ -199,7 +199,7 @@ class _Run:
         self.context.recorder.drain()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
-        # Of a file that may change its size a quarter stays (crates/integrity/src/users/shrink.rs).
+        # A file that may change its size keeps a quarter of it (crates/integrity/src/users/shrink.rs).
         least: dict[Path, int] = {}
         for file in self.files:
             end = file.base_bytes + (file.size_bytes // 4 if file.can_grow else file.size_bytes)
@@ -430,7 +430,7 @@ class _Run:
         )
 
     def _iops(self) -> float:
-        """Of the last complete tick."""
+        """IOPS of the last complete tick."""
         if not self.ticks:
             return 0.0
         last = self.ticks[-1]["tick"]

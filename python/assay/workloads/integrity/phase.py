@@ -49,7 +49,7 @@ def phase_figures(
     started_ns
         Begin of the run, UTC.
     ticks, telemetry
-        Of the run so far.
+        Those of the run so far.
     devices
         Block devices beneath the target.
     """

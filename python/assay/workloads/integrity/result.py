@@ -41,7 +41,7 @@ class Result:
     files
         Files of the imitated database, in the order the core was given them.
     seed, run_id
-        Of the run.
+        Seed and id of the run.
     understood
         What a `sqliosim.cfg` asked for, a line each.
     started_ns

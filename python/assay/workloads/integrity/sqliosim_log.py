@@ -1,7 +1,7 @@
 """The error log of an integrity run in SQLIOSim's XML form, for the tools and eyes that know it.
 
 The form is that of KB 231619 and of published logs: entries of type INFORMATION, WARNING and ERROR with an extended
-description. The file is replaced as a whole, so that it is well-formed whenever anybody looks.
+description. The file is replaced as a whole, so that it is well-formed at every moment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.workloads.integrity.evidence import headline
 
 LOG_NAME = "errors.xml"
 ENTRIES_MAX = 1000
-"""Entries kept; more of the same help nobody, and the last one says how many there were."""
+"""Entries kept; more of the same help no reader, and the last one says how many there were."""
 
 EntryType = Literal["INFORMATION", "WARNING", "ERROR"]
 

@@ -49,7 +49,7 @@ class Watch:
                 now = _identity(path)
                 if now != identity or _is_cut(path, self._least.get(path, 0)):
                     what = "is no longer there" if now is None else "is another file by now"
-                    what = what if now != identity else "was truncated by somebody else"
+                    what = what if now != identity else "was truncated by another program"
                     self.gone = f"{path}: {what}; the run cannot go on without it"
                     return
 

@@ -197,7 +197,7 @@ def _backup(task: Task, ending: threading.Event) -> None:
     program = shipped_programs() / "pg_basebackup"
     version = int(_session(task).query("SELECT current_setting('server_version_num')::int")[0][0]) // 10000
     command = [str(program), "--checkpoint=fast", "--wal-method=none", "--no-password"]
-    # Older servers can only send it: to standard output, which nobody reads.
+    # Older servers can only send it: to standard output, which is thrown away.
     command += ["--target=blackhole"] if version >= _DISCARDS_FROM else ["--pgdata=-", "--format=tar"]
     try:
         task.process = subprocess.Popen(

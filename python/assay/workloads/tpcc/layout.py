@@ -34,7 +34,7 @@ def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: fl
     Parameters
     ----------
     tables, statements
-        Of the trace's point, as docs/oltp.md has them.
+        Those of the trace's point, as docs/oltp.md has them.
     trace_s
         Its length.
 

@@ -124,7 +124,7 @@ def _refuse_without_room(database: Database, warehouses: int) -> None:
         space = os.statvfs(directory)
         has_log = "log" in paths and os.stat(paths["log"]).st_dev == os.stat(directory).st_dev
     except OSError:
-        # Folders of a server that runs as somebody else; it will say itself when they are full.
+        # Folders of a server that runs as another user; the server itself says when they are full.
         return
     log_bytes = min(warehouses * LOG_BYTES_PER_WAREHOUSE, LOG_MAX_BYTES) if has_log else 0
     needed_bytes = warehouses * BYTES_PER_WAREHOUSE + log_bytes

@@ -102,7 +102,7 @@ class OltpMeasurement:
         self.target, self.plan, self.part, self.context = target, plan, part, context
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
-        # Of a point of many hours a tick is longer than the warm-up was to be.
+        # In a point of many hours a tick is longer than the warm-up was to be.
         self.from_tick = math.ceil(round(plan.timing.warmup_length_s / self.interval_s, 6))
         self.to_tick = self.from_tick + max(round(plan.timing.duration_s / self.interval_s), 1)
         self.started_ns = time.time_ns()
@@ -354,7 +354,7 @@ class OltpMeasurement:
         if seen > there:
             self.notices.append(
                 f"users saw {seen:,} new orders committed, the districts count {there:,.0f}: the server lost some"
-                " that it had acknowledged, or somebody else changed the tables"
+                " that it had acknowledged, or another program changed the tables"
             )
 
     def _note_clock(self, wall_ns: int, monotonic_ns: int) -> None:
@@ -368,9 +368,9 @@ class OltpMeasurement:
             )
 
     def _note_silence(self, to_tick: int) -> None:
-        """A closed loop waits with the server: of a stall its figures show as few transactions as there were users.
+        """Add a notice where the server stalled: a closed loop waits with it, so its figures hardly show a stall.
 
-        Of one that lasts beyond the window they show none at all, so that it must be said.
+        They show as few slow transactions as there were users, and none where the stall outlasts the window.
         """
         if self.plan.rate is not None or self.plan.think_scale or self.gaps:
             return

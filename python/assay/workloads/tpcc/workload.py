@@ -131,7 +131,7 @@ class TpccWorkload(Workload[TpccPlan]):
         return f"consistency conditions are violated {violations:,} times" if violations else None
 
     def choices(self, points: Sequence[Point]) -> list[str]:
-        """Of layouts that partition the hottest table, which that was."""
+        """Which table was the hottest, where a layout partitions it."""
         traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in points]
         return list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
 
