@@ -19,7 +19,7 @@ Batches see only what varies within a run, and no drift that is slower than the 
 from run to run is often more, and only repeats see it: without them *changed* says that these two runs differ.
 
 *Changed* means that the interval leaves out 0; *not changed* that it lies within the smallest difference worth
-noticing; *cannot tell* everything else. Of many comparisons one in twenty would seem changed by chance, so the overall
+noticing; *cannot tell* everything else. One in twenty of many comparisons would seem changed by chance, so the overall
 sentence counts those that stand S. Holm's correction (Scand. J. Statistics 6, 1979).
 """
 

@@ -55,8 +55,8 @@ class Fit:
     covariance
         That of the logarithms of the fitted values.
     shifts
-        By name of a parameter that was not fitted: how far the logarithm of each fitted value moves if that one is
-        higher by one standard deviation.
+        How far the logarithm of each fitted value moves if a parameter that was not fitted is higher by one standard
+        deviation, by the name of that parameter.
     errors, left_out
         Error of the model at each observation as a share, of throughput or, where that was given, of latency: after the
         fit, and predicted from the others.
@@ -341,7 +341,7 @@ class _Problem:
         errors = []
         for place, observation in enumerate(self.observations):
             kept = np.array([other != place for other, _ in self.names])
-            # From where the fit ended, which at a bound is not where the linear model would go on to.
+            # Starts where the fit ended; at a bound the linear model would go further.
             moved = residuals + jacobian @ (_ridge(jacobian[kept], residuals[kept], spread) - step)
             row = self.names.index((place, observation.judged))
             errors.append(math.expm1(float(moved[row] * self.sd[row])))

@@ -35,7 +35,7 @@ def report(
 
     with RunFolder.open(run) as folder:
         if exports:
-            # What cannot be exported is said before anything is written.
+            # Refuse what cannot be exported before anything is written.
             folder.whole_points()
         for path in write_report(run, html=html, pdf=pdf):
             print(path)

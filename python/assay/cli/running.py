@@ -1,4 +1,4 @@
-"""From options to an execution and its output: what verbs that measure share."""
+"""What verbs that measure share: an execution made of options, and its output."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def search_curve(
     axis_title, value_title, latency_title : str
         What the load, the value and the latency are.
     limits : sequence of rows
-        On the latency: `latency_ns`, `limit` (its text).
+        Limits on the latency: `latency_ns`, `limit` (its text).
     """
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""From the facts of a run to the document: the sections in the order a reader decides by."""
+"""Makes the document from the facts of a run: the sections in the order in which a reader decides."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from assay.paths import open_regular, printable
 from assay.results.folder import Folder
 
 MARK = '<meta name="generator" content="Assay '
-"""In the head of every page: what has it may be replaced."""
+"""Stands in the head of every page of Assay; a page that has it may be replaced."""
 HEAD_BYTES = 4096
 
 

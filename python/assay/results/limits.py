@@ -182,7 +182,7 @@ def met(verdicts: Iterable[JudgedLimit]) -> bool:
 
 def _judge_one(limit: Limit, figure: Figure, point: Point) -> Iterator[JudgedLimit]:
     found = [("all", figure.value(point))] if figure.scopes is None else list(figure.scopes(point, limit.role))
-    # What was measured nowhere is said once: of its only scope, such as the host, or of all.
+    # A limit that was measured nowhere appears once: for its only scope, such as the host, or for all.
     alone = found[0][0] if len(found) == 1 and limit.direction is None else limit.role or "all"
     for scope, value in [one for one in found if one[1] is not None] or [(alone, None)]:
         yield _verdict(limit, scope, value)

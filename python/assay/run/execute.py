@@ -40,7 +40,7 @@ class Raising(Protocol):
 StudyFindings = Callable[
     [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Point], Sequence[Answer]], dict[str, Any]
 ]
-"""From a study, its parts, points and answers to what it found (`assay.studies.findings.study_findings`)."""
+"""What a study found, from its parts, points and answers (`assay.studies.findings.study_findings`)."""
 
 
 @dataclass(kw_only=True)

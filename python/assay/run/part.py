@@ -34,7 +34,7 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
     Raises
     ------
     UsageError
-        Its plan is none.
+        Its plan is not valid.
     """
     return Part(
         name=report["name"],

@@ -33,7 +33,7 @@ def choose_targets(
     parts
         All parts of the run.
     sizes
-        By volume, those a resumed run had.
+        Those that a resumed run had, by volume.
 
     Raises
     ------

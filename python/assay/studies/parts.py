@@ -1,4 +1,4 @@
-"""From a study to the parts of a run, and to what the manifest says of the study."""
+"""Makes of a study the parts of a run, and what the manifest says of the study."""
 
 from __future__ import annotations
 

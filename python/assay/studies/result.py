@@ -41,7 +41,7 @@ class Result:
     place
         Which of the part's workloads this is: it is compared with the same place at other levels.
     values
-        By figure, each with its 95 % interval or None; empty where there is no answer.
+        Values by figure, each with its 95 % interval or None; empty where there is no answer.
     limited_by
         What ended a search.
     reason

@@ -255,7 +255,7 @@ def device_of(path: str | os.PathLike[str], kernel: Kernel | None = None) -> str
 
 
 def _directory_beneath(kernel: Kernel, device: DeviceNumber, mount: Mount | None) -> tuple[Path | None, str]:
-    """Folder in /sys of the one device a file system lies on, and else the words that say why there is none."""
+    """Folder in /sys of the one device a file system lies on, or the words that say why there is none."""
     directory = kernel.directory(device)
     if directory is not None:
         return directory, ""

@@ -28,7 +28,7 @@ from assay.units import format_bytes, format_iops
 
 
 def study_of(facts: RunFacts) -> Record | None:
-    """What a run says of its study; None when it is none."""
+    """What a run says of its study; None if the run is no study."""
     study = facts.manifest.get("study")
     return study if isinstance(study, Mapping) and study.get("title") else None
 

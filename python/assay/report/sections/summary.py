@@ -135,7 +135,7 @@ def _status_notices(facts: RunFacts) -> list[Notice]:
 
 
 def _figure_notices(facts: RunFacts) -> list[Notice]:
-    """What follows from the figures, and what the run itself had to say; a text that is both is said once."""
+    """What follows from the figures, and what the run itself had to say; a text that is both appears once."""
     derived = notices_of(facts.points, facts.manifest.get("target") or {})
     tones = {note.text: note.tone for note in derived}
     error = str(facts.manifest.get("error") or "")

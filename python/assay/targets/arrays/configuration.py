@@ -38,7 +38,7 @@ FILL_USUAL = 0.85
 DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
 FILL_LABEL_OFF = 0.10
-"""A label of the fill that is off by more than this is said."""
+"""A notice names a label of the fill that is off by more than this."""
 
 
 def configure(name_or_path: str, options: Mapping[str, str] | None = None) -> Configuration:

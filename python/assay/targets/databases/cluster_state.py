@@ -105,7 +105,7 @@ def read_state(folder: int) -> tuple[State, bool] | None:
     Raises
     ------
     ValueError
-        It is none.
+        It is not a state.
     OSError
         It is no regular file, or cannot be read.
     """

@@ -68,7 +68,7 @@ class Database(ABC):
     spec
         As asked by the user.
     notices
-        What the user should know, one sentence each, such as a figure that could not be had.
+        What the user should know, one sentence each, such as a figure that is missing.
     run_lock
         What keeps other runs out, once `hold` took it.
     """

@@ -95,7 +95,7 @@ class EmbeddedPostgresql(Postgresql):
         return True
 
     def _start(self, *, connections: int = 0) -> None:
-        """Start the server on the data that counts; makes that first where there is none.
+        """Start the server on the data that counts; makes the data first if there are none.
 
         So many connections must be free then: none where users may have come back to it already.
         """
@@ -303,7 +303,7 @@ class EmbeddedPostgresql(Postgresql):
         # What is to be thrown away need not be written first.
         self._stop(at_once=True)
         with file_errors(self.spec.display):
-            # From here on the saved state is what counts, and an interrupted restore is finished by the next start.
+            # The saved state counts from here on, and the next start finishes an interrupted restore.
             # Deleting first needs room for two copies only, not for three.
             cluster.change(data=None)
             cluster.tidy()

@@ -125,7 +125,7 @@ def choose_programs(display: str, *, programs: Path | None = None, dedicated_bef
 
 
 class _Refused(Exception):
-    """An identity is not to be had here, whatever it is to run."""
+    """An identity is not available on this machine, whatever program it is for."""
 
 
 def _folders(programs: Path) -> list[Path]:

@@ -155,7 +155,7 @@ class DatabaseTarget:
         """Nothing: databases carry marks of their own."""
 
     def leave(self, display: Display) -> list[str]:
-        """Stop the servers that the run started; one that does not stop is said, and takes nothing from the figures."""
+        """Stop the servers that the run started; a notice names one that does not stop; the figures stay."""
         if not self.is_open:
             return []
         display.phase("leaving the databases")

@@ -37,7 +37,7 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class Activity:
-    """Statistics of statements and tables since the servers count, by database and key; and what was not to be had."""
+    """Statistics of statements and tables since the servers count, by database and key; and what was missing."""
 
     statements: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     tables: Mapping[tuple[str, str], Record] = field(default_factory=dict)

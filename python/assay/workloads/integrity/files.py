@@ -315,7 +315,7 @@ def tidy_files(target: StorageTarget, files: Sequence[Placed], plan: IntegrityPl
 
 
 def _ends(files: Sequence[Placed]) -> dict[str, int]:
-    """By volume, where its last file ends."""
+    """Where the last file of each volume ends, by volume."""
     ends: dict[str, int] = {}
     for file in files:
         ends[file.volume] = max(ends.get(file.volume, 0), file.base_bytes + file.size_bytes)

@@ -64,7 +64,7 @@ class BackgroundWork:
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
         self.error: AssayError | None = None
-        """Why one kind of work did not go on; the point is none then."""
+        """Why one kind of work did not go on; there is no point then."""
 
     def start(self) -> None:
         """Begin, unless it has begun."""

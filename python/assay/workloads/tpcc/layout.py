@@ -36,7 +36,7 @@ def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: fl
     tables, statements
         Those of the trace's point, as docs/oltp.md has them.
     trace_s
-        Its length.
+        Length of the trace.
 
     Returns
     -------

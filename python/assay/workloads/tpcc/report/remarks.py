@@ -50,7 +50,7 @@ def tpcc_remarks(facts: RunFacts) -> Remarks:
 
 
 def _states(facts: RunFacts, points: list[Record]) -> list[str]:
-    """In what state databases were at the levels, and what went on beside the transactions."""
+    """The state of the databases at the levels, and what went on beside the transactions."""
     parts = facts.manifest.get("parts") or []
     titles = {part.get("name"): str(part.get("title")) for part in parts}
     notices = facts.manifest.get("notices") or []
