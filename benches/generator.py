@@ -90,6 +90,8 @@ def run_assay(case: Case, seconds: float, folder: Path) -> Result:
     """One point of `assay profile`."""
     command = [sys.executable, "-m", "assay", "profile", *case.assay, "--duration", f"{seconds}s", "--warmup", "0.5s"]
     command += ["--json", "--no-report", "--quiet", "--output", str(folder)]
+    # fio writes to the same file in between.
+    command += [] if case.assay[0].startswith("null:") else ["--overwrite", case.assay[0]]
     document = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     point = document["points"][0]
     iops = point["total"]["iops"]
