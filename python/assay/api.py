@@ -12,8 +12,8 @@ from assay.results.load import Run, load
 from assay.run.execute import new_folder
 from assay.run.request import Request
 from assay.service import execution
-from assay.workloads.io.plan import Plan, load_plan, read_preset
-from assay.workloads.workload import Part
+from assay.workloads.registry import DEFAULT_KIND, workload_named
+from assay.workloads.workload import AnyPlan, Part
 
 __all__ = ["Run", "load", "profile"]
 
@@ -21,7 +21,7 @@ __all__ = ["Run", "load", "profile"]
 def profile(
     *paths: str | Path,
     preset: str | None = None,
-    plan: dict[str, Any] | Plan | None = None,
+    plan: dict[str, Any] | AnyPlan | None = None,
     size: str | int | None = None,
     overwrite: Sequence[str] = (),
     output: str | Path = "assay-results",
@@ -85,13 +85,15 @@ def profile(
         return load(folder.path)
 
 
-def _plan(preset: str | None, plan: dict[str, Any] | Plan | None, activity: dict[str, Any]) -> Plan:
-    if isinstance(plan, Plan):
+def _plan(preset: str | None, plan: dict[str, Any] | AnyPlan | None, activity: dict[str, Any]) -> Any:
+    if isinstance(plan, AnyPlan):
         return plan
+    workload = workload_named(DEFAULT_KIND)
     if plan is not None:
-        return load_plan(plan, source="plan")
+        return workload.load_plan(plan, source="plan")
     if activity and preset is None:
-        return load_plan({"activity": [activity]}, source="activity")
-    base = read_preset(preset or "oltp").model_dump(mode="json", exclude_unset=True)
+        return workload.load_plan({"activity": [activity]}, source="activity")
+    name = preset or workload.preset_default
+    base = workload.preset(name).model_dump(mode="json", exclude_unset=True)
     base["activity"] = [{**base["activity"][0], **activity}, *base["activity"][1:]]
-    return load_plan(base, source=f"preset {preset or 'oltp'}")
+    return workload.load_plan(base, source=f"preset {name}")

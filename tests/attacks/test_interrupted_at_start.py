@@ -66,7 +66,7 @@ def test_while_the_interpreter_shuts_down(verb: str, number: signal.Signals) -> 
 IN_LIBRARY = """
 import os, signal, sys
 sys.argv = ["assay", "profile", "null:"]
-import assay.cli.profile
+import assay.workloads.io.verbs.profile
 from assay.errors import UsageError
 
 def broken(*_, **__):
@@ -78,7 +78,7 @@ def broken(*_, **__):
     except KeyboardInterrupt as error:
         raise ImportError("cannot import name 'x'") from error
 
-assay.cli.profile.start = broken
+assay.workloads.io.verbs.profile.start = broken
 from assay.cli import main
 main()
 """

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.assess import warehouses_of
 from assay.targets.host import memory_bytes
+from assay.workloads.examination import Examination
+from assay.workloads.tpcc.examination import warehouses_of
 from assay_command import Bench, Outcome
 
 PARTS = ("--only", "log,transactions", "--budget", "20s", "--size", "64M")
@@ -89,7 +90,10 @@ def test_the_plan_of_an_examination_names_the_database(bench: Bench, folder: Pat
 
 
 def test_a_longer_examination_loads_more(folder: Path) -> None:
-    short, half_an_hour, day = (warehouses_of(str(folder), seconds) for seconds in (90, 1800, 86_400))
+    def warehouses(budget_s: float) -> int:
+        return warehouses_of(Examination(directory=str(folder), budget_s=budget_s, planned_s=0))
+
+    short, half_an_hour, day = map(warehouses, (90, 1800, 86_400))
 
     assert short == 2
     assert 2 <= half_an_hour <= day <= 1.1 * memory_bytes() / (110 << 20)

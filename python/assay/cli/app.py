@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from assay.cli import assess, compare, model, oltp, profile, report, sqlio, study, verify
+from assay.cli import assess, compare, model, report, study
 from assay.cli.console import run_guarded
-from assay.cli.verb import verb_of, verbs_of_workloads
+from assay.cli.verb import add_verbs_of_workloads, verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
 
 
@@ -65,12 +65,9 @@ def _global_options(
 
 
 app.command(name="assess", epilog=assess.EXAMPLES)(assess.assess)
-app.command(name="profile", epilog=profile.EXAMPLES)(profile.profile)
-app.command(name="verify", epilog=verify.EXAMPLES)(verify.verify)
+add_verbs_of_workloads(app)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
-app.command(name="sqlio", epilog=sqlio.EXAMPLES, context_settings=sqlio.CONTEXT, add_help_option=False)(sqlio.sqlio)
-app.add_typer(oltp.app, name="oltp")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")
 

@@ -39,9 +39,6 @@ GIVEN_ANEW = frozenset(
 )
 """Parameters that a resumed run does not take from its folder."""
 
-COMMANDS = {"oltp": "oltp tpcc"}
-"""The command of a verb that has commands of its own."""
-
 
 @dataclass(kw_only=True)
 class OutputOptions:
@@ -53,6 +50,8 @@ class OutputOptions:
     report: bool = True
     export: list[str] = field(default_factory=list)
     quiet: bool = False
+    command: Sequence[str] = ()
+    """Words of the command that runs: `oltp tpcc`, `study run`."""
     notices: list[str] = field(default_factory=list)
     """What the verb has to say about the run itself."""
 
@@ -218,10 +217,7 @@ def _print_outcome(run: Execution, options: OutputOptions) -> None:
     if run.error is not None:
         say(f"assay: {run.error}")
         if run.error.exit_code is ExitCode.INTERRUPTED and run.can_go_on:
-            verb = (
-                "study run" if run.study is not None else COMMANDS.get(folder.manifest["verb"], folder.manifest["verb"])
-            )
-            again = ["assay", *verb.split(), "--resume", printable(folder.path), *run.permissions_again]
+            again = ["assay", *options.command, "--resume", printable(folder.path), *run.permissions_again]
             say(f"assay: go on with: {shlex.join(again)}")
 
 

@@ -34,7 +34,7 @@ Examples:
 
 `assay study run queue-depth /data/f --size 10G`
 
-`assay study run oltp-partition embedded:/data/pg --set warehouses=20`
+`assay study run steady-state embedded:/data/pg`
 
 `assay study run published`
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from assay.cli import options as opt
 from assay.cli.running import OutputOptions, resume, start
 from assay.errors import UsageError
 from assay.fields import FieldError
-from assay.reading import names_of_presets, nearest, preset_table, read_table
+from assay.reading import nearest, read_table
 from assay.run.request import Request
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
 from assay.workloads.registry import workloads
@@ -80,18 +80,13 @@ class Given:
             raise UsageError("--preset and --plan exclude each other")
         if self.plan_file is not None:
             return self._load(read_table(self.plan_file, option="--plan"), source=f"--plan {self.plan_file}")
-        return None if self.preset is None else self.preset_named(self.preset)
-
-    def preset_named(self, name: str) -> Any:
-        """A preset of the plan's kind.
-
-        Raises
-        ------
-        UsageError
-            There is no such preset; the message lists them.
-        """
         assert self.workload is not None
-        return self._load(preset_table(_package(self.workload.plan_type), name), source=f"preset {name}")
+        return None if self.preset is None else self.workload.preset(self.preset)
+
+    def preset_default(self) -> Any:
+        """The preset that plans begin as where neither preset nor file is given."""
+        assert self.workload is not None
+        return self.workload.preset(self.workload.preset_default)
 
     def changed(self, base: AnyPlan | None, before: Mapping[Keys, Any] | None = None) -> dict[str, Any]:
         """The plan's JSON form with what was given; `before` is what options win over, but a preset does not."""
@@ -178,7 +173,7 @@ def measuring(
     if only is not None:
         options = [option for option in options if option.option.flag in only]
     elif workload is not None:
-        begin = _beginning(workload.plan_type, presets)
+        begin = _beginning(workload, presets)
         _verbs.setdefault(workload.plan_type, verb)
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -195,6 +190,7 @@ def measuring(
             given = Given(
                 context=context,
                 shown=OutputOptions(
+                    command=_words(context),
                     export=values["export"] or [],
                     **{name: values[name] for name in ("output", "json", "dry_run", "report", "quiet")},
                 ),
@@ -227,6 +223,11 @@ def measuring(
     return command
 
 
+def _words(context: Any) -> list[str]:
+    """The words of a command, without the program's name."""
+    return [] if context.parent is None else [*_words(context.parent), context.info_name or ""]
+
+
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -237,16 +238,11 @@ def _group(parameter: inspect.Parameter) -> int:
     return _GROUPS.get(info.rich_help_panel, 2)
 
 
-def _beginning(plan: type[AnyPlan], presets: str | None) -> opt.Declared:
+def _beginning(workload: Workload[Any], presets: str | None) -> opt.Declared:
     """Options that say what a plan begins as."""
-    listed = presets or ", ".join(names_of_presets(_package(plan)))
+    listed = presets or ", ".join(workload.presets())
     preset = {"preset": (Annotated[str | None, typer.Option("--preset", help=f"{listed}.")], None)} if listed else {}
     return {**preset, "plan": (opt.Plan, None)}
-
-
-def _package(plan: type[AnyPlan]) -> str:
-    """The package that a plan's presets come with."""
-    return sys.modules[plan.__module__].__package__ or ""
 
 
 def _declared(alike: Sequence[PlanOption]) -> tuple[Any, Any]:
@@ -329,7 +325,24 @@ def _keyed_settings(flag: str, given: Sequence[str], options: Mapping[str, PlanO
         yield _Setting(options[table], options[table].read(text, shown), shown, f"{flag} {item}")
 
 
-# Workloads without a verb of their own
+# The verbs of workloads
+
+
+def add_verbs_of_workloads(app: typer.Typer) -> None:
+    """Add the verbs that workloads declare, in the order of the registry."""
+    for name in [workload.verbs for workload in workloads() if workload.verbs]:
+        importlib.import_module(name).add_verbs(app)
+
+
+def group(app: typer.Typer, name: str, *, help: str) -> typer.Typer:
+    """A group of commands, which several workloads may share: the first to ask for it adds it."""
+    for known in app.registered_groups:
+        if known.name == name and known.typer_instance is not None:
+            return known.typer_instance
+    made = typer.Typer(help=help, no_args_is_help=True, rich_markup_mode="markdown")
+    made.callback()(lambda: None)
+    app.add_typer(made, name=name)
+    return made
 
 
 def verbs_of_workloads() -> dict[str, Workload[Any]]:

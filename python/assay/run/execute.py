@@ -430,7 +430,7 @@ def new_folder(
         "cache_span": None,
         "answers": [],
         "verdict": [],
-        "integrity": None,
+        **{one.document_key: None for one in workloads() if one.document_key and one.always_told},
         "notices": [],
         **({"study": study} if study is not None else {}),
     }

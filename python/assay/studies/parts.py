@@ -22,8 +22,7 @@ from assay.studies.study import (
     with_options,
 )
 from assay.targets.databases import is_database, parse_database
-from assay.workloads.io.plan import load_plan
-from assay.workloads.registry import workload_of
+from assay.workloads.registry import load_plan_of_any_kind, workload_of
 from assay.workloads.workload import Part
 
 
@@ -207,7 +206,7 @@ def _published_parts(study: Study, published: Published, options: Mapping[str, s
         part = Part(
             name=point.id,
             title=point.title,
-            plan=load_plan(data, source=f"published.toml: {point.id}"),
+            plan=load_plan_of_any_kind(data, source=f"published.toml: {point.id}"),
             target_text=with_options(f"model:{point.array}", own),
             published={
                 key: getattr(point, key) for key in ("id", "source", "figure", "value", "ratio_of", "fit", "note")

@@ -6,6 +6,7 @@ A workload is a folder beside this file and one line in `registry.py`. Nothing o
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -16,12 +17,13 @@ from pydantic import Field
 
 from assay.errors import NotSupported
 from assay.fields import Strict, within
-from assay.reading import validated
+from assay.reading import names_of_presets, preset_table, validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
 from assay.results.shapes.kinds import Shapes
 from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.units import format_iops, format_latency, format_throughput
+from assay.workloads.examination import Examination
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
+
+COMBINATIONS_MAX = 10_000
+"""Combinations of levels: more points than a run has time for, and more than a plan's check should make."""
 
 
 class AnyPlan(Strict):
@@ -88,6 +93,15 @@ class Part(Generic[P]):
     """The published figure that the part stands beside."""
     aside: bool = False
     """A closer look that no verdict is about, and that `--plan` does not take back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExaminationPart:
+    """A part of the examination: its share of the budget, and its plan for what is asked."""
+
+    name: str
+    share: float
+    part: Callable[[Examination], Part[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,6 +406,9 @@ class Workload(ABC, Generic[P]):
 
     kind: ClassVar[str]
     """As plans and points name it."""
+    verbs: ClassVar[str] = ""
+    """The module with its verbs, above all others: its `add_verbs` takes the command line. Without one the kind gets a
+    verb of its own name."""
     plan_type: type[P]
     runs_on: ClassVar[Literal["storage", "databases"]] = "storage"
     """The kind of target."""
@@ -401,6 +418,8 @@ class Workload(ABC, Generic[P]):
     """Its own keys in points and manifests."""
     document_key: ClassVar[str | None] = None
     """Key of the manifest and the JSON document under which it tells of a run as a whole."""
+    always_told: ClassVar[bool] = False
+    """Whether runs without it have that key, too, with null."""
     goes_on: ClassVar[bool] = True
     """Whether a run that was interrupted keeps anything of it that need not be done again."""
     title: ClassVar[str] = ""
@@ -411,6 +430,9 @@ class Workload(ABC, Generic[P]):
     """Whether its points are reads and writes as other tools of storage measure them."""
     apart: ClassVar[tuple[str, ...]] = ()
     """What takes time besides points, for `--dry-run`."""
+
+    examination: tuple[ExaminationPart, ...] = ()
+    """Its parts of the whole examination of a folder."""
 
     # Plans
 
@@ -426,6 +448,27 @@ class Workload(ABC, Generic[P]):
         with within(source, "limits"):
             parse_limits(plan.limits, self.figures)
         return plan
+
+    preset_default: ClassVar[str] = ""
+    """The preset that plans begin as where nothing else is asked for."""
+
+    def presets(self) -> list[str]:
+        """Names of the presets that come with it."""
+        return names_of_presets(self._package)
+
+    def preset(self, name: str) -> P:
+        """A preset by name.
+
+        Raises
+        ------
+        UsageError
+            There is no such preset; the message lists them.
+        """
+        return self.load_plan(preset_table(self._package, name), source=f"preset {name}")
+
+    @property
+    def _package(self) -> str:
+        return sys.modules[self.plan_type.__module__].__package__ or ""
 
     def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> P:
         """The plan of a combination of levels in a study.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import stat
 import weakref
@@ -384,12 +385,10 @@ def holder(descriptor: int, kernel: Kernel | None = None) -> str:
         fields = line.split()
         if len(fields) >= 8 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == str(inode):
             words = (read_text(tables.proc / fields[4] / "cmdline") or "").split("\0")
-            verb = next((word for word in words if word in _VERBS), None)
-            return f"process {fields[4]}" + (f" (assay {verb})" if verb is not None else "")
+            pairs = itertools.pairwise(words)
+            verb = next((word for program, word in pairs if os.path.basename(program) == "assay"), "")
+            return f"process {fields[4]}" + (f" (assay {verb})" if verb.isalpha() else "")
     return "another run of Assay"
-
-
-_VERBS = frozenset({"assess", "profile", "verify", "sqlio", "study", "oltp"})
 
 
 def _first_text(disk: Path, *names: str) -> str | None:

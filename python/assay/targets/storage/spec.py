@@ -196,8 +196,8 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
     # What follows an unknown scheme may hold a password, so no message repeats it.
     if scheme in _DATABASES:
         raise UsageError(
-            f"target {scheme}:... is a database, not storage; transactions on it: assay oltp tpcc {scheme}:...; give "
-            "a file, a folder, a device or null:"
+            f"target {scheme}:... is a database, not storage; `assay --help` lists the verbs that take one; give a "
+            "file, a folder, a device or null:"
         )
     if scheme in _LATER:
         raise UsageError(

@@ -16,6 +16,7 @@ from assay.targets.storage.spec import HOLDS_NO_BYTES, VolumeSpec, named, parse_
 from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, format_duration
 from assay.workloads.integrity.core_plan import check_memory, memory_of, run_plan
+from assay.workloads.integrity.examination import PARTS
 from assay.workloads.integrity.figures import FIGURES
 from assay.workloads.integrity.files import files_by_path, place_files
 from assay.workloads.integrity.opened import OpenIntegrity
@@ -36,12 +37,16 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     """Users like a database engine's, and every page compared with what it should be."""
 
     kind = "integrity"
+    verbs = "assay.workloads.integrity.verbs"
+    preset_default = "default"
+    examination = PARTS
     figures = FIGURES
     shapes = SHAPES
     plan_type = IntegrityPlan
     title = "Integrity"
     verifies = True
     document_key = "integrity"
+    always_told = True
     goes_on = False
     apart = ("preparing, final checkpoint, audit",)
 

@@ -20,13 +20,10 @@ from assay.results.limits import parse_limits
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io.activities import Activity, Workload
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
-from assay.workloads.workload import AnyPlan
+from assay.workloads.workload import COMBINATIONS_MAX, AnyPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""
-
-COMBINATIONS_MAX = 10_000
-"""more points than a run has time for, and more than a plan's check should make."""
 
 PLAIN_LISTS = frozenset({"region"})
 """Keys whose value is itself a list and thus no list of levels."""

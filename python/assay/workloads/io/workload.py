@@ -15,6 +15,7 @@ from assay.workloads.io.activities import load_facts
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span import cache_span
 from assay.workloads.io.cache_span_plan import cache_span_of_part
+from assay.workloads.io.examination import PARTS
 from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
@@ -35,6 +36,9 @@ class IoWorkload(Workload[Plan]):
     """Activities on volumes."""
 
     kind = "io"
+    verbs = "assay.workloads.io.verbs"
+    preset_default = "oltp"
+    examination = PARTS
     figures = FIGURES
     shapes = SHAPES
     plan_type = Plan

@@ -12,6 +12,7 @@ from assay.results.shapes.point import Point
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration, format_latency
 from assay.workloads.tpcc.check import violations_total
+from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
 from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
 from assay.workloads.tpcc.opening import prepare
@@ -32,6 +33,9 @@ class TpccWorkload(Workload[TpccPlan]):
     """Transactions of users on databases."""
 
     kind = "tpcc"
+    verbs = "assay.workloads.tpcc.verbs"
+    preset_default = "hammerdb"
+    examination = PARTS
     figures = FIGURES
     shapes = SHAPES
     plan_type = TpccPlan

@@ -110,7 +110,7 @@ def _base(given: Given, config: Path | None, maps: list[str], *, has_target: boo
         understood = read_config(config, maps)
         base, lines = understood.plan, [f"{config}: {line}" for line in understood.lines]
     else:
-        base = cast("IntegrityPlan", given.base() or given.preset_named("default"))
+        base = cast("IntegrityPlan", given.base() or given.preset_default())
     if base.files and has_target:
         lines += [f"{config or given.plan_file}: its {len(base.files)} files are left out, a target is named"]
         base = base.model_copy(update={"files": ()})
@@ -131,3 +131,8 @@ def read_config(path: Path, maps: list[str]) -> Understood:
     except OSError as error:
         raise UsageError(f"--config {path}: cannot be read: {error.strerror}") from None
     return parse_sqliosim(content, source=f"--config {path}", maps=maps)
+
+
+def add_verbs(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(name="verify", epilog=EXAMPLES)(verify)

@@ -82,7 +82,7 @@ def build_plan(given: Given, *, quick: bool) -> Plan:
     access = given.take("activity")
     bursts = {key: access.pop(key) for key in BURSTS if key in access}
     searched = ("search", "axis") in given.values
-    base: Any = given.base() or (_custom(access, searched=searched) if access else given.preset_named("oltp"))
+    base: Any = given.base() or (_custom(access, searched=searched) if access else given.preset_default())
     data = given.changed(base, QUICK if quick else None)
     _choose_duration(data, given, base, quick=quick)
     _apply_access(data, access, searched=searched)

@@ -9,7 +9,7 @@ import typer
 
 from assay.cli import options as opt
 from assay.cli.running import start
-from assay.cli.verb import Given, measuring
+from assay.cli.verb import Given, group, measuring
 from assay.errors import UsageError
 from assay.workloads.tpcc.plan import Action, TpccPlan, split_actions
 from assay.workloads.workload import Part
@@ -30,21 +30,7 @@ Examples:
 
 PART = TpccPlan.model_fields["kind"].default
 
-app = typer.Typer(
-    name="oltp",
-    help="Run transactions on real databases: embedded PostgreSQL, or servers of yours.",
-    epilog=EXAMPLES,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
 
-
-@app.callback()
-def _oltp() -> None:
-    """Run transactions on real databases: embedded PostgreSQL, or servers of yours."""
-
-
-@app.command(name=PART, epilog=EXAMPLES)
 @measuring("oltp", TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
 def tpcc(
     given: Given,
@@ -76,7 +62,7 @@ def build_plan(given: Given, actions: Sequence[Action]) -> TpccPlan:
     UsageError
         Options exclude each other, or a value is not accepted; the message names the option.
     """
-    base: Any = given.base() or given.preset_named("hammerdb")
+    base: Any = given.base() or given.preset_default()
     if given.values.get(("search", "axis")) == "rate" and ("rate",) in given.values:
         given.values.setdefault(("search", "start"), given.values.pop(("rate",)))
     data = given.changed(base, {("users",): base.users})
@@ -87,3 +73,9 @@ def build_plan(given: Given, actions: Sequence[Action]) -> TpccPlan:
         data["actions"] = actions
     chosen: TpccPlan = given.plan(data)
     return chosen
+
+
+def add_verbs(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    oltp = group(app, "oltp", help="Run transactions on real databases: embedded PostgreSQL, or servers of yours.")
+    oltp.command(name=PART, epilog=EXAMPLES)(tpcc)
