@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
-from assay.targets.databases import TABLES, Database, open_database, parse_database
+from assay.targets.databases import Database, open_database, parse_database
+from assay.workloads.tpcc.tables import TABLES
 
 MIXES = {"the mix": (10, 10, 1, 1, 1), "order-status alone": (0, 0, 1, 0, 0)}
 """Weights of new-order, payment, order-status, delivery and stock-level. Order-status writes nothing."""
@@ -267,14 +268,14 @@ def load_against_copy(database: Database, folder: Path, warehouses: int, pairs: 
     """Rows generated and loaded in bulk, against COPY of the same rows from ready files, on as many connections."""
     files = folder / "ready"
     files.mkdir()
-    for table in TABLES:
+    for table in TABLES.names:
         with open(files / table, "wb") as out:
             done = subprocess.Popen(
                 psql(database, f"COPY {table} TO STDOUT (FORMAT binary)"), stdout=out, env=environment(database)
             )
             if done.wait():
                 raise SystemExit(f"COPY {table} TO failed")
-    rows = sum(int(database.query(f"SELECT count(*) FROM {table}")[0][0]) for table in TABLES)
+    rows = sum(int(database.query(f"SELECT count(*) FROM {table}")[0][0]) for table in TABLES.names)
     ours, theirs = [], []
     for _ in range(pairs):
         empty(database)
@@ -286,7 +287,7 @@ def load_against_copy(database: Database, folder: Path, warehouses: int, pairs: 
                     stdin=opened.enter_context(open(files / table, "rb")),
                     env=environment(database),
                 )
-                for table in TABLES
+                for table in TABLES.names
             ]
         codes = [process.wait() for process in waiting]
         if any(codes):
@@ -383,7 +384,7 @@ def main() -> None:
     results = Path(__file__).parent / "results"
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         # Commits do not wait for the disk, so that clients are compared and not flushes of a log.
-        database = open_database(parse_database(f"embedded:{folder}/database?set.synchronous_commit=off"))
+        database = open_database(parse_database(f"embedded:{folder}/database?set.synchronous_commit=off"), TABLES)
         database.open(connections=4 * given.users + 40)
         try:
             load(database, given.warehouses)

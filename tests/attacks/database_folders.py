@@ -11,6 +11,7 @@ import pytest
 
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.workloads.tpcc.tables import TABLES
 
 SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
 STRANGER = 12345
@@ -20,7 +21,7 @@ STRANGER = 12345
 @contextmanager
 def opened(folder: Path, options: str = "") -> Iterator[EmbeddedPostgresql]:
     """The database of a folder, running."""
-    database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"))
+    database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"), TABLES)
     assert isinstance(database, EmbeddedPostgresql)
     try:
         database.open()

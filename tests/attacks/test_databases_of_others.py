@@ -181,11 +181,11 @@ def test_a_tablespace_with_the_name_of_assays_survives(postgresql18: ServerProce
     os.chown(folder, *postgresql18.programs.identity.owner)
     database.execute(f"CREATE TABLESPACE {name} LOCATION '{folder}'")
     with pytest.raises(RefusedTarget, match=f"a tablespace '{name}' is there that Assay did not make"):
-        lay_out(database, Layout(places=2), warehouses=1, connections=2)
+        lay_out(database, Layout(places=2), scale=1, connections=2)
     take_down(database)
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname = %s", (name,)) == [(name,)]
     database.execute(f"DROP TABLESPACE {name}")
-    lay_out(database, Layout(places=2), warehouses=1, connections=2)
+    lay_out(database, Layout(places=2), scale=1, connections=2)
     drop_warehouses(database)
     take_down(database)
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname ~ '^assay_'") == []

@@ -187,7 +187,8 @@ def test_only_what_is_proven_to_be_left_behind_is_removed(tmp_path: Path) -> Non
 HOLD = """
 import sys
 from assay.targets.databases import open_database, parse_database
-database = open_database(parse_database(sys.argv[1]))
+from assay.workloads.tpcc.tables import TABLES
+database = open_database(parse_database(sys.argv[1]), TABLES)
 database.open()
 print(database.connection().socket, flush=True)
 sys.stdin.read()

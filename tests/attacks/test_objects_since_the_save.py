@@ -12,19 +12,20 @@ import psycopg
 import pytest
 
 from assay.errors import NotSupported, RefusedTarget
-from assay.targets.databases import OWN_TABLES, TABLES, Database, open_database, parse_database
+from assay.targets.databases import OWN_TABLES, Database, open_database, parse_database
 from assay.targets.databases.kinds import lay_out
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.objects_postgresql import lost_by_restoring
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.tpcc.load import drop_warehouses
+from assay.workloads.tpcc.tables import TABLES
 from servers.loading import load
 from servers.process import PASSWORD, ServerProcess
 
 
 @contextlib.contextmanager
 def opened(url: str) -> Iterator[Database]:
-    database = open_database(parse_database(url, {}))
+    database = open_database(parse_database(url, {}), TABLES)
     try:
         database.open()
         yield database
@@ -203,7 +204,7 @@ def test_an_object_made_since_the_save_stands_against_a_restore(
             with pytest.raises(RefusedTarget, match="what is not Assay's hangs on its tables") as kept:
                 drop_warehouses(database)
             assert case.name in str(kept.value)
-            assert {*TABLES, *OWN_TABLES} <= set(database.tables())
+            assert {*TABLES.names, *OWN_TABLES} <= set(database.tables())
         else:
             database.refuse_drop()
         assert number_of(database) == before
@@ -211,7 +212,7 @@ def test_an_object_made_since_the_save_stands_against_a_restore(
         # It is still there, and nothing else stood against the restore.
         database.execute(UNDO.get(kind) or f"DROP {case.gone}")
     with opened(saved_state) as saved:
-        assert lost_by_restoring(database.query, saved.query) == []
+        assert lost_by_restoring(database.query, saved.query, TABLES) == []
 
 
 def test_a_database_that_the_server_does_not_drop_is_not_replaced(database: Database) -> None:
@@ -319,9 +320,9 @@ def test_a_layout_does_not_take_along_what_hangs_on_a_table(postgresql18: Server
     with loaded(postgresql18) as database:
         database.execute(CASES["trigger"].make)
         with pytest.raises(RefusedTarget, match=r"hangs on its tables \(trigger t on public\.stock\)"):
-            lay_out(database, Layout(table="stock", ways=2), warehouses=2, connections=2)
+            lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
         database.execute("DROP TRIGGER t ON stock")
-        lay_out(database, Layout(table="stock", ways=2), warehouses=2, connections=2)
+        lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
         # Partitions, their indexes and keys are Assay's own.
         assert "stock_p2" in database.tables()
         database.refuse_drop()
@@ -381,7 +382,7 @@ def test_what_hangs_on_tables_of_mariadb_stands_against_a_restore(mariadb_databa
             drop_warehouses(database)
         assert name in str(refused.value)
         assert name in str(kept.value)
-        assert {*TABLES, *OWN_TABLES} <= set(database.tables())
+        assert {*TABLES.names, *OWN_TABLES} <= set(database.tables())
         if kind in ("trigger", "foreign key"):
             with pytest.raises(NotSupported, match="saving and restoring would roll back"):
                 database.save()
@@ -408,5 +409,5 @@ def test_what_was_in_definitions_of_mariadb_at_the_save_is_no_loss(mariadb: Serv
         database.save()
         database.restore()
         assert "index stock.i (s_quantity)" in database.others_on_tables()
-        lay_out(database, Layout(table="stock", ways=2), warehouses=2, connections=2)
+        lay_out(database, Layout(table="stock", ways=2), scale=2, connections=2)
         database.restore()

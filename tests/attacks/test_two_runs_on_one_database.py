@@ -10,6 +10,7 @@ import pytest
 from assay.errors import RefusedTarget
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.run_lock import PostgresqlRunLock
+from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench, Outcome
 from servers.fixtures import Connect
 from servers.loading import load
@@ -53,7 +54,7 @@ def test_a_command_holds_its_database_from_beginning_to_end(
         gate.execute(f"COMMENT ON DATABASE {database.spec.database} IS 'held'".encode())
         with bench.started("oltp", "tpcc", url, "save", "--no-report", "-o", bench.results) as running:
             running.wait_until(lambda: held_by(postgresql18, running.process.pid))
-            second = open_database(parse_database(url, {}))
+            second = open_database(parse_database(url, {}), TABLES)
             with pytest.raises(RefusedTarget, match=rf"\(assay, process {running.process.pid}, since 2"):
                 second.hold()
             gate.rollback()

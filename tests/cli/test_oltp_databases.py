@@ -15,6 +15,7 @@ import pytest
 
 from assay.errors import AssayError
 from assay.targets.databases import open_database, parse_database
+from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess
 
@@ -148,7 +149,7 @@ def test_a_server_killed_during_a_load_ends_it_and_the_same_command_goes_on(
 
 def chunks(url: str) -> int:
     """How many chunks are loaded; 0 before there are tables."""
-    database = open_database(parse_database(url, {}))
+    database = open_database(parse_database(url, {}), TABLES)
     try:
         database.open()
         return len(database.schema().chunks)

@@ -50,14 +50,6 @@ NAMES_A_KIND = {
     "calibration.observations",
     "calibration.rebuild",
     "run.simulate",
-    "targets.databases.cluster_state",
-    "targets.databases.database",
-    "targets.databases.kinds",
-    "targets.databases.layout",
-    "targets.databases.layout_mariadb",
-    "targets.databases.layout_mssql",
-    "targets.databases.layout_postgresql",
-    "targets.databases.marks",
 }
 """Modules that still name a kind of workload. Only ever remove lines."""
 

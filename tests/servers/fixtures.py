@@ -13,6 +13,7 @@ import pytest
 from assay.errors import AssayError
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.programs import shipped_programs
+from assay.workloads.tpcc.tables import TABLES
 from servers.mariadb import MariadbServer
 from servers.mssql import VARIABLE, MssqlServer
 from servers.postgresql import PostgresqlServer
@@ -105,7 +106,7 @@ def connect() -> Iterator[Connect]:
     made: list[Database] = []
 
     def make(url: str) -> Database:
-        made.append(open_database(parse_database(url, {})))
+        made.append(open_database(parse_database(url, {}), TABLES))
         made[-1].open()
         return made[-1]
 

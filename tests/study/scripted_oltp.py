@@ -11,6 +11,7 @@ from typing import Any
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases import SchemaState
 from assay.workloads.tpcc.plan import TRANSACTIONS
+from assay.workloads.tpcc.tables import TABLES
 
 CONDITIONS = [(f"condition.{number}", f"-- title: rule {number}\nSELECT {number}") for number in range(1, 13)]
 FILES = {
@@ -31,6 +32,7 @@ class MemoryDatabase:
     """A database that knows only what became of its warehouses."""
 
     dialect = "postgresql"
+    table_set = TABLES
 
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
@@ -104,14 +106,12 @@ class MemoryDatabase:
         if sql.startswith("DROP TABLE assay_schema"):
             self.there = SchemaState(kind="absent")
         elif sql.startswith("INSERT") and params[0] == "warehouses":
-            self.there = SchemaState(kind="partial", warehouses=int(str(params[1])))
+            self.there = SchemaState(kind="partial", scale=int(str(params[1])))
         elif sql.startswith("INSERT") and params[0] == "seed":
-            self.there = SchemaState(kind="partial", warehouses=self.there.warehouses, seed=int(str(params[1])))
+            self.there = SchemaState(kind="partial", scale=self.there.scale, seed=int(str(params[1])))
         elif sql.startswith("UPDATE assay_schema"):
             there = self.there
-            self.there = SchemaState(
-                kind="complete", warehouses=there.warehouses, seed=there.seed, state=str(params[0])
-            )
+            self.there = SchemaState(kind="complete", scale=there.scale, seed=there.seed, state=str(params[0]))
 
     def execute_many_parallel(self, statements: Sequence[str], connections: int, progress: Any = None) -> None:
         assert connections
@@ -148,14 +148,14 @@ class MemoryDatabase:
         self.there = self.copy
 
     def saved(self) -> dict[str, Any] | None:
-        return None if self.copy is None else {"warehouses": self.copy.warehouses, "seed": self.copy.seed}
+        return None if self.copy is None else {"warehouses": self.copy.scale, "seed": self.copy.seed}
 
     def drop_saved(self) -> None:
         self.copy = None
 
 
 def loaded(warehouses: int = 10, seed: int = 1, state: str = "loaded") -> dict[str, Any]:
-    return {"kind": "complete", "warehouses": warehouses, "seed": seed, "state": state}
+    return {"kind": "complete", "scale": warehouses, "seed": seed, "state": state}
 
 
 def load_report(**fields: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
     laid_out: list[Any] = []
 
     def lay_out(database: Any, layout: Any, **more: Any) -> dict[str, Any]:
-        laid_out.append((layout.table, layout.ways, database.there.state, list(database.said), more["warehouses"]))
+        laid_out.append((layout.table, layout.ways, database.there.state, list(database.said), more["scale"]))
         return {"places": [], "partition": None}
 
     monkeypatch.setattr(oltp_layout, "lay_out", lay_out)

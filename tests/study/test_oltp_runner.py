@@ -140,7 +140,7 @@ def test_what_is_loaded_is_not_loaded_again(stage: Callable[..., Stage]) -> None
 
 def test_a_load_that_was_cut_short_goes_on_with_the_missing_chunks_and_indexes(stage: Callable[..., Stage]) -> None:
     chunks = frozenset({("stock", 1, 3), ("item", 0, 1)})
-    database = MemoryDatabase(kind="partial", warehouses=2, seed=1, state="loading", chunks=chunks)
+    database = MemoryDatabase(kind="partial", scale=2, seed=1, state="loading", chunks=chunks)
     database.indexes = ["stock_pkey"]
     run = stage(database, actions=["load"])
 
@@ -208,8 +208,8 @@ def test_progress_of_a_load_shows_share_rate_and_time_left(stage: Callable[..., 
     [
         (MemoryDatabase(), {"actions": ["run"]}, UsageError, ["no warehouses to run", "load"]),
         (MemoryDatabase(), {"actions": ["check"]}, UsageError, ["no warehouses to check"]),
-        (MemoryDatabase(kind="partial", warehouses=1, seed=1), {"actions": ["run"]}, UsageError, ["cut short", "load"]),
-        (MemoryDatabase(kind="broken", warehouses=1), {}, UsageError, ["restor", "drop"]),
+        (MemoryDatabase(kind="partial", scale=1, seed=1), {"actions": ["run"]}, UsageError, ["cut short", "load"]),
+        (MemoryDatabase(kind="broken", scale=1), {}, UsageError, ["restor", "drop"]),
         (MemoryDatabase(kind="foreign", tables=("stock",)), {}, RefusedTarget, ["stock", "did not make"]),
         (MemoryDatabase(kind="foreign", tables=("stock",)), {"actions": ["drop"]}, RefusedTarget, ["did not make"]),
         (MemoryDatabase(**loaded(5)), {"warehouses": 6}, UsageError, ["holds 5", "not 6", "drop"]),
@@ -265,7 +265,7 @@ def test_after_a_drop_another_size_may_be_loaded(stage: Callable[..., Stage]) ->
     run.databases[0].copy = run.databases[0].there
 
     assert run.run() is ExitCode.DONE
-    assert (run.databases[0].there.warehouses, run.databases[0].copy) == (2, None)
+    assert (run.databases[0].there.scale, run.databases[0].copy) == (2, None)
 
 
 # Checking

@@ -216,8 +216,8 @@ def test_a_password_stays_out_of_requests_and_parts() -> None:
         (loaded(4), 4, False),
         (loaded(9, seed=7), 9, False),
         (loaded(2), 4, True),
-        ({"kind": "partial", "warehouses": 2, "seed": 1, "chunks": frozenset({("item", 0, 1)})}, 4, True),
-        ({"kind": "broken", "warehouses": 4, "seed": 1}, 4, True),
+        ({"kind": "partial", "scale": 2, "seed": 1, "chunks": frozenset({("item", 0, 1)})}, 4, True),
+        ({"kind": "broken", "scale": 4, "seed": 1}, 4, True),
     ],
 )  # fmt: skip
 def test_warehouses_are_loaded_anew_where_there_are_too_few(
@@ -232,7 +232,7 @@ def test_warehouses_are_loaded_anew_where_there_are_too_few(
 
 
 def test_a_load_that_was_cut_short_goes_on_where_it_is_the_same(stage: Callable[..., Stage]) -> None:
-    there = {"kind": "partial", "warehouses": 4, "seed": 1, "chunks": frozenset({("item", 0, 1)})}
+    there = {"kind": "partial", "scale": 4, "seed": 1, "chunks": frozenset({("item", 0, 1)})}
     run = stage(MemoryDatabase(**there), warehouses=4, reloads=True)
     run.run()
 

@@ -15,6 +15,7 @@ from embedded_database import SMALL, Embedded
 
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.embedded import EmbeddedPostgresql
+from assay.workloads.tpcc.tables import TABLES
 from servers.process import folder_of_files
 
 NOBODY = 65534
@@ -141,7 +142,7 @@ def embedded() -> Iterator[Embedded]:
     made: list[EmbeddedPostgresql] = []
 
     def make(folder: Path, options: str = "") -> EmbeddedPostgresql:
-        database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"))
+        database = open_database(parse_database(f"embedded:{folder}?{SMALL}{options}"), TABLES)
         assert isinstance(database, EmbeddedPostgresql)
         made.append(database)
         return database

@@ -12,6 +12,7 @@ from assay.errors import AssayError, ExitCode, IoFailed, NotSupported, OpenFaile
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases import mariadb as mariadb_kind
 from assay.targets.databases import postgresql as postgresql_kind
+from assay.workloads.tpcc.tables import TABLES
 from servers.process import PASSWORD, ServerProcess
 
 SMALL = "set.shared_buffers=32MB&set.max_wal_size=128MB&set.min_wal_size=32MB"
@@ -25,7 +26,7 @@ def connect() -> Iterator[Connect]:
     made: list[Database] = []
 
     def make(url: str) -> Database:
-        made.append(open_database(parse_database(url, {})))
+        made.append(open_database(parse_database(url, {}), TABLES))
         return made[-1]
 
     yield make
@@ -98,7 +99,7 @@ def test_an_empty_database_has_nothing_of_ours(database: Database) -> None:
 def test_the_schema_says_how_far_a_load_came(database: Database) -> None:
     load(database, state="loading")
     schema = database.schema()
-    assert (schema.kind, schema.warehouses, schema.seed, schema.format) == ("partial", 2, 7, "1")
+    assert (schema.kind, schema.scale, schema.seed, schema.format) == ("partial", 2, 7, "1")
     assert schema.chunks == {("stock", 1, 1), ("stock", 2, 1)}
     assert schema.tables == ("district", "history")
     for state, kind in (("loaded", "complete"), ("ran", "complete"), ("restoring", "broken"), ("?", "partial")):
@@ -160,7 +161,7 @@ def test_the_saved_state_comes_back(database: Database) -> None:
     database.drop_saved()
     with pytest.raises(UsageError, match="nothing is saved"):
         database.restore()
-    assert database.schema().warehouses == 3
+    assert database.schema().scale == 3
 
 
 def test_statements_run_in_parallel_and_fail_together(database: Database) -> None:

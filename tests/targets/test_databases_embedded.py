@@ -18,6 +18,7 @@ from embedded_database import SMALL, Embedded, fill, rows_of
 from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import open_database, parse_database, server
 from assay.targets.databases.own_folder import MARK
+from assay.workloads.tpcc.tables import TABLES
 
 # Life
 
@@ -99,7 +100,8 @@ def test_a_server_is_revived_whether_or_not_its_users_are_back_already(
 HOLD = """
 import os, sys
 from assay.targets.databases import open_database, parse_database
-database = open_database(parse_database(sys.argv[1]))
+from assay.workloads.tpcc.tables import TABLES
+database = open_database(parse_database(sys.argv[1]), TABLES)
 database.open()
 print(database.server_pid(), flush=True)
 sys.stdin.read()
@@ -300,7 +302,7 @@ def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -
 
 
 def test_why_the_server_does_not_start_is_one_line(database_folder: Path, embedded: Embedded) -> None:
-    database = open_database(parse_database(f"embedded:{database_folder}/db?set.shared_buffers=lots"))
+    database = open_database(parse_database(f"embedded:{database_folder}/db?set.shared_buffers=lots"), TABLES)
     with pytest.raises(OpenFailed, match=r"does not start: .*shared_buffers.*; see .*server\.log") as error:
         database.open()
     assert "\n" not in str(error.value)

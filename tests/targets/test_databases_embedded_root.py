@@ -151,7 +151,8 @@ OPEN = """
 import sys
 from assay.errors import AssayError
 from assay.targets.databases import open_database, parse_database
-database = open_database(parse_database(f"embedded:{sys.argv[1]}?set.shared_buffers=32MB"))
+from assay.workloads.tpcc.tables import TABLES
+database = open_database(parse_database(f"embedded:{sys.argv[1]}?set.shared_buffers=32MB"), TABLES)
 try:
     database.open()
     status = open(f"/proc/{database.server_pid()}/status").read()

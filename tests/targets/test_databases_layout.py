@@ -8,10 +8,11 @@ import pytest
 
 from assay import _core
 from assay.errors import NotSupported, UsageError
-from assay.targets.databases import TABLES, Database, open_database, parse_database
+from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import COLUMNS, Layout, first_keys, refuse_layout
+from assay.targets.databases.layout import Layout, refuse_layout
 from assay.targets.databases.layout_mssql import partition_statements
+from assay.workloads.tpcc.tables import TABLES
 from servers.process import ServerProcess
 
 WAREHOUSES = 5
@@ -19,7 +20,7 @@ WAREHOUSES = 5
 
 def with_tables(url: str) -> Database:
     """A database with the workload's empty tables, and some rows in two of them."""
-    database = open_database(parse_database(url, {}))
+    database = open_database(parse_database(url, {}), TABLES)
     database.open()
     for name, text in _core.tpcc_sql(database.dialect, "schema"):
         database.create_table(name, text)
@@ -47,7 +48,7 @@ def postgresql(request: pytest.FixtureRequest) -> Iterator[Database]:
     server: ServerProcess = request.getfixturevalue(request.param)
     found = with_tables(server.fresh_database())
     yield found
-    for table in TABLES:
+    for table in TABLES.names:
         found.execute(f"DROP TABLE {table}")
     take_down(found)
     found.close()
@@ -69,18 +70,18 @@ def partitions(database: Database, table: str) -> list[int]:
 
 
 def test_rows_go_where_their_warehouse_belongs(database: Database) -> None:
-    found = lay_out(database, Layout(table="orders", ways=2), warehouses=WAREHOUSES, connections=2)
+    found = lay_out(database, Layout(table="orders", ways=2), scale=WAREHOUSES, connections=2)
 
     assert found == {"places": [], "partition": {"table": "orders", "column": "o_w_id", "first_keys": [3]}}
     assert partitions(database, "orders") == [6, 9]
-    assert set(TABLES) <= set(database.tables())
+    assert set(TABLES.names) <= set(database.tables())
     database.execute("INSERT INTO orders VALUES (4, 1, 5, 7, '2020-02-02', NULL, 5, 1)")
     assert partitions(database, "orders") == [6, 10]
 
 
-@pytest.mark.parametrize("table", sorted(COLUMNS))
+@pytest.mark.parametrize("table", sorted(TABLES.keys))
 def test_every_table_can_be_partitioned(database: Database, table: str) -> None:
-    lay_out(database, Layout(table=table, ways=3), warehouses=WAREHOUSES, connections=1)
+    lay_out(database, Layout(table=table, ways=3), scale=WAREHOUSES, connections=1)
 
     assert len(partitions(database, table)) == 3
 
@@ -92,7 +93,7 @@ def test_keys_indexes_and_fill_factors_stay(postgresql: Database) -> None:
     )
     before = postgresql.query(*catalogue)
 
-    lay_out(postgresql, Layout(table="orders", ways=2), warehouses=WAREHOUSES, connections=1)
+    lay_out(postgresql, Layout(table="orders", ways=2), scale=WAREHOUSES, connections=1)
 
     assert postgresql.query(*catalogue) == before
     assert len(postgresql.query("SELECT 1 FROM pg_indexes WHERE tablename = 'orders_p1'")) == len(before)
@@ -106,7 +107,7 @@ def test_keys_indexes_and_fill_factors_stay(postgresql: Database) -> None:
 def test_partitions_take_the_places_in_turn_and_all_else_is_spread(postgresql: Database) -> None:
     layout = Layout(places=2, table="stock", ways=4)
 
-    found = lay_out(postgresql, layout, warehouses=WAREHOUSES, connections=2)
+    found = lay_out(postgresql, layout, scale=WAREHOUSES, connections=2)
 
     held = [set(place["relations"]) for place in found["places"]]
     assert {"stock_p1", "stock_p3", "stock_p1_pkey"} <= held[0]
@@ -116,21 +117,21 @@ def test_partitions_take_the_places_in_turn_and_all_else_is_spread(postgresql: D
 
 
 def test_places_are_made_anew_once_the_tables_are_gone(postgresql: Database) -> None:
-    lay_out(postgresql, Layout(places=3), warehouses=WAREHOUSES, connections=1)
-    for table in TABLES:
+    lay_out(postgresql, Layout(places=3), scale=WAREHOUSES, connections=1)
+    for table in TABLES.names:
         postgresql.execute(f"DROP TABLE {table}")
     take_down(postgresql)
 
     assert postgresql.query("SELECT 1 FROM pg_tablespace WHERE spcname LIKE 'assay%%'", ()) == []
     for _, text in _core.tpcc_sql("postgresql", "schema")[2:]:
         postgresql.execute(text)
-    found = lay_out(postgresql, Layout(places=2), warehouses=WAREHOUSES, connections=1)
+    found = lay_out(postgresql, Layout(places=2), scale=WAREHOUSES, connections=1)
     assert len(found["places"]) == 2
 
 
 def test_a_directory_that_is_missing_is_named(postgresql: Database) -> None:
     with pytest.raises(UsageError, match="/nowhere/here does not exist; make it first"):
-        lay_out(postgresql, Layout(places=2, directories=("/nowhere/here",)), warehouses=5, connections=1)
+        lay_out(postgresql, Layout(places=2, directories=("/nowhere/here",)), scale=5, connections=1)
 
 
 def test_partitions_lie_in_directories(mariadb: ServerProcess) -> None:
@@ -141,16 +142,16 @@ def test_partitions_lie_in_directories(mariadb: ServerProcess) -> None:
         folder.chmod(0o755)
 
     layout = Layout(table="orders", ways=2, directories=tuple(map(str, folders)))
-    lay_out(database, layout, warehouses=WAREHOUSES, connections=1)
+    lay_out(database, layout, scale=WAREHOUSES, connections=1)
 
     assert [len(list(folder.rglob("*.ibd"))) for folder in folders] == [1, 1]
     with pytest.raises(NotSupported, match="no tablespaces to spread over"):
-        refuse_layout(database, places=3, ways=1, warehouses=5)
+        refuse_layout(database, places=3, ways=1, scale=5)
     database.close()
 
 
 def test_statements_for_sql_server() -> None:
-    statements = partition_statements("stock", [3, 5], ["s_w_id", "s_i_id"], ("/a", "/b"))
+    statements = partition_statements("stock", "s_w_id", [3, 5], ["s_w_id", "s_i_id"], ("/a", "/b"))
 
     assert statements[-4:] == [
         "CREATE PARTITION FUNCTION assay_part_ranges (int) AS RANGE RIGHT FOR VALUES (3, 5)",
@@ -166,9 +167,10 @@ def test_statements_for_sql_server() -> None:
         "ALTER DATABASE CURRENT ADD FILE (NAME = assay_part_2, FILENAME = '/b/assay_part_2.ndf') TO FILEGROUP"
         " assay_part_2",
     ]
-    assert "CLUSTERED INDEX history_parted" in partition_statements("history", [2], [])[-1]
+    assert "CLUSTERED INDEX history_parted" in partition_statements("history", "h_w_id", [2], [])[-1]
 
 
 def test_ranges_share_the_warehouses_evenly() -> None:
-    assert first_keys("stock", 8, 10) == [2, 3, 4, 6, 7, 8, 9]
-    assert first_keys("stock", 5, 5) == [2, 3, 4, 5]
+    assert TABLES.first_keys("stock", 8, 10) == [2, 3, 4, 6, 7, 8, 9]
+    assert TABLES.first_keys("stock", 5, 5) == [2, 3, 4, 5]
+    assert TABLES.first_keys("item", 2, 1) == [50_001]

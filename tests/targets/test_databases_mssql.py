@@ -15,6 +15,7 @@ import pytest
 
 from assay.errors import AssayError, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import ConnectionLost, open_database, parse_database
+from assay.workloads.tpcc.tables import TABLES
 
 URL = "mssql://sa:s3kr1t@db.example/tpcc"
 SAVED = 'saved by Assay: {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}'
@@ -105,24 +106,24 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> ScriptedDriver:
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymssql", None)
     with pytest.raises(NotSupported, match=r"pip install 'assay-storage\[mssql\]'"):
-        open_database(parse_database(URL)).open()
+        open_database(parse_database(URL), TABLES).open()
 
 
 def test_how_it_connects(driver: ScriptedDriver) -> None:
-    open_database(parse_database(f"{URL}?sslmode=require")).open()
+    open_database(parse_database(f"{URL}?sslmode=require"), TABLES).open()
     expected = {"server": "db.example", "port": "1433", "user": "sa", "password": "s3kr1t", "database": "tpcc",
                 "encryption": "require", "autocommit": True}  # fmt: skip
     assert driver.arguments.items() >= expected.items()
     with pytest.raises(NotSupported, match="sslmode=verify-full is not to be had"):
-        open_database(parse_database(f"{URL}?sslmode=verify-full")).open()
+        open_database(parse_database(f"{URL}?sslmode=verify-full"), TABLES).open()
 
 
 def test_an_old_server_and_too_many_connections_are_refused(driver: ScriptedDriver) -> None:
     with pytest.raises(UsageError, match="40000 connections are needed, the server allows 32767, of which 32755"):
-        open_database(parse_database(URL)).open(connections=40000)
+        open_database(parse_database(URL), TABLES).open(connections=40000)
     driver.answers["ProductVersion"] = [("14.0.3456.2",)]
     with pytest.raises(NotSupported, match=r"is SQL Server 14\.0\.3456\.2; 15 \(2019\) is the oldest"):
-        open_database(parse_database(URL)).open()
+        open_database(parse_database(URL), TABLES).open()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_why_it_does_not_connect_is_said(
 ) -> None:
     driver.refuses = driver.OperationalError((code, text))
     with pytest.raises(kind, match=message) as error:
-        open_database(parse_database(URL)).open()
+        open_database(parse_database(URL), TABLES).open()
     assert "s3kr1t" not in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -160,7 +161,7 @@ def test_why_it_does_not_connect_is_said(
     ],
 )
 def test_why_a_statement_fails_is_said(driver: ScriptedDriver, code: int, kind: type[AssayError], message: str) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers = {"UPDATE": driver.OperationalError(code, b"because")}
     with pytest.raises(kind, match=message):
@@ -168,7 +169,7 @@ def test_why_a_statement_fails_is_said(driver: ScriptedDriver, code: int, kind: 
 
 
 def test_rights_are_found_out_in_a_transaction(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     database.check_rights()
     assert driver.statements[-1] == "BEGIN TRANSACTION; CREATE TABLE assay_rights (k int); ROLLBACK TRANSACTION"
@@ -178,7 +179,7 @@ def test_rights_are_found_out_in_a_transaction(driver: ScriptedDriver) -> None:
 
 
 def test_counters_are_the_servers(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers = {"Batch Requests/sec": [(1234,)], "sys.objects": [("district",)], "d_next_o_id": [(30010,)]}
     assert database.counters() == {"transactions_count": 1234.0, "new_order_count": 30010.0}
@@ -188,7 +189,7 @@ def test_counters_are_the_servers(driver: ScriptedDriver) -> None:
 
 
 def test_saving_makes_a_new_file_before_it_deletes_the_old(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers["backupset"] = [
         ("new.bak", SAVED, "0a-1"),
@@ -215,7 +216,7 @@ def test_saving_makes_a_new_file_before_it_deletes_the_old(driver: ScriptedDrive
 
 def test_only_the_files_of_the_saved_state_are_deleted(driver: ScriptedDriver) -> None:
     """The server's history of backups is also that of the user's own."""
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers["backupset"] = [("new.bak", SAVED, "0a-1"), ("foreign.bak", "by hand", "0b-1")]
     del driver.statements[:], driver.parameters[:]
@@ -230,7 +231,7 @@ def test_only_the_files_of_the_saved_state_are_deleted(driver: ScriptedDriver) -
 def test_a_file_that_holds_other_backups_by_now_is_neither_restored_nor_deleted(
     driver: ScriptedDriver, header: list[tuple[str, str]]
 ) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
     driver.answers["HEADERONLY"] = header
@@ -242,7 +243,7 @@ def test_a_file_that_holds_other_backups_by_now_is_neither_restored_nor_deleted(
 
 
 def test_a_database_with_other_tables_is_neither_saved_nor_restored(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
     driver.answers["WHERE is_ms_shipped"] = [("Stock",), ("assay_chunk",), ("invoices",), ("shop.orders",)]
@@ -258,7 +259,7 @@ def test_a_database_with_other_tables_is_neither_saved_nor_restored(driver: Scri
 
 
 def test_what_came_since_the_backup_stands_against_restoring_it(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     driver.answers["backupset"] = [("new.bak", SAVED, "0a-1")]
     driver.answers["extended_properties"] = [("assay_schema",), ("stock",)]
@@ -293,7 +294,7 @@ def test_what_came_since_the_backup_stands_against_restoring_it(driver: Scripted
 
 
 def test_a_table_gets_its_mark_in_the_transaction_that_makes_it(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     database.create_table("stock", "CREATE TABLE stock (s_i_id int)")
     made = driver.statements[-1]
@@ -303,7 +304,7 @@ def test_a_table_gets_its_mark_in_the_transaction_that_makes_it(driver: Scripted
 
 
 def test_another_run_is_refused_with_the_holders_name(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     del driver.answers["dm_exec_sessions"]
     driver.answers |= {"sp_getapplock": [(-1,)], "dm_tran_locks": [("assay, process 7, on elsewhere",)]}
@@ -316,7 +317,7 @@ def test_another_run_is_refused_with_the_holders_name(driver: ScriptedDriver) ->
 
 
 def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
-    database = open_database(parse_database(URL))
+    database = open_database(parse_database(URL), TABLES)
     database.open()
     with pytest.raises(UsageError, match="nothing is saved"):
         database.restore()
@@ -335,4 +336,4 @@ def test_restoring_ends_sessions_first(driver: ScriptedDriver) -> None:
 def test_the_real_driver_says_that_nobody_answers() -> None:
     pytest.importorskip("pymssql")
     with pytest.raises(OpenFailed, match=r"no server answers at 127\.0\.0\.1:1"):
-        open_database(parse_database("mssql://sa:s3kr1t@127.0.0.1:1/tpcc")).open()
+        open_database(parse_database("mssql://sa:s3kr1t@127.0.0.1:1/tpcc"), TABLES).open()

@@ -13,6 +13,7 @@ import pytest
 
 from assay.errors import NotSupported
 from assay.targets.databases import open_database, parse_database
+from assay.workloads.tpcc.tables import TABLES
 from servers.mariadb import MariadbServer
 from servers.postgresql import PostgresqlServer
 
@@ -45,7 +46,7 @@ def check(url: str, certificates: Path, encrypted: str) -> None:
         (f"{url}?sslmode=verify-ca&sslrootcert={mine}", True),
         (f"{named}?sslmode=verify-full&sslrootcert={mine}", True),
     ):
-        database = open_database(parse_database(asked, {}))
+        database = open_database(parse_database(asked, {}), TABLES)
         database.open()
         rows = database.query(encrypted)
         database.close()
@@ -56,7 +57,7 @@ def check(url: str, certificates: Path, encrypted: str) -> None:
         f"{named}?sslmode=verify-ca&sslrootcert={other}",
     ):
         with pytest.raises(NotSupported, match=r"TLS as asked \(sslmode=verify-.*\) is not to be had"):
-            open_database(parse_database(asked, {})).open()
+            open_database(parse_database(asked, {}), TABLES).open()
 
 
 def test_postgresql(postgresql15: PostgresqlServer, certificates: Path) -> None:

@@ -200,7 +200,7 @@ def test_the_folder_of_a_user_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize("scheme", ["embedded", "postgresql", "mariadb", "mysql", "mssql"])
 def test_databases_are_no_storage_and_passwords_are_not_repeated(scheme: str) -> None:
-    with pytest.raises(UsageError, match=f"assay oltp tpcc {scheme}:") as error:
+    with pytest.raises(UsageError, match=f"{scheme}:... is a database, not storage; `assay --help` lists") as error:
         parse_targets([f"{scheme}://user:hunter2@host/db?password=hunter2"])
     assert "hunter2" not in str(error.value)
 

@@ -13,6 +13,7 @@ from assay.targets.databases import Database, open_database, parse_database
 from assay.telemetry.collectors import PostgresqlCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors.database import Counters
 from assay.telemetry.collectors.postgresql import counters_sql
+from assay.workloads.tpcc.tables import TABLES
 from servers.fixtures import Connect
 from servers.postgresql import PostgresqlServer
 
@@ -161,7 +162,7 @@ def test_observing_does_not_keep_the_database_from_being_saved(
 
 
 def test_databases_of_one_server_share_a_collector_and_its_figures_stand_once(postgresql: PostgresqlServer) -> None:
-    databases = [open_database(parse_database(postgresql.fresh_database())) for _ in range(2)]
+    databases = [open_database(parse_database(postgresql.fresh_database()), TABLES) for _ in range(2)]
     for database in databases:
         database.open()
     (collector,) = database_collectors(databases)

@@ -14,7 +14,7 @@ from assay.targets.databases import is_database
 from assay.targets.databases.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
-from assay.workloads.registry import workload_of
+from assay.workloads.registry import workload_of, workloads_of
 from assay.workloads.workload import Part
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ def choose_targets(
 
 def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
     # Other workloads on a database's URL are refused as any target is that is no storage.
-    on_databases = all(workload_of(part.plan).runs_on == "databases" for part in parts)
-    if not any(is_database(path) for path in request.paths) or not on_databases:
+    kinds = workloads_of(parts)
+    table_set = kinds[0].table_set if len(kinds) == 1 else None
+    if not any(is_database(path) for path in request.paths) or table_set is None:
         return request.choose(parts, sizes)
-    target = choose_databases(request.paths)
+    target = choose_databases(request.paths, table_set)
     request.paths = [database.spec.recorded for database in target.databases]
     return target
 

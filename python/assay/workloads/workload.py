@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from assay.results.run_folder import RunFolder
     from assay.results.source import RunFacts
     from assay.targets.arrays.configuration import Configuration
+    from assay.targets.databases.table_set import TableSet
     from assay.targets.storage.spec import VolumeSpec
     from assay.targets.target import Target
     from assay.telemetry.recorder import Recorder
@@ -412,6 +413,8 @@ class Workload(ABC, Generic[P]):
     plan_type: type[P]
     runs_on: ClassVar[Literal["storage", "databases"]] = "storage"
     """The kind of target."""
+    table_set: ClassVar[TableSet | None] = None
+    """Its tables, where it runs on databases."""
     figures: tuple[Figure, ...] = ()
     """Its figures; the first is what a search maximises."""
     shapes: ClassVar[Shapes] = Shapes()

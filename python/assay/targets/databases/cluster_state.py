@@ -40,11 +40,13 @@ class Made(_Model):
 
 
 class Saved(_Model):
-    """The saved state: its folder, its size, and what the database held."""
+    """The saved state: its folder, its size, and what the database held; beside these its scale, by its own name."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int | None]
 
     folder: Name
     bytes: int
-    warehouses: int | None
     seed: int | None
     state: str | None
     saved_utc: str

@@ -17,9 +17,7 @@ from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
 from assay.targets.databases.run_lock import RunLock
 from assay.targets.databases.spec import DatabaseSpec
-
-TABLES = ("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock")
-"""Tables of the workload."""
+from assay.targets.databases.table_set import TableSet
 
 OWN_TABLES = ("assay_schema", "assay_chunk")
 """Tables that say what was loaded: docs/oltp.md."""
@@ -43,13 +41,14 @@ class SchemaState:
     state
         As written in `assay_schema`: `loading`, `loaded`, `ran`, `laid out` or `restoring`.
     chunks
-        What a partial load has loaded: kind, warehouse, part.
+        What a partial load has loaded: kind, number within the scale, part.
     tables
         Tables of the workload that are there; where they are `foreign`, those that are not Assay's.
     """
 
     kind: Literal["absent", "partial", "complete", "foreign", "broken"]
-    warehouses: int | None = None
+    scale: int | None = None
+    """How much is loaded, as the workload counts it."""
     seed: int | None = None
     format: str | None = None
     state: str | None = None
@@ -67,6 +66,8 @@ class Database(ABC):
     ----------
     spec
         As asked by the user.
+    table_set
+        The tables of the workload.
     notices
         What the user should know, one sentence each, such as a figure that is missing.
     run_lock
@@ -77,8 +78,9 @@ class Database(ABC):
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
 
-    def __init__(self, spec: DatabaseSpec) -> None:
+    def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         self.spec = spec
+        self.table_set = table_set
         self.notices: list[str] = []
         self._session: Session | None = None
         self._lock = threading.RLock()
@@ -251,8 +253,8 @@ class Database(ABC):
     def schema(self) -> SchemaState:
         """Look at what the database holds of the workload."""
         there, marked = set(self.tables()), self.marked_tables()
-        tables = tuple(table for table in TABLES if table in there)
-        known = [table for table in (*TABLES, *OWN_TABLES) if table in there]
+        tables = tuple(table for table in self.table_set.names if table in there)
+        known = [table for table in (*self.table_set.names, *OWN_TABLES) if table in there]
         foreign = tuple(table for table in known if table not in marked)
         if foreign or "assay_schema" not in there:
             return SchemaState(kind="foreign" if known else "absent", tables=foreign or tuple(known))
@@ -265,7 +267,7 @@ class Database(ABC):
             kind = "broken"
         return SchemaState(
             kind=kind,
-            warehouses=_whole(values.get("warehouses")),
+            scale=_whole(values.get(self.table_set.scale)),
             seed=_whole(values.get("seed")),
             format=values.get("format"),
             state=state,
@@ -275,7 +277,7 @@ class Database(ABC):
 
     def _chunks(self) -> frozenset[tuple[str, int, int]]:
         rows = self.query("SELECT kind, w_id, part FROM assay_chunk")
-        return frozenset((str(kind), int(warehouse), int(part)) for kind, warehouse, part in rows)
+        return frozenset((str(kind), int(number), int(part)) for kind, number, part in rows)
 
     @abstractmethod
     def tables(self) -> list[str]:
@@ -324,14 +326,16 @@ class Database(ABC):
         -------
         dict of str to float
             `transactions_count`: what the server counts, other sessions included; absent where the user may not read
-            it. `new_order_count`: sum of `d_next_o_id`; absent without tables.
+            it. Those of `table_set` are absent without their tables.
         """
         counters: dict[str, float] = {}
         transactions = self._transactions_count()
         if transactions is not None:
             counters["transactions_count"] = transactions
-        if "district" in self.tables():
-            counters["new_order_count"] = float(self.query("SELECT sum(d_next_o_id) FROM district")[0][0] or 0)
+        there = set(self.tables())
+        for name, (table, query) in self.table_set.counters.items():
+            if table in there:
+                counters[name] = float(self.query(query)[0][0] or 0)
         return counters
 
     @abstractmethod
@@ -390,7 +394,7 @@ class Database(ABC):
 
     @abstractmethod
     def saved(self) -> dict[str, Any] | None:
-        """What is saved: `warehouses`, `seed`, `saved_utc`; None if nothing is."""
+        """What is saved: `seed`, `saved_utc`, and the scale under its name; None if nothing is."""
 
     @abstractmethod
     def drop_saved(self) -> None:
@@ -406,7 +410,7 @@ class Database(ABC):
         if state.kind == "broken":
             raise UsageError(f"{self.spec.display}: a restore was cut short; restore again, or drop what is there")
         return {
-            "warehouses": state.warehouses,
+            self.table_set.scale: state.scale,
             "seed": state.seed,
             "state": state.state,
             "saved_utc": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -21,6 +21,7 @@ from assay.targets.databases.programs import Programs, choose_programs, shipped_
 from assay.targets.databases.run_folder import RunFolder, bases, remove_left_behind, socket_folder
 from assay.targets.databases.server import SOCKET_PATH_BYTES_MAX, Server, run_program
 from assay.targets.databases.spec import DatabaseSpec
+from assay.targets.databases.table_set import TableSet
 from assay.targets.databases.tree_copy import can_clone, copy_tree, free_bytes_of, sync_file_system, tree_bytes
 from assay.targets.databases.tuning import configuration, pinned_arguments, tuned_settings
 from assay.targets.host import memory_bytes
@@ -37,8 +38,8 @@ _SOCKET = f"/{_SOCKETS}/.s.PGSQL.{_PORT}"
 class EmbeddedPostgresql(Postgresql):
     """A server of our own, on a socket that only this user may use."""
 
-    def __init__(self, spec: DatabaseSpec) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
+        super().__init__(spec, table_set)
         assert spec.directory is not None
         self._cluster = Cluster(spec.directory, spec.wal_directory, spec.display)
         self._programs: Programs | None = None

@@ -10,34 +10,35 @@ from typing import Any
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.spec import DatabaseSpec
+from assay.targets.databases.table_set import TableSet
 
 
-def open_database(spec: DatabaseSpec) -> Database:
-    """Return the database of a target, not opened yet; its driver is loaded only now."""
+def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
+    """Return the database of a target, not opened yet, for a workload's tables; its driver is loaded only now."""
     if spec.kind == "embedded":
         from assay.targets.databases.embedded import EmbeddedPostgresql
 
-        return EmbeddedPostgresql(spec)
+        return EmbeddedPostgresql(spec, table_set)
     if spec.kind == "postgresql":
         from assay.targets.databases.postgresql import Postgresql
 
-        return Postgresql(spec)
+        return Postgresql(spec, table_set)
     if spec.kind == "mariadb":
         from assay.targets.databases.mariadb import Mariadb
 
-        return Mariadb(spec)
+        return Mariadb(spec, table_set)
     from assay.targets.databases.mssql import SqlServer
 
-    return SqlServer(spec)
+    return SqlServer(spec, table_set)
 
 
-def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: Layout, *, scale: int, connections: int) -> dict[str, Any]:
     """Lay the tables out, from the plain layout; all is on storage when it returns.
 
     Parameters
     ----------
-    warehouses
-        Those of this database; their numbers begin with 1.
+    scale
+        How much this database has of what its tables are partitioned by; numbers begin with 1.
     connections
         How many statements run at once.
 
@@ -59,14 +60,14 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int, connections:
     if database.dialect == "postgresql":
         from assay.targets.databases import layout_postgresql
 
-        return layout_postgresql.lay_out(database, layout, warehouses=warehouses, connections=connections)
+        return layout_postgresql.lay_out(database, layout, scale=scale, connections=connections)
     if database.dialect == "mssql":
         from assay.targets.databases import layout_mssql
 
-        return layout_mssql.lay_out(database, layout, warehouses=warehouses)
+        return layout_mssql.lay_out(database, layout, scale=scale)
     from assay.targets.databases import layout_mariadb
 
-    return layout_mariadb.lay_out(database, layout, warehouses=warehouses)
+    return layout_mariadb.lay_out(database, layout, scale=scale)
 
 
 def take_down(database: Database) -> None:

@@ -13,23 +13,8 @@ from pathlib import Path
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases.database import Database, file_errors
 
-ITEMS_COUNT = 100_000
-
 FOLDER = "assay-tablespaces"
 """Folder of what lies outside the server's data, beside it or in a directory of the user's."""
-
-COLUMNS = {
-    "warehouse": "w_id",
-    "district": "d_w_id",
-    "customer": "c_w_id",
-    "history": "h_w_id",
-    "orders": "o_w_id",
-    "new_order": "no_w_id",
-    "order_line": "ol_w_id",
-    "stock": "s_w_id",
-    "item": "i_id",
-}
-"""Column by whose ranges a table is partitioned: the warehouse, which leads its key; of items their number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +51,7 @@ class Layout:
         return self.places > 1 or (bool(self.directories) and not self.table)
 
 
-def refuse_layout(database: Database, *, places: int, ways: int | None, warehouses: int | None) -> None:
+def refuse_layout(database: Database, *, places: int, ways: int | None, scale: int | None) -> None:
     """Refuse a layout that cannot be made here, before anything is loaded.
 
     Parameters
@@ -74,14 +59,16 @@ def refuse_layout(database: Database, *, places: int, ways: int | None, warehous
     places
         Places to spread over.
     ways
-        Partitions; None: more than there are warehouses.
+        Partitions; None: more than there are keys.
+    scale
+        How much is loaded.
 
     Raises
     ------
     NotSupported
         Tables cannot be spread on this kind of server.
     UsageError
-        There are too few warehouses.
+        Too little is loaded.
     """
     why = {
         "mssql": "spreading tables over file groups is not built; partition a table instead",
@@ -92,8 +79,8 @@ def refuse_layout(database: Database, *, places: int, ways: int | None, warehous
         raise NotSupported(f"{database.spec.display}: has no tablespaces to spread over: {why[database.dialect]}")
     if ways is None:
         raise UsageError(
-            f"{database.spec.display}: a table cannot be partitioned by warehouse into more ways than there are"
-            f" warehouses, {warehouses}; load more, or give fewer ways"
+            f"{database.spec.display}: a table cannot be partitioned into more ways than there are"
+            f" {database.table_set.scale}, {scale}; load more, or give fewer ways"
         )
 
 
@@ -117,18 +104,6 @@ def make_folder(database: Database, data: Path, folder: Path) -> str:
             if (status.st_uid, status.st_gid) != (owner.st_uid, owner.st_gid):
                 os.chown(path, owner.st_uid, owner.st_gid)
     return str(folder)
-
-
-def first_keys(table: str, ways: int, warehouses: int) -> list[int]:
-    """First key of each partition but the first, so that all hold as many keys as can be.
-
-    Examples
-    --------
-    >>> first_keys("stock", 4, 10), first_keys("item", 2, 1)
-    ([3, 6, 8], [50001])
-    """
-    last = ITEMS_COUNT if table == "item" else warehouses
-    return [1 + last * number // ways for number in range(1, ways)]
 
 
 def spread(sizes: Mapping[str, float], filled: Sequence[float]) -> dict[str, int]:

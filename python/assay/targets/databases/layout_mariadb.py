@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from assay.targets.databases.database import Database
-from assay.targets.databases.layout import COLUMNS, FOLDER, Layout, first_keys, make_folder
+from assay.targets.databases.layout import FOLDER, Layout, make_folder
+from assay.targets.databases.table_set import RangeKey
 
 
-def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
-    table, column = layout.table, COLUMNS[layout.table]
-    keys = first_keys(table, layout.ways, warehouses)
+    table, key = layout.table, database.table_set.keys[layout.table]
+    keys = database.table_set.first_keys(table, layout.ways, scale)
     data = database.storage_paths().get("data")
     directories = tuple(
         make_folder(database, Path(data), Path(directory) / FOLDER / database.spec.database) if data else directory
         for directory in layout.directories
     )
-    database.execute(partition_statement(table, keys, directories))
+    database.execute(partition_statement(table, key, keys, directories))
     database.query(f"ANALYZE TABLE {table}")
     database.checkpoint()
     places = [
@@ -31,23 +32,23 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str,
         }
         for at, directory in enumerate(directories)
     ]  # fmt: skip
-    return {"places": places, "partition": {"table": table, "column": column, "first_keys": keys}}
+    return {"places": places, "partition": {"table": table, "column": key.column, "first_keys": keys}}
 
 
-def partition_statement(table: str, keys: list[int], directories: tuple[str, ...] = ()) -> str:
+def partition_statement(table: str, key: RangeKey, first_keys: list[int], directories: tuple[str, ...] = ()) -> str:
     """The statement that partitions a table.
 
     Examples
     --------
-    >>> partition_statement("stock", [6]).partition(" (PARTITION ")[2]
+    >>> partition_statement("stock", RangeKey("s_w_id"), [6]).partition(" (PARTITION ")[2]
     'p1 VALUES LESS THAN (6), PARTITION p2 VALUES LESS THAN MAXVALUE)'
     """
-    edges = [*(f"({key})" for key in keys), "MAXVALUE"]
+    edges = [*(f"({first})" for first in first_keys), "MAXVALUE"]
     parts = []
     for number, edge in enumerate(edges):
         folder = directories[number % len(directories)].replace("\\", "\\\\").replace("'", "''") if directories else ""
         place = f" DATA DIRECTORY = '{folder}'" if folder else ""
         parts.append(f"PARTITION p{number + 1} VALUES LESS THAN {edge}{place}")
     # Every key of a partitioned table holds the column it is partitioned by.
-    key = " DROP PRIMARY KEY, ADD PRIMARY KEY (h_id, h_w_id)" if table == "history" else ""
-    return f"ALTER TABLE {table}{key} PARTITION BY RANGE ({COLUMNS[table]}) ({', '.join(parts)})"
+    primary = f" DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join(key.primary)})" if key.primary else ""
+    return f"ALTER TABLE {table}{primary} PARTITION BY RANGE ({key.column}) ({', '.join(parts)})"

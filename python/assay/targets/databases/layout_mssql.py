@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from assay.targets.databases.database import Database
-from assay.targets.databases.layout import COLUMNS, Layout, first_keys
+from assay.targets.databases.layout import Layout
 
 PREFIX = "assay_part"
 
 
-def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
-    keys = first_keys(layout.table, layout.ways, warehouses)
+    keys = database.table_set.first_keys(layout.table, layout.ways, scale)
     rows = database.query(
         "SELECT c.name FROM sys.key_constraints k"
         " JOIN sys.index_columns i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id"
@@ -23,7 +23,9 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str,
         " WHERE k.parent_object_id = object_id(%s) AND k.type = 'PK' ORDER BY i.key_ordinal",
         (layout.table,),
     )
-    for statement in partition_statements(layout.table, keys, [str(row[0]) for row in rows], layout.directories):
+    column = database.table_set.keys[layout.table].column
+    key = [str(row[0]) for row in rows]
+    for statement in partition_statements(layout.table, column, keys, key, layout.directories):
         database.execute(statement)
     database.execute(f"UPDATE STATISTICS {layout.table}")
     database.checkpoint()
@@ -33,11 +35,13 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int) -> dict[str,
     ]
     return {
         "places": places,
-        "partition": {"table": layout.table, "column": COLUMNS[layout.table], "first_keys": keys},
+        "partition": {"table": layout.table, "column": column, "first_keys": keys},
     }
 
 
-def partition_statements(table: str, keys: list[int], key: list[str], directories: tuple[str, ...] = ()) -> list[str]:
+def partition_statements(
+    table: str, column: str, keys: list[int], key: list[str], directories: tuple[str, ...] = ()
+) -> list[str]:
     """Statements that put a table's clustered key, and with it its rows, on a partition scheme.
 
     Parameters
@@ -45,11 +49,10 @@ def partition_statements(table: str, keys: list[int], key: list[str], directorie
     keys
         First key of each partition but the first: ranges begin with them, RANGE RIGHT.
     key
-        Columns of the table's primary key; none for history, which gets a clustered index on its warehouse.
+        Columns of the table's primary key; a table without one gets a clustered index on the column.
     directories
         One file group with one file in each; partitions take them in turn.
     """
-    column = COLUMNS[table]
     groups = [f"{PREFIX}_{number + 1}" for number in range(len(directories))]
     statements = []
     for group, directory in zip(groups, directories, strict=True):

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import NotSupported, RefusedTarget, UsageError
-from assay.targets.databases.database import TABLES, Database
-from assay.targets.databases.layout import COLUMNS, FOLDER, Layout, first_keys, make_folder, spread
+from assay.targets.databases.database import Database
+from assay.targets.databases.layout import FOLDER, Layout, make_folder, spread
 from assay.targets.databases.marks import TABLE_MARK
 
 _RELATIONS = """
@@ -32,14 +32,14 @@ ORDER BY 3 DESC, 2
 """
 
 
-def lay_out(database: Database, layout: Layout, *, warehouses: int, connections: int) -> dict[str, Any]:
+def lay_out(database: Database, layout: Layout, *, scale: int, connections: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
     drop_places(database)
     places = _make_places(database, layout)
     names = list(places)
     keys: list[int] = []
     if layout.table:
-        keys = first_keys(layout.table, layout.ways, warehouses)
+        keys = database.table_set.first_keys(layout.table, layout.ways, scale)
         _partition(database, layout.table, keys, names)
     if layout.spreads:
         _spread(database, names, connections)
@@ -47,7 +47,7 @@ def lay_out(database: Database, layout: Layout, *, warehouses: int, connections:
     held = _placed(database, names)
     return {
         "places": [{"name": name, "directory": folder, **held[name]} for name, folder in places.items()],
-        "partition": {"table": layout.table, "column": COLUMNS[layout.table], "first_keys": keys}
+        "partition": {"table": layout.table, "column": database.table_set.keys[layout.table].column, "first_keys": keys}
         if layout.table
         else None,
     }
@@ -130,7 +130,7 @@ def _make_folder(database: Database, data: Path, folder: Path) -> str:
 
 def _spread(database: Database, names: list[str], connections: int) -> None:
     """Move all tables and indexes that are not partitioned, the largest first to where least is."""
-    rows = database.query(_RELATIONS, (list(TABLES),))
+    rows = database.query(_RELATIONS, (list(database.table_set.names),))
     held = _placed(database, names)
     chosen = spread({str(row[0]): float(row[3]) for row in rows}, [held[name]["bytes"] for name in names])
     moves: dict[str, list[str]] = {}
@@ -177,7 +177,7 @@ def _partition(database: Database, table: str, keys: list[int], names: list[str]
             (table,),
         )
     ]
-    column, edges = COLUMNS[table], ["MINVALUE", *map(str, keys), "MAXVALUE"]
+    column, edges = database.table_set.keys[table].column, ["MINVALUE", *map(str, keys), "MAXVALUE"]
     parts = [f"{table}_p{number + 1}" for number in range(len(keys) + 1)]
     storage = f" WITH ({options})" if options else ""
     statements = [

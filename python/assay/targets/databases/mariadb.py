@@ -17,7 +17,7 @@ import pymysql
 from assay.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
-from assay.targets.databases.database import OWN_TABLES, TABLES, Database
+from assay.targets.databases.database import OWN_TABLES, Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
 from assay.targets.databases.run_lock import MariadbRunLock
@@ -266,7 +266,7 @@ class Mariadb(Database):
     def checkpoint(self) -> None:
         """Have all dirty pages of the tables written, at the speed of the storage: a flush for export does that."""
         there = set(self.tables())
-        tables = [table for table in (*TABLES, *OWN_TABLES) if table in there]
+        tables = [table for table in (*self.table_set.names, *OWN_TABLES) if table in there]
         if not tables:
             return
         try:
@@ -282,7 +282,7 @@ class Mariadb(Database):
     def vacuum_analyze(self, progress: Progress | None = None) -> None:
         """`ANALYZE TABLE` of each table of the workload."""
         there = set(self.tables())
-        tables = [table for table in TABLES if table in there]
+        tables = [table for table in self.table_set.names if table in there]
         for number, table in enumerate(tables):
             self.query(f"ANALYZE TABLE {table}")
             if progress is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.errors import NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
-from assay.targets.databases.database import TABLES, Database
+from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK, own_columns
 from assay.targets.databases.objects_mssql import MARKED, MARKING, beside_tables, digest, on_tables
 from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
@@ -151,7 +151,7 @@ class SqlServer(Database):
 
     def others_on_tables(self) -> list[str]:
         """Columns, indexes, constraints and triggers that others added to the tables, and keys that refer to them."""
-        return on_tables(self.query, self.marked_tables())
+        return on_tables(self.query, self.table_set, self.marked_tables())
 
     def bytes_used(self) -> int:
         """Bytes of the pages in use."""
@@ -245,7 +245,7 @@ class SqlServer(Database):
     def vacuum_analyze(self, progress: Progress | None = None) -> None:
         """`UPDATE STATISTICS` of each table of the workload."""
         there = set(self.tables())
-        tables = [table for table in TABLES if table in there]
+        tables = [table for table in self.table_set.names if table in there]
         for number, table in enumerate(tables):
             self.execute(f"UPDATE STATISTICS {table}")
             if progress is not None:
@@ -262,7 +262,7 @@ class SqlServer(Database):
             self.run_lock.hold()
         self._refuse_others()
         facts = self._saved_facts()
-        others = digest(beside_tables(self.query, self.marked_tables()))
+        others = digest(beside_tables(self.query, self.table_set, self.marked_tables()))
         # No other file has the name, and a backup that is cut short leaves the one before alone.
         self.execute(
             f"BACKUP DATABASE {_name(self.spec.database)} TO DISK = %s"
@@ -290,7 +290,7 @@ class SqlServer(Database):
             # One whose restore was cut short cannot be looked into, and was looked into before.
             if session.query("SELECT 1 FROM sys.databases WHERE name = %s AND state = 0", (self.spec.database,)):
                 self._refuse_others()
-                there = beside_tables(self.query, self.marked_tables())
+                there = beside_tables(self.query, self.table_set, self.marked_tables())
                 if digest(there) != backups[0].facts.get("others"):
                     refuse_losses(self.spec.display, [item.name for item in there])
             with self._lock:
@@ -325,7 +325,7 @@ class SqlServer(Database):
             " ELSE schema_name(schema_id) + '.' + name END"
             " FROM sys.objects WHERE is_ms_shipped = 0 AND type IN ('U', 'V', 'SO') ORDER BY type, name"
         )
-        known = own_columns("mssql").keys()
+        known = own_columns(self.table_set, "mssql").keys()
         refuse_others(self.spec.display, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
 
     def _backups(self, session: SqlServerSession | None = None) -> list[Backup]:

@@ -51,7 +51,10 @@ def not_in_definitions(database: Database) -> list[str]:
 
 def in_definitions(database: Database) -> list[str]:
     """Columns, indexes and constraints that others added, which are part of a table's definition."""
-    columns, indexes = own_columns(database.dialect), own_indexes(database.dialect)
+    columns, indexes = (
+        own_columns(database.table_set, database.dialect),
+        own_indexes(database.table_set, database.dialect),
+    )
     added = [
         f"column {table}.{column}"
         for table, column in _asked_rows(database, _COLUMNS)
@@ -66,7 +69,7 @@ def in_definitions(database: Database) -> list[str]:
 
 
 def _asked_rows(database: Database, sql: str) -> list[tuple[str, ...]]:
-    marked = sorted(database.marked_tables() & own_columns(database.dialect).keys())
+    marked = sorted(database.marked_tables() & own_columns(database.table_set, database.dialect).keys())
     if not marked:
         return []
     marks = ", ".join(["%s"] * len(marked))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.targets.databases.marks import own_columns, own_indexes, own_procedures
+from assay.targets.databases.table_set import TableSet
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
@@ -70,9 +71,10 @@ class Item:
     name: str
 
 
-def on_tables(query: Query, marked: set[str]) -> list[str]:
+def on_tables(query: Query, tables: TableSet, marked: set[str]) -> list[str]:
     """Columns, indexes, triggers and constraints that others added to Assay's tables, and keys that refer to them."""
-    columns, names = own_columns("mssql"), own_indexes("mssql") | own_procedures("mssql")
+    columns = own_columns(tables, "mssql")
+    names = own_indexes(tables, "mssql") | own_procedures(tables, "mssql")
     found = [
         f"{kind} {name} on {table}"
         for kind, name, table, _, is_here in query(_OBJECTS)
@@ -86,9 +88,9 @@ def on_tables(query: Query, marked: set[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def beside_tables(query: Query, marked: set[str]) -> list[Item]:
+def beside_tables(query: Query, tables: TableSet, marked: set[str]) -> list[Item]:
     """What is not Assay's in the whole database, the last change first."""
-    own = marked | own_procedures("mssql")
+    own = marked | own_procedures(tables, "mssql")
     found = [
         Item(str(changed), f"{kind} {name}")
         for kind, name, table, changed, is_here in query(_OBJECTS)
@@ -99,7 +101,7 @@ def beside_tables(query: Query, marked: set[str]) -> list[Item]:
         for kind, name, changed in query(_OF_DATABASE)
         if not name.startswith("assay_part_")
     ]
-    return sorted([*found, *(Item("", name) for name in on_tables(query, marked))], reverse=True)
+    return sorted([*found, *(Item("", name) for name in on_tables(query, tables, marked))], reverse=True)
 
 
 def digest(items: list[Item]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.targets.databases.marks import TABLE_MARK, own_columns, own_indexes, own_procedures
+from assay.targets.databases.table_set import TableSet
 
 Query = Callable[..., list[tuple[Any, ...]]]
 Address = tuple[int, int]
@@ -126,25 +127,26 @@ class Item:
     written: str
 
 
-def data_of_others(query: Query) -> list[str]:
+def data_of_others(query: Query, own: TableSet) -> list[str]:
     """Tables, views, sequences and large objects that are not the workload's nor an extension's."""
-    tables = [row[0] for row in query(_OWN, (list(own_columns("postgresql")), TABLE_MARK))]
+    tables = [row[0] for row in query(_OWN, (list(own_columns(own, "postgresql")), TABLE_MARK))]
     return [str(row[0]) for sql, values in ((_DATA, (tables,)), (_LARGE_OBJECTS, ())) for row in query(sql, values)]
 
 
-def foreign_tables(query: Query) -> list[str]:
+def foreign_tables(query: Query, own: TableSet) -> list[str]:
     """Tables of the workload's names that do not carry Assay's mark, in the schema that is used."""
-    own = {row[0] for row in query(_OWN, (list(own_columns("postgresql")), TABLE_MARK))}
+    names = list(own_columns(own, "postgresql"))
+    marked = {row[0] for row in query(_OWN, (names, TABLE_MARK))}
     there = query(
         "SELECT oid, relname FROM pg_class"
         " WHERE relnamespace = to_regnamespace(pg_catalog.quote_ident(current_schema()))"
         " AND relkind IN ('r', 'p', 'v', 'm', 'f') AND relname = ANY(%s) ORDER BY 2",
-        (list(own_columns("postgresql")),),
+        (names,),
     )
-    return [str(name) for oid, name in there if oid not in own]
+    return [str(name) for oid, name in there if oid not in marked]
 
 
-def lost_by_restoring(query: Query, query_saved: Query) -> list[str]:
+def lost_by_restoring(query: Query, query_saved: Query, own: TableSet) -> list[str]:
     """What is in a database and not in its saved state, by the names that its users know it by.
 
     Parameters
@@ -152,15 +154,15 @@ def lost_by_restoring(query: Query, query_saved: Query) -> list[str]:
     query, query_saved
         Answer statements in the one and in the other.
     """
-    there = _Objects(query)
-    saved = set(_Objects(query_saved).items)
+    there = _Objects(query, own)
+    saved = set(_Objects(query_saved, own).items)
     since = [item for item in there.items if item not in saved and not there.is_own(item)]
     return [*there.names(since), *(str(row[0]) for row in query(_OF_SERVER))]
 
 
-def hanging_on_tables(query: Query) -> list[str]:
+def hanging_on_tables(query: Query, own: TableSet) -> list[str]:
     """What is not Assay's and would go with its tables and functions, or keeps them from being dropped."""
-    there = _Objects(query)
+    there = _Objects(query, own)
     return there.names([item for item in there.items if there.hangs(item) and not there.is_own(item)])
 
 
@@ -172,14 +174,14 @@ def hidden_catalogues(query: Query) -> list[str]:
 class _Objects:
     """The objects of one database."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, own: TableSet) -> None:
         self._query = query
-        columns, indexes = own_columns("postgresql"), own_indexes("postgresql")
+        columns, indexes = own_columns(own, "postgresql"), own_indexes(own, "postgresql")
         roots = {int(oid): str(root) for oid, root in query(_OWN, (list(columns), TABLE_MARK))}
         class_of_tables = int(query("SELECT 'pg_class'::regclass::oid")[0][0])
         parts = query(
             _OWN_PARTS,
-            {"tables": list(roots), "indexes": list(indexes), "procedures": list(own_procedures("postgresql"))},
+            {"tables": list(roots), "indexes": list(indexes), "procedures": list(own_procedures(own, "postgresql"))},
         )
         self._own: set[Address] = {(class_of_tables, oid) for oid in roots} | {(one, other) for one, other in parts}
         self._own_columns = {

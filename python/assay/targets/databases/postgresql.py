@@ -13,7 +13,7 @@ import psycopg
 
 from assay.errors import AssayError, NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
-from assay.targets.databases.database import TABLES, Database
+from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_postgresql import data_of_others, hanging_on_tables, hidden_catalogues
 from assay.targets.databases.refusals import refuse_others
@@ -25,6 +25,7 @@ from assay.targets.databases.session_postgresql import (
     statement_error,
 )
 from assay.targets.databases.spec import DatabaseSpec
+from assay.targets.databases.table_set import TableSet
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.targets.secrets import Secret
 
@@ -87,8 +88,8 @@ class Postgresql(Database):
     dialect: Dialect = "postgresql"
     marking = "{statement}; COMMENT ON TABLE {name} IS '{mark}'"
 
-    def __init__(self, spec: DatabaseSpec) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
+        super().__init__(spec, table_set)
         self._password: Secret | None = spec.password
 
     def open(self, *, connections: int = 0) -> None:
@@ -220,7 +221,7 @@ class Postgresql(Database):
 
     def others_on_tables(self) -> list[str]:
         """Objects that depend on the tables, and columns that others added to them."""
-        return hanging_on_tables(self.query)
+        return hanging_on_tables(self.query, self.table_set)
 
     def bytes_used(self) -> int:
         """Bytes of the database's files."""
@@ -329,7 +330,7 @@ class Postgresql(Database):
 
     def vacuum_analyze(self, progress: Progress | None = None) -> None:
         """`VACUUM (ANALYZE)` of each table of the workload."""
-        tables = [table for table in TABLES if table in self.tables()]
+        tables = [table for table in self.table_set.names if table in self.tables()]
         for number, table in enumerate(tables):
             self.execute(f"VACUUM (ANALYZE) {table}")
             if progress is not None:
@@ -345,7 +346,7 @@ class Postgresql(Database):
         """Copy the database to another of the same server."""
         self._note_hidden()
         facts = self._saved_facts()
-        refuse_others(self.spec.display, data_of_others(self.query))
+        refuse_others(self.spec.display, data_of_others(self.query, self.table_set))
         with self._left_alone():
             self._copy.save(facts)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import NotSupported, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases.database import OWN_TABLES, TABLES, Database, file_errors
+from assay.targets.databases.database import OWN_TABLES, Database, file_errors
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
 from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
@@ -56,7 +56,7 @@ class TablespaceCopy:
         """Copy the files while the server holds them still."""
         self._refuse_out_of_reach()
         there = set(self._database.tables())
-        tables = [table for table in (*TABLES, "assay_chunk") if table in there]
+        tables = [table for table in (*self._database.table_set.names, "assay_chunk") if table in there]
         if "assay_schema" not in there:
             raise UsageError(f"{self._display}: nothing is loaded; load first")
         self._refuse_other_layouts(tables)
@@ -98,7 +98,7 @@ class TablespaceCopy:
                 self._replace(folder, manifest)
 
     def _replace(self, folder: SavedFolder, manifest: dict[str, Any]) -> None:
-        definitions = {table: str(manifest["tables"][table]) for table in (*TABLES, *OWN_TABLES)
+        definitions = {table: str(manifest["tables"][table]) for table in (*self._database.table_set.names, *OWN_TABLES)
                        if table in manifest["tables"]}  # fmt: skip
         with contextlib.closing(self._new_session()) as session:
             session.execute(_if_absent(definitions.pop("assay_schema")))
@@ -160,7 +160,7 @@ class TablespaceCopy:
 
     def _delete(self, folders: Sequence[SavedFolder]) -> None:
         for folder in folders:
-            if not folder.delete(list(_files((*TABLES, *OWN_TABLES)))):
+            if not folder.delete(list(_files((*self._database.table_set.names, *OWN_TABLES)))):
                 self._database.notice(
                     f"{self._display}: {folder.path} holds files that are not Assay's; they stay there"
                 )

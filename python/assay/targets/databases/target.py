@@ -13,6 +13,7 @@ from typing import Any
 from assay.errors import AssayError, Interrupted
 from assay.progress import Display
 from assay.targets.databases import Database, open_database, parse_databases
+from assay.targets.databases.table_set import TableSet
 from assay.targets.host import devices_by_role, folder_facts
 
 WAIT_S = 0.5
@@ -229,12 +230,14 @@ def _volumes(database: Database) -> list[dict[str, Any]]:
     return volumes
 
 
-def choose_databases(texts: Sequence[str], environ: Mapping[str, str] = os.environ) -> DatabaseTarget:
-    """The databases that a command names, not opened yet.
+def choose_databases(
+    texts: Sequence[str], table_set: TableSet, environ: Mapping[str, str] = os.environ
+) -> DatabaseTarget:
+    """The databases that a command names, not opened yet, for a workload's tables.
 
     Raises
     ------
     UsageError
         A target is not understood.
     """
-    return DatabaseTarget(databases=[open_database(spec) for spec in parse_databases(texts, environ)])
+    return DatabaseTarget(databases=[open_database(spec, table_set) for spec in parse_databases(texts, environ)])

@@ -150,11 +150,11 @@ class TemplateCopy:
         ):
             # The copy does not have the settings of the database.
             saved.query("SELECT set_config('search_path', %s, false)", session.query("SHOW search_path")[0])
-            foreign = foreign_tables(session.query)
+            foreign = foreign_tables(session.query, self._database.table_set)
             if foreign:
                 refuse_foreign(self._display, foreign)
-            refuse_others(self._display, data_of_others(session.query))
-            refuse_losses(self._display, lost_by_restoring(session.query, saved.query))
+            refuse_others(self._display, data_of_others(session.query, self._database.table_set))
+            refuse_losses(self._display, lost_by_restoring(session.query, saved.query, self._database.table_set))
 
     def _facts(self, session: Database | Session) -> dict[str, Any] | None:
         rows = session.query(

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.errors import AssayError, IoFailed, NotSupported
-from assay.targets.databases import TABLES, Connection, Database, Session
+from assay.targets.databases import Connection, Database, Session
 from assay.targets.databases.programs import shipped_programs
+from assay.workloads.tpcc.tables import TABLES
 
 CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""
@@ -182,7 +183,7 @@ def _checkpoint(task: Task, ending: threading.Event) -> None:
 
 
 def _vacuum(task: Task, ending: threading.Event) -> None:
-    for table in TABLES:
+    for table in TABLES.names:
         if not ending.is_set():
             _session(task).execute(f"VACUUM {table}")
 

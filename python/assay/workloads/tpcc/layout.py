@@ -8,10 +8,11 @@ from typing import Any
 from assay.errors import IoFailed
 from assay.progress import Display
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import COLUMNS, Layout
+from assay.targets.databases.layout import Layout
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.tpcc.opening import load_connections
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming
+from assay.workloads.tpcc.tables import TABLES
 
 TRACE_WARMUP_S = 2.0
 """Before the trace: users connect and the first pages come in."""
@@ -52,7 +53,7 @@ def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: fl
     heats: dict[str, dict[str, float]] = {}
     for table in tables:
         name = str(table["table"]).lower()
-        if name in COLUMNS:
+        if name in TABLES.names:
             found = heats.setdefault(name, {})
             for figure, value in _figures(table).items():
                 found[figure] = found.get(figure, 0.0) + value
@@ -110,7 +111,7 @@ def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Di
     for database in target.databases:
         display.phase(f"laying out {database.name}: {layout_text(asked, table)}")
         warehouses = target.scale[database.name]
-        laid_out = lay_out(database, layout, warehouses=warehouses, connections=load_connections(plan))
+        laid_out = lay_out(database, layout, scale=warehouses, connections=load_connections(plan))
         found.append({"database": database.name, **laid_out})
     target.refresh()
     return found

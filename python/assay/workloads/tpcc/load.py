@@ -14,11 +14,12 @@ from typing import Any
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
 from assay.progress import Display, Step
-from assay.targets.databases import TABLES, Database
+from assay.targets.databases import Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
 from assay.workloads.tpcc.opening import is_part_of, load_connections
 from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.tpcc.tables import TABLES
 
 FORMAT = "1"
 """Version of the rows: the same seed gives the same ones as long as it stays."""
@@ -38,7 +39,7 @@ ERRORS: dict[str, type[AssayError]] = {
 }
 """Exceptions for the kinds of errors that the core reports."""
 
-_OF_TABLES = "IN ({})".format(", ".join(f"'{table}'" for table in TABLES))
+_OF_TABLES = "IN ({})".format(", ".join(f"'{table}'" for table in TABLES.names))
 _INDEXES_MARIADB = (
     "SELECT DISTINCT index_name FROM information_schema.statistics"
     f" WHERE table_schema = database() AND table_name {_OF_TABLES}"
@@ -100,7 +101,7 @@ def load_warehouses(
     missing = [
         database
         for database in target.databases
-        if states[database.name].kind != "complete" or states[database.name].warehouses != target.scale[database.name]
+        if states[database.name].kind != "complete" or states[database.name].scale != target.scale[database.name]
     ]
     if not missing:
         return None

@@ -227,7 +227,7 @@ class OpenTpcc(OpenWorkload):
         try:
             for database in self.target.databases:
                 saved, there = database.saved() or {}, database.schema()
-                if (saved.get("warehouses"), saved.get("seed")) != (there.warehouses, there.seed):
+                if (saved.get("warehouses"), saved.get("seed")) != (there.scale, there.seed):
                     _refuse_laid_out(database)
                     self.context.display.phase(f"saving the state of {database.name}, from which every point starts")
                     database.save()

@@ -72,7 +72,7 @@ def _examine_one(target: DatabaseTarget, database: Database, plan: TpccPlan, sha
     there = database.schema()
     if there.kind == "foreign":
         refuse_foreign(database.name, there.tables)
-    kind, warehouses, saved = there.kind, there.warehouses, database.saved()
+    kind, warehouses, saved = there.kind, there.scale, database.saved()
     # How many the work is on: those that are dropped in the end were there before. A run that goes on may have
     # nothing left to do but its points.
     worked_on = warehouses
@@ -111,7 +111,7 @@ def _examine_one(target: DatabaseTarget, database: Database, plan: TpccPlan, sha
             database,
             places=plan.layout.tablespaces,
             ways=plan.layout.ways_of(worked_on or 0),
-            warehouses=worked_on,
+            scale=worked_on,
         )
 
 
@@ -181,16 +181,16 @@ def load_connections(plan: TpccPlan) -> int:
 
 def is_part_of(there: SchemaState, warehouses: int, seed: int) -> bool:
     """Whether a load that was cut short is one of so many warehouses of this seed."""
-    return (there.warehouses, there.seed) == (warehouses, seed)
+    return (there.scale, there.seed) == (warehouses, seed)
 
 
 def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> None:
     """Refuse what is there with another size or seed."""
-    if (plan.warehouses is None or there.warehouses == share) and there.seed == plan.seed:
+    if (plan.warehouses is None or there.scale == share) and there.seed == plan.seed:
         return
-    asked = there.warehouses if plan.warehouses is None else share
+    asked = there.scale if plan.warehouses is None else share
     raise UsageError(
-        f"{name}: holds {count_of(there.warehouses or 0, 'warehouse')} of seed {there.seed}, not {asked} of seed"
+        f"{name}: holds {count_of(there.scale or 0, 'warehouse')} of seed {there.seed}, not {asked} of seed"
         f" {plan.seed}; ask for those (warehouses, seed), or remove them first with the action: drop"
     )
 

@@ -19,6 +19,7 @@ from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.seen import seen_io
 from assay.workloads.tpcc.shapes import SHAPES, oltp_of
+from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.tpcc.verdict import consistency_line, load_line
 from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
 
@@ -41,6 +42,7 @@ class TpccWorkload(Workload[TpccPlan]):
     plan_type = TpccPlan
     title = "Transaction"
     runs_on = "databases"
+    table_set = TABLES
     document_key = "oltp"
     apart = ("loading, restoring, checking",)
 

@@ -1,0 +1,53 @@
+"""The tables of a workload, as databases need to know them: what is loaded, saved, restored, dropped and laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class RangeKey(NamedTuple):
+    """The column by whose ranges a table is partitioned.
+
+    Attributes
+    ----------
+    last
+        Its last value; None: the scale.
+    primary
+        Columns of the primary key of the partitioned table, where that of the plain one has not this column.
+    """
+
+    column: str
+    last: int | None = None
+    primary: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableSet:
+    """The tables of a workload.
+
+    Attributes
+    ----------
+    names
+        All of them, in the order in which they are loaded.
+    scale
+        What is counted to say how much is loaded, in the plural: the key under which the database keeps the number.
+    keys
+        The column by whose ranges each table may be partitioned.
+    statements
+        SQL by dialect and file (`schema`, `indexes`, `drop`), each statement with the name of what it is about.
+    counters
+        Figures that the tables count: by name the table and the query.
+    """
+
+    names: tuple[str, ...]
+    scale: str
+    keys: Mapping[str, RangeKey]
+    statements: Callable[[str, str], Sequence[tuple[str, str]]]
+    counters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def first_keys(self, table: str, ways: int, scale: int) -> list[int]:
+        """First key of each partition of a table but the first, so that all hold as many keys as can be."""
+        last = self.keys[table].last or scale
+        return [1 + last * number // ways for number in range(1, ways)]

@@ -1,0 +1,27 @@
+"""The tables of this workload, as databases need to know them."""
+
+from __future__ import annotations
+
+from assay import _core
+from assay.targets.databases.table_set import RangeKey, TableSet
+
+ITEMS_COUNT = 100_000
+
+TABLES = TableSet(
+    names=("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock"),
+    scale="warehouses",
+    # The warehouse leads the key of every table but item's.
+    keys={
+        "warehouse": RangeKey("w_id"),
+        "district": RangeKey("d_w_id"),
+        "customer": RangeKey("c_w_id"),
+        "history": RangeKey("h_w_id", primary=("h_id", "h_w_id")),
+        "orders": RangeKey("o_w_id"),
+        "new_order": RangeKey("no_w_id"),
+        "order_line": RangeKey("ol_w_id"),
+        "stock": RangeKey("s_w_id"),
+        "item": RangeKey("i_id", ITEMS_COUNT),
+    },
+    statements=_core.tpcc_sql,
+    counters={"new_order_count": ("district", "SELECT sum(d_next_o_id) FROM district")},
+)
