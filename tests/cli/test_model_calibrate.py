@@ -109,7 +109,7 @@ def test_a_black_box_answers_but_not_about_raid(bench: Bench) -> None:
 
     assert done.code == 0, done.stderr
     assert refused.code == 2
-    for words in ("is a black box, whose RAID nobody knows", "--structure NAME"):
+    for words in ("is a black box, whose RAID is not known", "--structure NAME"):
         assert words in refused.complaint
     assert asked.code == 0, asked.stderr
     # Four at once that take 2 ms each: 2,000 a second.

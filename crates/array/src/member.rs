@@ -217,7 +217,7 @@ impl Member {
         self.read_chunk(now_ns, task, place, within, (range.end - range.start) as u32, events);
     }
 
-    /// Whether nobody waits for a task: destaging and rebuilding.
+    /// Whether no host waits for a task: destaging and rebuilding.
     pub(crate) fn is_background(&self, task: u32) -> bool {
         matches!(self.tasks[task as usize].work, Work::Destage { .. } | Work::Rebuild { .. })
     }

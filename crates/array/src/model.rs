@@ -179,7 +179,7 @@ impl ArrayModel {
         self.volume_bytes.get(volume).copied()
     }
 
-    /// Makes now the time 0 of whoever submits next, once nothing of whoever submitted before is outstanding.
+    /// Makes now the time 0 of the next run, once no I/O of the run before is outstanding.
     pub(crate) fn begin_session(&mut self) {
         let mut completions = Vec::new();
         while self.free_ios.len() < self.ios.len() {

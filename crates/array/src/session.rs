@@ -225,7 +225,7 @@ fn sums(members: &[MemberReading]) -> (u64, u64) {
 }
 
 /// Lets the caches hold what they would hold after the random part of the plan's I/O for a long time; streams leave nothing
-/// there that anybody comes back to.
+/// there that a later read comes back to.
 ///
 /// This is functional warming (Wunderlich and others, "SMARTS", 2003): the accesses are those of the workload, without their time.
 pub fn warm(model: &mut ArrayModel, plan: &SessionPlan) {

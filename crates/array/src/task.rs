@@ -8,7 +8,7 @@ pub(crate) struct Access {
     pub(crate) command: u32,
     pub(crate) at_bytes: u64,
     pub(crate) bytes: u64,
-    /// Where the volume's page ends: what follows belongs to somebody else.
+    /// Where the volume's page ends: what follows belongs to another volume.
     pub(crate) page_end_bytes: u64,
 }
 

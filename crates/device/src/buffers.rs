@@ -11,7 +11,7 @@ const NOT_LENT: &str = "the bytes of this pool are its own";
 ///
 /// The kernel reads and writes the buffers while requests are outstanding. Made by [`BufferPool::new`], they are filled
 /// with what writes shall write: the worker gives each outstanding request a buffer of its own, except that duplicate
-/// writes share the last one, which nobody changes. Made by [`BufferPool::of_frames`], their bytes are the caller's
+/// writes share the last one, which never changes. Made by [`BufferPool::of_frames`], their bytes are the caller's
 /// whenever no outstanding request has them.
 pub struct BufferPool {
     mapping: Arc<Mapping>,
@@ -28,7 +28,7 @@ pub struct BufferPool {
     loans: Option<Loans>,
 }
 
-/// The memory of a pool. Whoever lets the kernel use it holds a share of it, so that it stays where it is until then.
+/// The memory of a pool. A queue that lets the kernel use it holds a share of it, so that it stays where it is until then.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     total_bytes: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Mapping {
 
 // SAFETY: the mapping is plain memory that no thread owns, the table its addresses; both go with the last share.
 unsafe impl Send for Mapping {}
-// SAFETY: shared access gives nobody access to the bytes.
+// SAFETY: shared access gives no access to the bytes.
 unsafe impl Sync for Mapping {}
 
 // SAFETY: the pool owns its memory; moving it to another thread moves only the pointer.
@@ -184,7 +184,7 @@ impl BufferPool {
         libc::iovec { iov_base: self.start.as_ptr().cast(), iov_len: self.mapping.total_bytes }
     }
 
-    /// A share of the memory, for whoever may use it longer than the pool lives.
+    /// A share of the memory, for a user that may outlive the pool.
     pub(crate) fn mapping(&self) -> Arc<Mapping> {
         Arc::clone(&self.mapping)
     }
@@ -234,7 +234,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this size, and whoever used it has dropped its share.
+        // SAFETY: the mapping was made by `new` with this size, and every user has dropped its share.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.total_bytes) };
     }
 }

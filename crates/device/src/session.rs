@@ -200,7 +200,7 @@ impl Session {
         if self.collector.collect() > before {
             self.heard_ns = now_ns;
         } else if unwatched_ns > WATCH_MARGIN_NS {
-            // Whoever polls this late, perhaps because the whole process was suspended, cannot say who was silent.
+            // A caller that polls this late, perhaps because the whole process was suspended, cannot say who was silent.
             self.heard_ns += unwatched_ns;
         }
         self.polled_ns = now_ns;

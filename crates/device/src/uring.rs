@@ -430,7 +430,7 @@ mod tests {
                 queue.wait(1, u64::MAX, &mut completions).unwrap();
             }
         }
-        // The kernel grants a lease for reading only when nobody has the file open for writing.
+        // The kernel grants a lease for reading only when no process has the file open for writing.
         let reader = File::open(&path).unwrap();
         // SAFETY: the descriptor is open for the call.
         let leased = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) };
@@ -444,7 +444,7 @@ mod tests {
         if !available() {
             return;
         }
-        // Reading from a pipe that nobody writes into is what a device that does not answer looks like.
+        // Reading from a pipe without writes is what a device that does not answer looks like.
         let path = path("pipe");
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();
         // SAFETY: the name is a valid string.

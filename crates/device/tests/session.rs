@@ -419,7 +419,7 @@ fn a_block_device_is_claimed_until_the_workers_have_ended() {
                 let busy = device.open_exclusively().unwrap_err();
                 assert_eq!(busy.raw_os_error(), Some(libc::EBUSY));
                 assert!(matches!(session.finish(Duration::from_secs(60)), Status::Ended { .. }));
-                device.open_exclusively().expect("nobody claims it any more");
+                device.open_exclusively().expect("no queue claims it any more");
             }
             // Claimed by another, it is refused and stays as it is.
             let mut before = vec![0; 4096];

@@ -233,7 +233,7 @@ fn compare_files(path: &Path, of_journal: &VerifyPlan, of_target: &VerifyPlan) -
     Ok(())
 }
 
-/// Refuses a target on which another run wrote, or at another path nobody.
+/// Refuses a target on which another run wrote, or on which no run wrote.
 fn refuse_other_runs(
     path: &Path,
     stamper: &Stamper,

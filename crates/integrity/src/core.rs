@@ -97,7 +97,7 @@ pub(crate) struct Core {
     pub audited: bool,
     /// Failed writes that are being repeated.
     pub writes_in_doubt: u32,
-    /// Pages that could not be written: nobody knows what they hold.
+    /// Pages that could not be written: what they hold is not known.
     pub uncertain: u32,
     /// A page that was found wrong before was read in this phase, and not judged again.
     pub skipped: bool,

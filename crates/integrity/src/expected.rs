@@ -31,7 +31,7 @@ pub enum Flag {
     Pooled = 4,
     /// It was changed in the pool and not yet written.
     Dirty = 8,
-    /// Writing it failed for good: nobody knows what it holds.
+    /// Writing it failed for good: what it holds is not known.
     Uncertain = 16,
     /// It was found wrong for good and not written since.
     KnownWrong = 32,

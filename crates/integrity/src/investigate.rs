@@ -380,7 +380,7 @@ fn leaves_out(image: &[u8]) -> bool {
 }
 
 impl Core {
-    /// Pause between two reads of a wrong page: none where more of the same says no more, or nobody wants to wait.
+    /// Pause between two reads of a wrong page: none where more of the same says no more, or the run ends.
     fn reread_pause_ns(&self) -> u64 {
         let many = self.findings.all().len() >= FINDINGS_PATIENT;
         let hurries = self.stopping && !self.plan.stop_on_error;

@@ -153,7 +153,7 @@ impl Kernel {
 
     /// Issues a read of pages; they are verified when it ends. Nothing happens when they are no longer in the file.
     pub(crate) async fn read(&self, id: PageId, pages: u32, user: User) {
-        // Whoever finds faults faster than they can be looked into waits: each is a page in memory.
+        // A user that finds faults faster than they can be looked into waits: each is a page in memory.
         self.until(Event::Unlatched, |core| (core.suspects.len() <= SUSPECTS_MAX).then_some(())).await;
         if self.latch(id, pages).await {
             let tag = self.slot(id.file, pages, true).await;

@@ -48,7 +48,7 @@ impl Log {
         self.head + blocks - self.tail <= self.blocks
     }
 
-    /// Frees what nobody needs any more; records need to be read first only where that is `asked`.
+    /// Frees what is needed no more; records need to be read first only where that is `asked`.
     pub(crate) fn free(&mut self, asked: bool) {
         let read = if asked { self.read } else { self.durable };
         self.tail = self.tail.max(self.clean.min(read));

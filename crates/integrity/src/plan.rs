@@ -31,7 +31,7 @@ pub struct VerifyPlan {
     /// Pages are read and verified before they are overwritten: no fault goes unseen because something was written over it.
     pub look_first: bool,
     /// A page is not changed again sooner than this after its last write: on small files users would else spend their time
-    /// writing over what nobody has read.
+    /// writing over what was never read.
     pub rewrite_after_ns: u64,
     /// Pages per I/O when all pages are written or read in order (prepare, audit).
     pub pages_per_io: u32,

@@ -246,7 +246,7 @@ fn work(run: RunPlan, shared: Shared, ready: &mpsc::Sender<Result<Engine, RunErr
             return;
         }
     };
-    // Whoever waited for this has given up.
+    // The caller that waited for this has given up.
     if ready.send(Ok(engine)).is_err() {
         return;
     }

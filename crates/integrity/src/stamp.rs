@@ -113,7 +113,7 @@ impl Stamper {
         units
     }
 
-    /// What each unit of a page is, when nobody knows what it should be: intact units of this page that are older than
+    /// What each unit of a page is, when what it should be is not known: intact units of this page that are older than
     /// `generation` are so, and name theirs.
     pub(crate) fn survey(&self, page: &[u8], id: PageId, generation: u32, fresh: bool) -> Vec<Unit> {
         let other_run = self.other_run(page);

@@ -1,5 +1,5 @@
 //! A small executor: users are written as what they do one after the other, and run as state machines on the queue's clock.
-//! One thread, no locks, no waker: a task that waits has put its number on a list, and whoever makes it go on says so.
+//! One thread, no locks, no waker: a task that waits has put its number on a list, and the task that makes it go on says so.
 
 use std::{
     cmp::Reverse,

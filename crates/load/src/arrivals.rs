@@ -186,7 +186,7 @@ mod tests {
         assert!(!gate.is_open());
         assert_eq!(counted_ns, 40);
         gate.enter(1000);
-        assert_eq!(gate.uncounted_ns(1005), 5, "the time between bursts is nobody's");
+        assert_eq!(gate.uncounted_ns(1005), 5, "the time between bursts counts for no arrival");
     }
 
     #[test]

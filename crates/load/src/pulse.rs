@@ -57,7 +57,7 @@ impl Pulse {
             standstills.push_back((last_ns, now_ns));
             self.0.ended_ns.store(now_ns, Ordering::Relaxed);
         }
-        // Whoever sees this beat sees the standstill before it.
+        // A reader that sees this beat sees the standstill before it.
         self.0.last_ns.store(now_ns, Ordering::Release);
     }
 
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_standstill_lasts_from_the_last_beat_to_the_next() {
         let pulse = beating(S);
-        // Before the next beat it is known already, by whoever looks.
+        // Before the next beat a reader knows it already.
         let lasting = Standstills { count: 1, longest_ns: 8 * S, total_ns: 8 * S };
         assert_eq!(pulse.within(0, 20 * S, 9 * S), lasting);
         assert_eq!(pulse.stood_still_until_ns(9 * S), 9 * S);

@@ -47,7 +47,7 @@ impl<S: Simulated> Queue for SimulatedQueue<S> {
     fn wait(&mut self, min: usize, until_ns: u64, completions: &mut Vec<Completion>) -> Result<(), QueueError> {
         let before = completions.len();
         loop {
-            // Looking once takes a moment, so that whoever only looks gets on.
+            // Looking once takes a moment, so that a worker that only looks gets on.
             let until_ns = if min == 0 { self.now_ns + LOOK_NS } else { until_ns };
             if until_ns <= self.now_ns {
                 self.model.advance(self.now_ns, completions);
@@ -64,7 +64,7 @@ impl<S: Simulated> Queue for SimulatedQueue<S> {
 /// What looking for completions without waiting takes on a virtual clock.
 const LOOK_NS: u64 = 1_000;
 
-/// Workers of all volumes on the one clock of a model. CPU has no meaning here, and nobody is ever late.
+/// Workers of all volumes on the one clock of a model. CPU has no meaning here, and no worker is ever late.
 pub struct VirtualDriver<S> {
     model: S,
     now_ns: u64,

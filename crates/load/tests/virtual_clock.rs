@@ -16,7 +16,7 @@ use assay_load::{
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// Servers that each take a fixed time for an I/O, whoever asks; requests wait in line.
+/// Servers that each take a fixed time for an I/O, whichever worker asks; requests wait in line.
 struct Servers {
     now_ns: u64,
     takes_ns: u64,
@@ -214,7 +214,7 @@ fn open_loops_on_the_clock_submit_when_they_intend_to() {
     let mut count = 0;
     for interval in totals.values() {
         count += interval.read.latency.count() + interval.write.latency.count();
-        assert_eq!(interval.lag.max_ns(), 0, "nobody is late on a virtual clock");
+        assert_eq!(interval.lag.max_ns(), 0, "no worker is late on a virtual clock");
         // A server is always free: the latency is the service time, to the nanosecond.
         assert_eq!(interval.read.latency.mean_ns(), Some(1e6));
     }

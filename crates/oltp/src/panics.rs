@@ -1,4 +1,4 @@
-//! A panic in a thread or a task must end the run: caught by nobody, its figures would be those of fewer users.
+//! A panic in a thread or a task must end the run: if it were not caught, its figures would be those of fewer users.
 
 use std::{
     sync::{

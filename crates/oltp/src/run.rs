@@ -104,7 +104,7 @@ pub struct Window {
     /// CPU time of whichever thread was fullest, tick by tick.
     pub fullest_cpu_ns: u64,
     pub threads: usize,
-    /// Arrivals that nobody had taken at the end, and how long the oldest was due.
+    /// Arrivals that no user had taken at the end, and how long the oldest was due.
     pub backlog: Option<(u64, u64)>,
 }
 

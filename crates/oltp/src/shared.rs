@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     gaps: Mutex<Vec<Gap>>,
     /// Signs of life of this process.
     pub(crate) pulse: Pulse,
-    /// Open loop: of each thread the arrivals that nobody had taken at the end, and how long the oldest was due.
+    /// Open loop: of each thread the arrivals that no user had taken at the end, and how long the oldest was due.
     pub(crate) backlog: Mutex<Vec<(u64, u64)>>,
 }
 

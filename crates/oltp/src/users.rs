@@ -40,7 +40,7 @@ const FAILURES_MAX: u32 = 50;
 /// A wait that ends later than this after its time was not kept.
 const LATE_NS: u64 = 10_000_000;
 
-/// Arrivals of a thread's share of an open loop: whoever is free waits for the next.
+/// Arrivals of a thread's share of an open loop: a user that is free waits for the next.
 struct Turns {
     /// Held by the user that waits for the next arrival.
     turn: TurnMutex<()>,

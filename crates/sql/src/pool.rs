@@ -53,12 +53,12 @@ impl<D> Pool<D> {
         self.free.add_permits(1);
     }
 
-    /// All connections that nobody uses, at the end.
+    /// All connections that are free, at the end.
     pub fn take_idle(&self) -> Vec<Slot<D>> {
         std::mem::take(&mut *self.idle.borrow_mut())
     }
 
-    /// The next connection that is free, to whoever waited longest.
+    /// The next connection that is free, to the caller that waited longest.
     pub async fn take(&self) -> Taken<'_, D> {
         self.free.acquire().await.expect("the semaphore is never closed").forget();
         let slot = self.idle.borrow_mut().pop();

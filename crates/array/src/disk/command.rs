@@ -6,7 +6,7 @@ pub(crate) struct DiskCommand {
     pub(crate) at_bytes: u64,
     pub(crate) bytes: u32,
     pub(crate) write: bool,
-    /// Destaging and rebuilding: nobody waits for it.
+    /// Destaging and rebuilding: no host waits for it.
     pub(crate) background: bool,
     /// Task the command belongs to.
     pub(crate) task: u32,

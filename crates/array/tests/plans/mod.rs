@@ -197,7 +197,7 @@ pub(crate) fn measure(plan: &ArrayPlan, mut activity: Activity, warm: u64, measu
     (count as f64 / measured as f64, sum_ns as f64 / count as f64)
 }
 
-/// Random numbers for tests that must not depend on anybody else's generator.
+/// Random numbers for tests that must not depend on a library's generator.
 pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {

@@ -42,7 +42,7 @@ const VIRTUAL_IO_NS: Range<u64> = 50_000..500_000;
 /// The time of a faulty device.
 #[derive(Debug, Clone, Copy)]
 pub enum FaultyClock {
-    /// Goes on to the next completion whenever somebody waits; I/Os take 50 to 500 us.
+    /// Goes on to the next completion whenever a caller waits; I/Os take 50 to 500 us.
     Virtual { now_ns: u64 },
     /// I/Os take as long as the medium does.
     Wall { start: Instant },
@@ -346,7 +346,7 @@ impl<M: Medium> Queue for FaultyQueue<M> {
                     found += 1;
                 }
             }
-            // Nobody waits for ever for what will never come.
+            // No caller waits for ever for what will never come.
             let nothing_comes = self.due.is_empty() && until_ns == u64::MAX;
             if found >= min || now_ns >= until_ns || nothing_comes {
                 return Ok(());

@@ -74,8 +74,8 @@ impl Truth {
         }
     }
 
-    /// A write of this unit left it as it was. Bytes that nobody wrote there stay a fault of their own until they were
-    /// seen; whoever sees them again sees a write that went nowhere.
+    /// A write of this unit left it as it was. Bytes that no write put there stay a fault of their own until they were
+    /// seen; a later read of them sees a write that went nowhere.
     pub(super) fn not_stored(&mut self, volume: usize, unit: u64, injection: usize) {
         let stale = Wrong { injection, why: Why::Stale, seen: false };
         let entry = self.wrong[volume].entry(unit).or_insert(stale);
@@ -84,7 +84,7 @@ impl Truth {
         }
     }
 
-    /// This unit got bytes that nobody wrote to it.
+    /// This unit got bytes that no write put there.
     pub(super) fn spoilt(&mut self, volume: usize, unit: u64, injection: usize, why: Why) {
         self.wrong[volume].insert(unit, Wrong { injection, why, seen: false });
     }
@@ -114,7 +114,7 @@ impl Truth {
     pub(super) fn observable(&self) -> FaultCounts {
         self.count(|injection| match (injection.fault, injection.observed) {
             (_, Observed::No) => None,
-            // Nobody can tell it from a write that went nowhere.
+            // No check can tell it from a write that went nowhere.
             (Fault::MisdirectedWrite, Observed::OwnPlace) if self.logs[injection.volume as usize] => {
                 Some(Fault::LogBreak)
             }

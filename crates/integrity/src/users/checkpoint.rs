@@ -26,7 +26,7 @@ pub(crate) async fn checkpoint_writer(kernel: Kernel) {
     kernel.spawn(timer(kernel.clone()));
     while kernel.wanted(Event::CheckpointWanted, |core| core.checkpoint_wanted).await {
         checkpoint(&kernel).await;
-        // Whoever wants the next one may be waiting for I/O that is still to be issued.
+        // The user that wants the next one may be waiting for I/O that is still to be issued.
         kernel.pause(GAP_NS).await;
     }
 }

@@ -51,7 +51,7 @@ async fn grow(kernel: &Kernel, file: u16, pages: u32, user: User) {
         if !kernel.stressing() {
             break;
         }
-        // New pages are written before anybody may read them.
+        // New pages are written before any user may read them.
         let end = (page + step).min(pages);
         kernel.with(|core| core.files[usize::from(file)].pages = end);
         hold(kernel, file, page, end);

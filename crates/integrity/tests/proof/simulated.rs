@@ -20,7 +20,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Findings and injections, for whoever looks into a seed that failed.
+    /// Findings and injections, for a look into a seed that failed.
     pub(crate) fn listing(&self) -> String {
         let found = self.findings.iter().map(|finding| {
             let (kind, at) = (finding.kind.name(), finding.at);

@@ -270,7 +270,7 @@ fn users_return_to_a_server_few_at_a_time() {
     server.cut(|_| true);
     until("all are back", || (server.accepted() == 2 * USERS && run.poll().reconnecting == 0).then_some(()));
     finish(&mut run);
-    // Between the script's word and the client's last statement prepared nobody is counted.
+    // Between the script's word and the client's last statement prepared no connection is counted.
     assert!((2..=16).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
 }
 
@@ -504,7 +504,7 @@ fn a_chunk_whose_commit_was_answered_by_nobody_is_not_loaded_twice() {
     let seen = entries.clone();
     let is_there = AtomicBool::new(false);
     let server = Server::start(move |_, request| match request {
-        // The second chunk is committed, and nobody hears of it.
+        // The second chunk is committed, and the client does not hear of it.
         Request::Execute { statement: "commit", .. } if commits.fetch_add(1, Ordering::SeqCst) == 1 => {
             is_there.store(true, Ordering::SeqCst);
             Reply::Cut

@@ -32,7 +32,7 @@ use crate::{
 
 /// The largest packet that TLS lets through whole.
 const LOAD_PACKET_BYTES: u32 = 16_383;
-/// An error ends the batch and the transaction, whichever it is; nobody looks at counts of rows; what would be cut off is an error.
+/// An error ends the batch and the transaction, whichever it is; counts of rows are not read; what would be cut off is an error.
 const SETTING: &str = "SET XACT_ABORT ON; SET NOCOUNT ON; SET ANSI_WARNINGS ON";
 const ROLLBACK: &str = "IF @@TRANCOUNT > 0 ROLLBACK";
 

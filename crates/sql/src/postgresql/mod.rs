@@ -60,7 +60,7 @@ impl Postgresql {
         loop {
             let answer = self.wire.receive().await?;
             match self.wire.message(answer)? {
-                // Whoever does not know the password cannot prove to be the server.
+                // A peer that does not know the password cannot prove to be the server.
                 Message::AuthenticationOk if scram.is_some() && !proven => {
                     return Err(DbError::other("the server did not prove that it knows the password"));
                 }

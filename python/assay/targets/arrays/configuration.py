@@ -111,7 +111,7 @@ class Configuration:
             offered = ", ".join(self.model.policies)
             if self.model.parameters["disk.capacity"].source.startswith("unknown"):
                 raise UsageError(
-                    f"model: option 'raid': {self.model.name} is a black box, whose RAID nobody knows; calibrate it"
+                    f"model: option 'raid': {self.model.name} is a black box, whose RAID is not known; calibrate it"
                     " with --structure NAME, and then ask"
                 )
             raise UsageError(f"model: option 'raid': {self.model.name} does not offer RAID {policy}; it has {offered}")

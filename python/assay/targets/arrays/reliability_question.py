@@ -131,7 +131,7 @@ def _configurations(
     """The array under each policy it offers, and why not under those that its disks do not carry."""
     if model.parameters["disk.capacity"].source.startswith("unknown"):
         raise UsageError(
-            f"model: {model.name} is a black box, whose disks and RAID nobody knows, nor how long data last on them;"
+            f"model: {model.name} is a black box, whose disks and RAID are not known, nor how long data last on them;"
             " calibrate it with --structure NAME, and then ask"
         )
     for key in OF_NO_EFFECT:

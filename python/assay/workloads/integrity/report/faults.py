@@ -44,7 +44,7 @@ WRONG_DATA = {
         "break in the log", "breaks in the log", "a log block holds an older record: recovery would end there"
     ),
     "torn": Fault("torn write", "torn writes", "one part of a page is as written, the other is older"),
-    "corrupt": Fault("corrupt page", "corrupt pages", "a page holds bytes that nobody wrote"),
+    "corrupt": Fault("corrupt page", "corrupt pages", "a page holds bytes that no write put there"),
     "misdirected_read": Fault("misdirected read", "misdirected reads", "a read returned what belongs in another place"),
     "short_read": Fault("short read", "short reads", "a read left part of its buffer as it was"),
 }
