@@ -233,7 +233,7 @@ fn compare_files(path: &Path, of_journal: &VerifyPlan, of_target: &VerifyPlan) -
     Ok(())
 }
 
-/// Refuses a target on which another run wrote, or on which no run wrote.
+/// Refuses a target on which another run wrote, and one at another path that holds no page of this run.
 fn refuse_other_runs(
     path: &Path,
     stamper: &Stamper,
