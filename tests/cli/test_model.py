@@ -33,7 +33,6 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "a model and a file": (["profile", "model:ps6100xv", "f"], ["give it alone"]),
     "verify": (["verify", "model:ps6100xv"], ["holds no bytes"]),
     "assess": (["assess", "model:ps6100xv"], ["holds no bytes"]),
-    "sqlio": (["sqlio", "-kR", "-s1", "model:ps6100xv"], ["holds no bytes"]),
     "show of an unknown array": (["model", "show", "ps61"], ["unknown array 'ps61'"]),
     "show of a file that is not there": (["model", "show", "./none.toml"], ["no such file"]),
     "toml with options": (["model", "show", "ps6100xv?raid=50", "--toml"], ["--toml"]),

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import UsageError
+from assay.windows_paths import parse_maps
 from assay.workloads.io.sqlio import ParamLine, SqlioCommand, parse_param_file, parse_sqlio, read_sqlio
+from assay.workloads.io.sqlio_batch import parse_batch
 
 
 def test_without_flags_the_defaults_of_the_readme_apply() -> None:
@@ -124,6 +126,50 @@ def test_a_windows_path_is_refused_with_the_path_in_the_message(path: str) -> No
         parse_sqlio([path])
     with pytest.raises(UsageError, match=r"line 2: .*Windows path"):
         parse_param_file(f"# comment\n{path} 2 0x0 100\n")
+
+
+def test_drive_letters_are_mapped() -> None:
+    maps = parse_maps([r"Q:\=./data", r"Q:\log=/log"])
+    assert parse_sqlio([r"q:\sql\a.dat"], maps).files == ("./data/sql/a.dat",)
+    assert [line.path for line in parse_param_file("Q:\\log\\f 2\n/own 1\n", maps)] == ["/log/f", "/own"]
+    with pytest.raises(UsageError, match=r"without a --map"):
+        parse_sqlio([r"E:\a.dat"], maps)
+
+
+BATCH = r"""@echo off
+REM published: 8 KB random, then 64 KB sequential
+"C:\Program Files\SQLIO\sqlio.exe" -kR -s360 -frandom -o32 -b8 -LS -Fparam.txt >> results.txt 2>&1
+
+timeout /T 30 /NOBREAK > nul
+sleep 30
+sqlio -kW -s360 "-fsequential" -o8 -b64 a.dat
+:: the end
+"""
+
+
+def test_a_batch_is_its_commands_with_the_rests_between() -> None:
+    first, second = parse_batch(BATCH)
+    assert (first.number, first.words[0], first.words[-1], first.rest_s) == (3, "-kR", "-Fparam.txt", None)
+    assert (second.number, second.words, second.rest_s) == (
+        7,
+        ("-kW", "-s360", "-fsequential", "-o8", "-b64", "a.dat"),
+        60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("sqlio a.dat\nformat c:\n", "line 2: 'format c:' is no command of sqlio"), ("rem nothing\n", "holds no command")],
+)
+def test_a_batch_that_is_not_understood_is_refused_before_anything_runs(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_batch(text)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_batch_or_refused(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert parse_batch(text)
 
 
 def test_raw_drives_alone_are_refused_because_nothing_else_is_named() -> None:

@@ -16,6 +16,7 @@ from assay.targets.storage.spec import (
     VolumeSpec,
     absolute_path,
     absolute_target,
+    is_model,
     parse_targets,
     split_volumes,
 )
@@ -42,7 +43,7 @@ def refuse_model(targets: Sequence[str]) -> None:
     UsageError
         A target is one.
     """
-    if any(target.lower().startswith("model:") for target in targets):
+    if any(map(is_model, targets)):
         raise UsageError(HOLDS_NO_BYTES)
 
 

@@ -19,6 +19,7 @@ from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
 from assay.studies.result import study_figures
 from assay.targets.databases import is_database
+from assay.targets.storage.spec import is_model
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 from assay.workloads.workload import COMBINATIONS_MAX
 
@@ -378,7 +379,7 @@ def target_kind(text: str) -> Kind:
     """
     if is_database(text):
         return "database"
-    return "model" if text.lower().startswith("model:") else "file"
+    return "model" if is_model(text) else "file"
 
 
 def has_options(text: str) -> bool:

@@ -129,7 +129,7 @@ def parse_targets(
     [('f', 'data', 1073741824)]
     """
     asked = [("data", text) for text in paths] + split_volumes(volumes)
-    if any(_is_model(text) for _, text in asked):
+    if any(is_model(text) for _, text in asked):
         return _parse_model(asked, sizes)
     specs = [_parse_one(text, "data") for text in paths]
     specs += [_parse_one(text, role) for role, text in split_volumes(volumes)]
@@ -178,6 +178,11 @@ def absolute_path(text: str) -> str:
     return str(Path(text).expanduser().absolute())
 
 
+def is_model(text: str) -> bool:
+    """Whether a target is a modelled array."""
+    return text.lower().startswith("model:")
+
+
 def named(specs: Sequence[VolumeSpec]) -> list[VolumeSpec]:
     """The volumes with names that are unique in their target."""
     return [replace(spec, name=name) for spec, name in zip(specs, _unique_names(specs), strict=True)]
@@ -211,10 +216,6 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
             f" model:NAME; a path that begins like this is written file:{scheme}:..."
         )
     return _parse_path(text, role, text)
-
-
-def _is_model(text: str) -> bool:
-    return text.lower().startswith("model:")
 
 
 def _parse_model(asked: Sequence[tuple[str, str]], sizes: str | None) -> list[VolumeSpec]:

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 from assay.errors import UsageError
 from assay.reading import nearest, validated
 from assay.units import format_bytes
+from assay.windows_paths import PathMap, is_windows, local_path, parse_maps
 from assay.workloads.integrity.plan import LOG_MAX_BYTES, PAGE_BYTES, IntegrityPlan
 from assay.workloads.integrity.sqliosim_keys import ALIASES, FILE, MB, ORDERED, SECTIONS, Setting
-from assay.workloads.integrity.windows import PathMap, is_windows, local_path, parse_maps
 
 CONFIG_MAX_BYTES = 1 << 20
 """Largest configuration that is read; the shipped ones have 2 KB."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from assay.errors import UsageError
 from assay.reading import TEXT_MAX_BYTES
+from assay.windows_paths import PathMap, local_path
 
 Operation = Literal["read", "write"]
 Access = Literal["random", "sequential", "stride"]
@@ -38,6 +39,9 @@ _IO_MODE_AND_SYNC: dict[Buffering, tuple[Literal["direct", "buffered"], Literal[
 _DASHES = {"\u2010": "a hyphen", "\u2013": "an en dash", "\u2014": "an em dash", "\u2212": "a minus sign"}
 
 _WINDOWS_PATH = re.compile(r"[A-Za-z0-9]:(?:[\\/].*)?|[A-Za-z]:.*|\\.*")
+
+Maps = Sequence[PathMap]
+"""Where Windows paths are on this system."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +349,7 @@ _FLAGS: dict[str, Callable[[_Fields, str], None]] = {
 _ACCEPTED_FLAGS = " ".join(f"-{name}" for name in [*_FLAGS, "64"])
 
 
-def parse_sqlio(argv: Sequence[str]) -> SqlioCommand:
+def parse_sqlio(argv: Sequence[str], maps: Maps = ()) -> SqlioCommand:
     """Read a classic command line, without opening anything.
 
     Parameters
@@ -353,6 +357,8 @@ def parse_sqlio(argv: Sequence[str]) -> SqlioCommand:
     argv
         The words after `sqlio`. A word that begins with `-` is a flag with its value glued on (`-b8`); names are case
         sensitive. Any other word, also one that begins with `/`, is a file.
+    maps
+        Where Windows paths are on this system.
 
     Raises
     ------
@@ -376,7 +382,7 @@ def parse_sqlio(argv: Sequence[str]) -> SqlioCommand:
         elif word.startswith("-"):
             _read_flag(fields, word)
         else:
-            files.append(_checked_path(word, "sqlio"))
+            files.append(_local_path(word, maps, "sqlio"))
     command = SqlioCommand(**fields, notices=tuple(fields.notices))
     return _with_files(command, fields, files)
 
@@ -427,21 +433,29 @@ def _check_pools(command: SqlioCommand) -> None:
             )
 
 
-def _checked_path(path: str, where: str) -> str:
-    if _WINDOWS_PATH.fullmatch(path):
+def _local_path(path: str, maps: Maps, where: str) -> str:
+    if not _WINDOWS_PATH.fullmatch(path):
+        return path
+    if not maps:
         raise UsageError(
-            f"{where}: {path!r} is a Windows path; accepted: a path of this system, as in /data/testfile.dat"
+            f"{where}: {path!r} is a Windows path; accepted: a path of this system, as in /data/testfile.dat, or"
+            rf" --map '{path[:2]}\=/data'"
         )
-    return path
+    try:
+        return local_path(path, maps)[0]
+    except UsageError as error:
+        raise UsageError(f"{where}: {path!r}: {error}") from None
 
 
-def parse_param_file(text: str) -> list[ParamLine]:
+def parse_param_file(text: str, maps: Maps = ()) -> list[ParamLine]:
     r"""Read the lines `FILE THREADS [MASK [MB]]` of a parameter file; lines that begin with `#` are comments.
 
     Parameters
     ----------
     text
         The file's text. The mask is hexadecimal (`0x3`) or decimal; the size is in MB of 2**20 bytes.
+    maps
+        Where Windows paths are on this system.
 
     Raises
     ------
@@ -456,15 +470,15 @@ def parse_param_file(text: str) -> list[ParamLine]:
     lines = []
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
-            lines.append(_param_line(line.split(), f"parameter file, line {number}"))
+            lines.append(_param_line(line.split(), maps, f"parameter file, line {number}"))
     return lines
 
 
-def _param_line(words: list[str], where: str) -> ParamLine:
+def _param_line(words: list[str], maps: Maps, where: str) -> ParamLine:
     if not 2 <= len(words) <= 4:
         raise UsageError(f"{where}: {' '.join(words)!r} has {len(words)} fields; accepted: FILE THREADS [MASK [MB]]")
     path, threads, mask, size_mb = [*words, *["0x0", ""][len(words) - 2 :]]
-    _checked_path(path, where)
+    path = _local_path(path, maps, where)
     if not re.fullmatch(r"[0-9]{1,3}", threads) or not 1 <= int(threads) <= THREADS_MAX:
         raise UsageError(f"{where}: threads {threads!r} is not accepted; accepted: 1 to {THREADS_MAX}")
     if re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", mask) is None:
@@ -477,7 +491,7 @@ def _param_line(words: list[str], where: str) -> ParamLine:
     return ParamLine(path, int(threads), int(mask, base), int(size_mb) * 2**20 if size_mb else None)
 
 
-def read_sqlio(argv: Sequence[str]) -> SqlioCommand:
+def read_sqlio(argv: Sequence[str], maps: Maps = ()) -> SqlioCommand:
     """Read a classic command line and the parameter file it names, relative to the current folder.
 
     Raises
@@ -485,16 +499,27 @@ def read_sqlio(argv: Sequence[str]) -> SqlioCommand:
     UsageError
         As `parse_sqlio` and `parse_param_file`, or the parameter file cannot be read.
     """
-    command = parse_sqlio(argv)
+    command = parse_sqlio(argv, maps)
     if command.param_file is None:
         return command
+    text = read_text_of(command.param_file, f"sqlio -F{command.param_file}")
     try:
-        with Path(command.param_file).open("rb") as file:
-            text = file.read(TEXT_MAX_BYTES).decode(errors="replace")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"sqlio -F{command.param_file}: cannot be read: {reason}; give a file that exists") from None
-    try:
-        return command.with_param_lines(parse_param_file(text))
+        return command.with_param_lines(parse_param_file(text, maps))
     except UsageError as error:
         raise UsageError(f"{command.param_file}: {error}") from None
+
+
+def read_text_of(path: str, what: str) -> str:
+    """The text of a file, bounded.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(TEXT_MAX_BYTES).decode(errors="replace")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{what}: cannot be read: {reason}; give a file that exists") from None
