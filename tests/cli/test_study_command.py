@@ -248,16 +248,16 @@ class TestModels:
     """The same on models of the catalogue, in virtual time."""
 
     def test_levels_of_a_model_are_compared(self, bench: Bench) -> None:
-        options = ("--levels", "raid=10,6", "--set", "volumes=6", *SMALL_CACHE)
+        options = ("--levels", "raid=50,6", "--set", "volumes=6", *SMALL_CACHE)
         document = run(bench, "raid-policy", *options, "--json").document
 
         assert document["status"] == "done"
         assert [part["target"].partition("?")[2] for part in document["parts"]] == [
-            "volumes=6&cache=64M&raid=10", "volumes=6&cache=64M&raid=6",
+            "volumes=6&cache=64M&raid=50", "volumes=6&cache=64M&raid=6",
         ]  # fmt: skip
-        ten, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
-        # Double parity writes six times for what a mirror writes twice.
-        assert ten > 1.2 * six
+        single, double = (result["values"]["iops"]["value"] for result in document["study"]["results"])
+        # Double parity reads and writes six times for what single parity does with four.
+        assert single > 1.1 * double
 
     @pytest.mark.slow(reason="tests/cli/test_model_profile.py compares a model's figures to the last digit")
     def test_the_same_seed_gives_the_same_figures(self, bench: Bench) -> None:
