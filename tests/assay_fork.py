@@ -7,6 +7,7 @@ what a command prefix does and what others see in the process list needs an inte
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -15,10 +16,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(
-    # Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
-    ["assay.cli.app", "scipy.stats", "pyarrow.parquet", "altair", "jinja2", "psycopg", "pymysql", "rich.table"]
-)
+# Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
+FORKING.set_forkserver_preload([
+    "assay.cli.app", "assay.report.html", "assay.results.series", "assay.targets.databases.embedded",
+    "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.tpcc.report",
+    "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
+    "scipy.stats",
+])  # fmt: skip
 
 
 class ForkedCommand:
@@ -65,6 +69,8 @@ class ForkedCommand:
 def _be_the_command(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], umask: int, stdout: Path, stderr: Path
 ) -> None:
+    # What the server imported is not looked through again: that takes longer than most commands, and copies its memory.
+    gc.freeze()
     os.umask(umask)
     os.chdir(folder)
     os.environ.clear()

@@ -22,18 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 __all__ = [
-    "as_nobody",
-    "bench",
-    "connect",
-    "loop_device",
-    "mariadb",
-    "mortal",
-    "mounted",
-    "mssql",
-    "postgresql",
-    "postgresql15",
-    "postgresql18",
-    "public_bench",
-    "run_tool",
-    "server",
-]
+    "as_nobody", "bench", "connect", "loop_device", "mariadb", "mortal", "mounted", "mssql", "postgresql",
+    "postgresql15", "postgresql18", "public_bench", "run_tool", "server",
+]  # fmt: skip

@@ -54,25 +54,12 @@ def test_durations(text: str | float, duration_ns: int) -> None:
 
 
 BAD = [
-    "",
-    " ",
-    "K",
-    "8X",
-    "-8K",
-    "8 8",
-    "1e3",
-    "nan",
-    "inf",
-    "8K8K",
-    "0x10",
-    "9" * 400,
-    True,
-    None,
+    "", " ", "K", "8X", "-8K", "8 8", "1e3", "nan", "inf", "8K8K", "0x10", "9" * 400, True, None,
     [8],
     -1,
     math.nan,
     math.inf,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("parse", [parse_bytes, parse_duration, parse_share])

@@ -32,13 +32,9 @@ def limit(met: bool | None, value: float | None = 400e3, scope: str = "data") ->
 def answer(**change: Any) -> dict[str, Any]:
     end = {"outstanding": 96, "iops": 21_300.0, "bytes_per_s": 21_300 * 8192.0, "point_id": "p0007"}
     return {
-        "workload": {"name": "8 KiB random 70/30"},
-        "axis": "outstanding",
-        "limits": ["read.mean<=20ms"],
-        "max": end,
-        "limited_by": "read.mean<=20ms",
-        "point_ids": ["p0001", "p0007"],
-    } | change
+        "workload": {"name": "8 KiB random 70/30"}, "axis": "outstanding", "limits": ["read.mean<=20ms"], "max": end,
+        "limited_by": "read.mean<=20ms", "point_ids": ["p0001", "p0007"],
+    } | change  # fmt: skip
 
 
 class TestSearches:
@@ -46,13 +42,9 @@ class TestSearches:
         (line,) = verdict_lines([], [answer()])
 
         assert {key: line[key] for key in ("question", "limit", "value", "unit", "met", "point_id")} == {
-            "question": "8 KiB random 70/30",
-            "limit": "read.mean<=20ms",
-            "value": 21_300.0,
-            "unit": "iops",
-            "met": True,
-            "point_id": "p0007",
-        }
+            "question": "8 KiB random 70/30", "limit": "read.mean<=20ms", "value": 21_300.0, "unit": "iops",
+            "met": True, "point_id": "p0007",
+        }  # fmt: skip
         for word in ("21,300 IOPS", "within 20.0 ms", "96 outstanding", "166 MiB/s"):
             assert word in line["meaning"]
 

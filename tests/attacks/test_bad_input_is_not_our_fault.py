@@ -98,15 +98,8 @@ def test_paths_of_any_bytes_work_and_are_shown_escaped(bench: Bench, locale: str
     target, results = b"caf\xe9/f\xfe.dat", b"res\xfdults"
     asked = [
         *map(os.fsencode, command("profile")),
-        target,
-        b"--plan",
-        plan,
-        b"--size",
-        b"8M",
-        b"-o",
-        results,
-        b"--json",
-    ]
+        target, b"--plan", plan, b"--size", b"8M", b"-o", results, b"--json",
+    ]  # fmt: skip
     done = subprocess.run(
         asked, cwd=bench.folder, capture_output=True, env=os.environ | {"LC_ALL": locale}, check=False
     )

@@ -13,8 +13,8 @@ from assay_command import Bench, Started
 
 pytestmark = pytest.mark.timing
 
-STOPPED_S = 2.0
-"""Eight times what Assay takes for a standstill."""
+STOPPED_S = 1.0
+"""Four times what Assay takes for a standstill."""
 
 
 def stand_still(started: Started) -> None:
@@ -40,7 +40,7 @@ def profile(bench: Bench, *arguments: str, code: int = 0) -> tuple[dict[str, Any
     made = bench.measure(bench.target, "--size", "8M", "--queue-depth", "1")
     assert made.code == 0, made.stderr
     with bench.started(
-        "profile", str(bench.target), *arguments, "--warmup", "0s", "--duration", "3s", "--no-report", "--json"
+        "profile", str(bench.target), *arguments, "--warmup", "0s", "--duration", "2s", "--no-report", "--json"
     ) as started:
         stand_still(started)
         outcome = started.end()
@@ -67,8 +67,8 @@ def test_a_stopped_generator_does_not_give_its_absence_to_the_device(bench: Benc
 def test_arrivals_due_meanwhile_are_counted_apart(bench: Bench) -> None:
     document, _ = profile(bench, "--rate", "500", "--queue-depth", "16", "--read", "100")
     (point,) = document["points"]
-    # Some 1,000 were due, and none of them waited for the device.
-    assert point["generator"]["gaps"]["ios"] >= 500
+    # Some 500 were due, and none of them waited for the device.
+    assert point["generator"]["gaps"]["ios"] >= 250
     assert point["total"]["latency_ns"]["max"] < STOPPED_S * 1e9 * 0.9
 
 
@@ -80,7 +80,7 @@ def test_a_search_takes_no_such_point_for_an_answer(bench: Bench) -> None:
 
 
 def test_verify_does_not_accuse_the_storage_of_a_long_io(bench: Bench) -> None:
-    asked = ("--size", "16M", "--duration", "3s", "--long-io", "1s", "--io-timeout", "1.5s")
+    asked = ("--size", "16M", "--duration", "2s", "--long-io", "0.5s", "--io-timeout", "0.8s")
     with bench.started("verify", str(bench.target), *asked, "--no-report", "--json") as started:
         stand_still(started)
         outcome = started.end()
@@ -96,15 +96,9 @@ def test_verify_does_not_accuse_the_storage_of_a_long_io(bench: Bench) -> None:
 
 def test_a_device_that_stalls_is_still_the_device(bench: Bench) -> None:
     outcome = bench.profile(
-        "null:?latency=1ms&stall_at=500ms&stall=1s",
-        "--queue-depth",
-        "4",
-        "--warmup",
-        "0s",
-        "--duration",
-        "3s",
+        "null:?latency=1ms&stall_at=500ms&stall=1s", "--queue-depth", "4", "--warmup", "0s", "--duration", "2s",
         "--json",
-    )
+    )  # fmt: skip
     (point,) = outcome.document["points"]
     assert point["total"]["latency_ns"]["max"] > 0.9e9
     if not point["generator"]["gaps"]["count"]:  # a starved machine may add one of its own

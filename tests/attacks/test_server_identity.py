@@ -123,13 +123,9 @@ def test_what_libpq_asks_of_other_servers_does_not_refuse_our_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {
-        "PGSERVICE": "none",
-        "PGSERVICEFILE": str(tmp_path / "none"),
-        "PGREQUIREPEER": "postgres",
-        "PGREQUIREAUTH": "scram-sha-256",
-        "PGCHANNELBINDING": "require",
-        "PGSSLNEGOTIATION": "direct",
-    }.items():
+        "PGSERVICE": "none", "PGSERVICEFILE": str(tmp_path / "none"), "PGREQUIREPEER": "postgres",
+        "PGREQUIREAUTH": "scram-sha-256", "PGCHANNELBINDING": "require", "PGSSLNEGOTIATION": "direct",
+    }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     with opened(tmp_path / "db") as database:
         assert database.query("SELECT 1") == [(1,)]

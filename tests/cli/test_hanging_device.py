@@ -133,17 +133,10 @@ def test_one_that_hangs_from_the_start_is_said_so(bench: Bench, hanging_file: Ha
 def test_one_being_verified_ends_the_run_with_all_there_is(
     bench: Bench, hanging_file: HangingFile, backend: str
 ) -> None:
-    arguments = (
-        "verify",
-        hanging_file.path,
-        "--overwrite",
-        hanging_file.path,
-        "--duration",
-        "60s",
-        "--backend",
-        backend,
-    )
-    options = ("--long-io", "0.5s", "--io-timeout", "2s", "--no-report", "--json", "-o", bench.results)
+    arguments = ("verify", hanging_file.path, "--overwrite", hanging_file.path, "--duration", "60s")
+    options = (
+        "--backend", backend, "--long-io", "0.5s", "--io-timeout", "2s", "--no-report", "--json", "-o", bench.results,
+    )  # fmt: skip
     with bench.started(*arguments, *options) as running:
         running.wait_until(bench.point_lines)
         hanging_file.hang()

@@ -12,7 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
 
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+SIGTERM = pytest.param(signal.SIGTERM, marks=pytest.mark.slow(reason="it ends a point as Ctrl-C does, which is tried"))
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, SIGTERM], ids=lambda number: number.name)
 
 
 def complaints(outcome: Outcome) -> list[str]:
@@ -21,19 +22,8 @@ def complaints(outcome: Outcome) -> list[str]:
 
 @SIGNALS
 def test_in_layout_the_half_made_file_is_removed(bench: Bench, number: signal.Signals) -> None:
-    arguments = (
-        "profile",
-        bench.target,
-        "--size",
-        "512M",
-        "--queue-depth",
-        "1",
-        "--warmup",
-        "0s",
-        "--duration",
-        "0.3s",
-    )
-    with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
+    load = ("--size", "512M", "--queue-depth", "1", "--warmup", "0s", "--duration", "0.3s")
+    with bench.started("profile", bench.target, *load, "--no-report", "-o", bench.results) as running:
         running.wait_until(lambda: bench.target.exists() and bench.target.stat().st_size > 0, every_s=0.001)
         running.process.send_signal(number)
         outcome = running.end()
@@ -53,7 +43,7 @@ def test_in_layout_the_half_made_file_is_removed(bench: Bench, number: signal.Si
     assert (again.code, again.document["status"], len(again.document["points"])) == (0, "done", 1)
 
 
-@SIGNALS
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_in_a_point_the_finished_ones_are_kept(bench: Bench, number: signal.Signals) -> None:
     arguments = ("profile", "null:?latency=1ms", "--queue-depth", "1,2,3", "--warmup", "0s", "--duration", "0.6s")
     with bench.started(*arguments, "--no-report", "--json", "-o", bench.results) as running:
@@ -107,17 +97,10 @@ def loads(module: str, pid: int) -> Callable[[], bool]:
 
 
 def test_a_second_signal_ends_at_once(bench: Bench) -> None:
-    arguments = (
-        "profile",
-        "null:?stall_at=100ms&stall=60s",
-        "--queue-depth",
-        "1",
-        "--warmup",
-        "0s",
-        "--duration",
-        "30s",
-    )
-    with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
+    load = ("--queue-depth", "1", "--warmup", "0s", "--duration", "30s")
+    with bench.started(
+        "profile", "null:?stall_at=100ms&stall=60s", *load, "--no-report", "-o", bench.results
+    ) as running:
         running.wait_until(lambda: "measuring" in running.stderr)
         # Signals that come before the first is handled count as one.
         running.wait_until_ended(lambda: running.process.send_signal(signal.SIGINT))

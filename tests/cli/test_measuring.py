@@ -31,15 +31,15 @@ class TestOpenLoop:
         assert point["total"]["iops"] < 1100
 
     def test_a_stall_shows_in_the_tail_that_a_closed_loop_hides(self, bench: Bench) -> None:
-        stalling, time = "null:?latency=200us&stall_at=1s&stall=1s", ("--warmup", "0s", "--duration", "4s")
+        stalling, time = "null:?latency=200us&stall_at=500ms&stall=500ms", ("--warmup", "0s", "--duration", "2s")
         opened = bench.profile(stalling, "--rate", "1000", *time, "--json").document["points"][0]
         closed = bench.profile(stalling, *ONE, *time, "--json").document["points"][0]
 
         # A quarter of the arrivals falls into the stall and waits for its end; the closed loop has one I/O in it.
-        assert opened["total"]["latency_ns"]["p99"] > 700e6
-        assert opened["total"]["latency_ns"]["p90"] > 300e6
+        assert opened["total"]["latency_ns"]["p99"] > 350e6
+        assert opened["total"]["latency_ns"]["p90"] > 150e6
         assert closed["total"]["latency_ns"]["p99"] < 10e6
-        assert closed["total"]["latency_ns"]["max"] > 900e6
+        assert closed["total"]["latency_ns"]["max"] > 450e6
         # The device itself was no slower: the wait is between intended start and submission or in the stall.
         assert opened["service_latency_ns"]["p50"] < 10e6
 
@@ -169,8 +169,9 @@ class TestHonesty:
             assert word in said
 
     def test_the_cache_span_is_measured_when_asked_for(self, bench: Bench) -> None:
-        options = ("--size", "64M", *ONE, "--read", "100", "--cache-span")
-        document = bench.measure(bench.target, *options).document
+        # On a model, whose time is virtual: a span takes seconds.
+        target = "model:ps6100xv?volumes=1&volume_size=64MiB"
+        document = bench.measure(target, *ONE, "--read", "100", "--cache-span").document
 
         check_document(document)
         assert [step["span_bytes"] for step in document["cache_span"]["steps"]] == [16 * MIB, 64 * MIB]

@@ -19,7 +19,7 @@ from assay.workloads.tpcc.tables import TABLES
 from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess
 
-SHORT = ("--warmup", "0.5s", "--duration", "2s", "--users", "4")
+SHORT = ("--warmup", "0.5s", "--duration", "1s", "--users", "4")
 
 
 def oltp(bench: Bench, *arguments: str | Path, timeout_s: float = 200) -> Outcome:
@@ -30,6 +30,15 @@ def by_id(oltp: dict[str, Any]) -> dict[int, bool]:
     return {condition["id"]: condition["met"] for condition in oltp["conditions"]}
 
 
+@pytest.mark.parametrize(
+    "server",
+    [
+        "postgresql15",
+        pytest.param("postgresql18", marks=pytest.mark.slow(reason="the embedded server below is one of these")),
+        "mariadb",
+    ],
+    indirect=True,
+)
 def test_one_command_loads_runs_and_checks(bench: Bench, server: ServerProcess) -> None:
     outcome = oltp(bench, server.fresh_database(), "--warehouses", "1", *SHORT, "--json")
 
@@ -53,8 +62,7 @@ def test_one_command_loads_runs_and_checks(bench: Bench, server: ServerProcess) 
 
 def test_a_database_is_loaded_saved_run_on_restored_and_dropped(bench: Bench, server: ServerProcess) -> None:
     url = server.loaded_database()
-    loaded = oltp(bench, url, "check", "save", "--json")
-    assert by_id(loaded.document["oltp"]) == dict.fromkeys(range(1, 13), True)
+    assert oltp(bench, url, "save").code == 0
     refused = oltp(bench, url, "load", "--warehouses", "2")
     assert (refused.code, "holds 1 warehouse of" in refused.stderr, "drop" in refused.stderr) == (2, True, True)
 
@@ -162,7 +170,7 @@ def chunks(url: str) -> int:
 def test_ctrl_c_drops_the_point_and_resume_goes_on(bench: Bench, postgresql18: ServerProcess) -> None:
     url = postgresql18.loaded_database()
     arguments = ("--warehouses", "1", "--search", "users", "--end", "2", "--repeats", "0", "--no-restore")
-    timing = ("--warmup", "0.2s", "--duration", "2s", "--limit", "response.p90<60s")
+    timing = ("--warmup", "0.2s", "--duration", "1s", "--limit", "response.p90<60s")
     with bench.started("oltp", "tpcc", url, *arguments, *timing, "--no-report", "-o", bench.results) as running:
         running.wait_until(bench.point_lines)
         running.process.send_signal(signal.SIGINT)
@@ -224,7 +232,7 @@ def test_a_user_without_rights_is_told_so(bench: Bench, postgresql18: ServerProc
 def test_two_databases_share_warehouses_and_users(
     bench: Bench, postgresql18: ServerProcess, mariadb: ServerProcess
 ) -> None:
-    urls = (postgresql18.fresh_database(), mariadb.fresh_database())
+    urls = (postgresql18.loaded_database(), mariadb.fresh_database())
     outcome = oltp(bench, *urls, "--warehouses", "2", *SHORT, "--json")
     assert outcome.code == 0, outcome.stderr
     found = outcome.document["oltp"]

@@ -121,6 +121,6 @@ def test_an_unreachable_host_is_one_line_with_its_exit_code(bench: Bench) -> Non
 
 
 def test_resume_refuses_runs_of_other_verbs(bench: Bench) -> None:
-    bench.profile("null:", "--warmup", "0s", "--duration", "0.3s")
+    bench.measure("null:", "--queue-depth", "1")
     outcome = bench.assay("oltp", "tpcc", "--resume", bench.run)
     assert (outcome.code, "is a run of 'profile'" in outcome.stderr) == (2, True)

@@ -225,19 +225,8 @@ class TestFullFileSystem:
         (point / "f").touch()
         (point / "g").touch()
 
-        with bench.started(
-            "profile",
-            point / "f",
-            point / "g",
-            "--size",
-            "28M",
-            "--no-report",
-            "--backend",
-            "threads",
-            "-o",
-            bench.results,
-            *SHORT,
-        ) as running:
+        arguments = ("profile", point / "f", point / "g", "--size", "28M", "--backend", "threads", *SHORT)
+        with bench.started(*arguments, "--no-report", "-o", bench.results) as running:
             running.wait_until(lambda: (point / "f").stat().st_size > 0, every_s=0.001)
             running.process.send_signal(signal.SIGINT)
             outcome = running.end()

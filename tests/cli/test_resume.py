@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from assay_command import Bench, Outcome
 
@@ -28,30 +26,16 @@ class TestRefused:
         assert (outcome.code, "not a run folder" in outcome.complaint) == (2, True)
         assert bench.made() == []
 
-    def test_the_folder_of_runs_names_one_of_them(self, bench: Bench) -> None:
+    def test_what_the_run_does_not_bear(self, bench: Bench) -> None:
         bench.measure("null:?latency=1ms", "--queue-depth", "1")
+        decided = [["f"], ["--queue-depth", "9"], ["--limit", "read.mean<=1ms"], ["-o", "x"]]
+        asked = [(resume(bench, bench.run, *option), "leave out") for option in decided]
+        asked.append((resume(bench, bench.results), str(bench.run)))
+        asked.append((resume(bench, "nowhere"), "does not exist"))
+        asked.append((bench.assay("assess", "--resume", bench.run, "--no-report"), "'profile'"))
 
-        outcome = resume(bench, bench.results)
-
-        assert (outcome.code, str(bench.run) in outcome.complaint) == (2, True)
-
-    def test_a_folder_that_does_not_exist(self, bench: Bench) -> None:
-        assert "does not exist" in resume(bench, "nowhere").complaint
-
-    def test_a_run_of_another_verb(self, bench: Bench) -> None:
-        bench.measure("null:?latency=1ms", "--queue-depth", "1")
-
-        outcome = bench.assay("assess", "--resume", bench.run, "--no-report")
-
-        assert (outcome.code, "'profile'" in outcome.complaint) == (2, True)
-
-    @pytest.mark.parametrize("option", [["f"], ["--queue-depth", "9"], ["--limit", "read.mean<=1ms"], ["-o", "x"]])
-    def test_options_the_run_has_decided(self, bench: Bench, option: list[str]) -> None:
-        bench.measure("null:?latency=1ms", "--queue-depth", "1")
-
-        outcome = resume(bench, bench.run, *option)
-
-        assert (outcome.code, "leave out" in outcome.complaint) == (2, True)
+        for outcome, words in asked:
+            assert (outcome.code, words in outcome.complaint) == (2, True), words
 
     def test_a_run_that_goes_on_elsewhere(self, bench: Bench) -> None:
         with bench.started("profile", "null:?latency=1ms", "--queue-depth", "1", "--warmup", "0s", "--duration", "20s",

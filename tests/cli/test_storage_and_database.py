@@ -56,6 +56,7 @@ def test_the_database_is_kept_for_the_next_examination(bench: Bench, folder: Pat
         assert ("2 warehouses had been loaded before" in outcome.stdout) == loaded_before
 
 
+@pytest.mark.slow(reason="takes its budget; tests/study/test_part_targets.py leaves out a part without a command")
 def test_where_there_can_be_no_database_the_rest_goes_on(bench: Bench, folder: Path) -> None:
     (folder / "assay-postgresql").mkdir()
     (folder / "assay-postgresql/diary").write_text("mine")
@@ -105,7 +106,7 @@ def test_a_longer_examination_loads_more(folder: Path) -> None:
 def small_study(bench: Bench) -> Path:
     """The preset with points of a moment."""
     study = json.loads(bench.assay("study", "show", "raw-vs-database", "--json").stdout)
-    study["plan"] |= {"warehouses": 1, "users": 2, "timing": {"duration_s": 3, "warmup_s": 0.5}}
+    study["plan"] |= {"warehouses": 1, "users": 2, "timing": {"duration_s": 2, "warmup_s": 0.5}}
     raw = study["case"][1]["plan"]
     raw["timing"] = {"warmup_s": 0.1, "duration_s": 0.3}
     raw["search"] |= {"start": 1, "end": 4, "repeats": 0}
@@ -116,7 +117,7 @@ def small_study(bench: Bench) -> Path:
 
 def test_the_raw_profile_has_the_load_that_the_database_gave_its_storage(bench: Bench, folder: Path) -> None:
     arguments = ("study", "run", small_study(bench), f"embedded:{folder}/pg", "--size", "64M")
-    outcome = bench.assay(*arguments, "-o", bench.results, "--json", timeout_s=200)
+    outcome = bench.assay(*arguments, "-o", bench.results, "--no-report", "--json", timeout_s=200)
 
     assert outcome.code in (0, 1), outcome.stderr
     document = outcome.document

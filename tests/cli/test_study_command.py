@@ -49,7 +49,7 @@ def run(bench: Bench, *arguments: str | Path) -> Outcome:
 
 
 def test_a_study_runs_and_says_what_it_found(bench: Bench, mine: Path) -> None:
-    outcome = run(bench, mine, "--json", "--quiet")
+    outcome = run(bench, mine, "--json", "--quiet", "--seed", "2")
 
     assert (outcome.code, outcome.stderr) == (0, "")
     check_document(outcome.document)
@@ -65,18 +65,15 @@ def test_a_study_runs_and_says_what_it_found(bench: Bench, mine: Path) -> None:
         # On a busy host nothing is concluded from these points, and that is said.
         assert one["differs"] or "the load generator was the bottleneck" in one["reason"]
     assert len(study["sentences"]) >= 2
-
-
-def test_parts_are_listed_by_level_and_run_in_the_order_drawn(bench: Bench, mine: Path) -> None:
-    document = run(bench, mine, "--json", "--seed", "2").document
-
-    names = [part["name"] for part in document["parts"]]
+    # Parts are listed by level, and run in the order drawn.
+    parts = outcome.document["parts"]
+    names = [part["name"] for part in parts]
     assert names == ["latency=2ms", "latency=4ms", "latency=8ms"]
-    assert document["parts"][0]["target"] == "null:?servers=2&latency=2ms"
-    assert [point["part"] for point in document["points"]] == document["study"]["order"]
-    assert sorted(document["study"]["order"]) == names
-    assert document["study"]["order"] != names
-    assert [line["question"].split(":")[0] for line in document["verdict"]] == ["2ms", "4ms", "slow"]
+    assert parts[0]["target"] == "null:?servers=2&latency=2ms"
+    assert [point["part"] for point in outcome.document["points"]] == study["order"]
+    assert sorted(study["order"]) == names
+    assert study["order"] != names
+    assert [line["question"].split(":")[0] for line in outcome.document["verdict"]] == ["2ms", "4ms", "slow"]
 
 
 def test_the_sentences_are_printed_before_the_verdict(bench: Bench, mine: Path) -> None:
@@ -117,14 +114,12 @@ def test_a_study_goes_on_where_it_was_left(bench: Bench, mine: Path) -> None:
 def test_an_interrupted_study_says_how_to_go_on(bench: Bench, mine: Path) -> None:
     mine.write_text(LATENCY.replace("duration_s = 0.5", "duration_s = 30"))
     with bench.started("study", "run", mine, "--no-report", "-o", bench.results) as running:
-        running.wait_until(lambda: bench.runs and "series" in [path.name for path in bench.run.iterdir()])
+        running.wait_until(lambda: "measuring" in running.stderr)
         running.process.terminate()
-        running.process.wait(20)
+        outcome = running.end()
 
-    assert running.process.returncode == 130
-    assert f"assay study run --resume {bench.run.relative_to(bench.folder)}" in running.stderr or (
-        f"assay study run --resume {bench.run}" in running.stderr
-    )
+    assert outcome.code == 130
+    assert f"assay study run --resume {bench.run}" in outcome.stderr
 
 
 def test_a_dry_run_shows_every_part_with_its_target(bench: Bench, mine: Path) -> None:
@@ -253,19 +248,18 @@ class TestModels:
     """The same on models of the catalogue, in virtual time."""
 
     def test_levels_of_a_model_are_compared(self, bench: Bench) -> None:
-        options = ("--levels", "raid=10,50,6", "--set", "volumes=6", *SMALL_CACHE)
+        options = ("--levels", "raid=50,6", "--set", "volumes=6", *SMALL_CACHE)
         document = run(bench, "raid-policy", *options, "--json").document
 
         assert document["status"] == "done"
         assert [part["target"].partition("?")[2] for part in document["parts"]] == [
-            "volumes=6&cache=64M&raid=10",
-            "volumes=6&cache=64M&raid=50",
-            "volumes=6&cache=64M&raid=6",
-        ]
-        ten, _, six = (result["values"]["iops"]["value"] for result in document["study"]["results"])
-        # Double parity writes six times for what a mirror writes twice.
-        assert ten > 1.2 * six
+            "volumes=6&cache=64M&raid=50", "volumes=6&cache=64M&raid=6",
+        ]  # fmt: skip
+        single, double = (result["values"]["iops"]["value"] for result in document["study"]["results"])
+        # Double parity reads and writes six times for what single parity does with four.
+        assert single > 1.1 * double
 
+    @pytest.mark.slow(reason="tests/cli/test_model_profile.py compares a model's figures to the last digit")
     def test_the_same_seed_gives_the_same_figures(self, bench: Bench) -> None:
         options = ("--levels", "fill=40 % full", *SMALL_CACHE)
         first, second = (run(bench, "fill", *options, "--json").document for _ in range(2))

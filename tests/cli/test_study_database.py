@@ -11,7 +11,7 @@ import pytest
 from assay_command import Bench, Outcome
 from servers.process import PASSWORD, ServerProcess, folder_of_files
 
-SHORT = ("--set", "duration=2s", "--set", "warmup=0.5s", "--set", "users=4", "--set", "trace=1s")
+SHORT = ("--set", "duration=1s", "--set", "warmup=0.3s", "--set", "users=4", "--set", "trace=1s")
 
 WAYS = """
 title = "Ways"
@@ -61,7 +61,14 @@ def holds(document: dict[str, Any]) -> bool:
     return {one["id"] for one in conditions} == set(range(1, 13)) - {11} and all(one["met"] for one in conditions)
 
 
-@pytest.mark.parametrize("server", ["postgresql15", "mariadb"], indirect=True)
+PARTITIONED = "tests/targets/test_databases_layout.py partitions its tables without a command, in far less time"
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["postgresql15", "postgresql18", pytest.param("mariadb", marks=pytest.mark.slow(reason=PARTITIONED))],
+    indirect=True,
+)
 def test_the_hottest_table_is_found_partitioned_and_whole_again_after_a_restore(
     bench: Bench, server: ServerProcess
 ) -> None:

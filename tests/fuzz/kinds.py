@@ -26,13 +26,9 @@ CORPUS = Path(__file__).parent / "corpus"
 """Inputs that once went wrong: the name begins with the verb's kind, `plan-...toml`."""
 
 URLS = (
-    "postgresql://me:pw@h:5432/db?sslmode=require",
-    "mariadb://me@h/db?socket=/run/x.sock",
-    "mssql://me:pw@h/db",
-    "embedded:d?wal=w&set.fsync=off",
-    "postgres://[::1]:5432/db",
-    "mysql:///db",
-)
+    "postgresql://me:pw@h:5432/db?sslmode=require", "mariadb://me@h/db?socket=/run/x.sock", "mssql://me:pw@h/db",
+    "embedded:d?wal=w&set.fsync=off", "postgres://[::1]:5432/db", "mysql:///db",
+)  # fmt: skip
 TARGETS = (
     "f",
     "file:f",
@@ -73,16 +69,10 @@ def kinds(run: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
         "plan": (6, table(presets, "profile", "null:", "--plan")),
         "integrity plan": (4, table(integrity, "verify", "f", "--plan")),
         "plan of transactions": (4, table(tpcc, "oltp tpcc", "postgresql://me@h/db", "--plan")),
-        "study": (6, study(studies)),
-        "model file": (4, model(models)),
-        "question to a model": (2, question),
-        "SQLIO": (3, sqlio),
-        "sqliosim.cfg": (3, sqliosim),
-        "target": (4, target),
-        "options": (6, options),
-        "run folder": (2, folder(run)),
-        "kept": (1, kept),
-    }
+        "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
+        "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
+        "run folder": (2, folder(run)), "kept": (1, kept),
+    }  # fmt: skip
 
 
 def tables(package: str, inside: str) -> Iterator[dict[str, Any]]:

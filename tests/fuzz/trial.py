@@ -15,13 +15,9 @@ DOCUMENTED = {0, 1, 2, 3, 4, 130}
 LINE_MAX = 1100
 RECURSION = sys.getrecursionlimit()
 OURS = (
-    "a fault of Assay itself",
-    "Traceback",
-    "panicked at",
-    "this is a defect of Assay",
-    "Exception ignored",
+    "a fault of Assay itself", "Traceback", "panicked at", "this is a defect of Assay", "Exception ignored",
     "Warning: ",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,15 +39,9 @@ TIMEOUT_S = 60.0
 """How long anything may take; nothing takes that long unless it hangs."""
 
 WAREHOUSE_COLUMNS = {
-    "warehouse": "w_id",
-    "district": "d_w_id",
-    "customer": "c_w_id",
-    "history": "h_w_id",
-    "orders": "o_w_id",
-    "new_order": "no_w_id",
-    "order_line": "ol_w_id",
-    "stock": "s_w_id",
-}
+    "warehouse": "w_id", "district": "d_w_id", "customer": "c_w_id", "history": "h_w_id", "orders": "o_w_id",
+    "new_order": "no_w_id", "order_line": "ol_w_id", "stock": "s_w_id",
+}  # fmt: skip
 
 FIRST_32_BITS = {
     "postgresql": "('x' || substr(md5({text}), 1, 8))::bit(32)::bigint",
@@ -95,14 +89,10 @@ class Database:
         """For plans."""
         parts = urlsplit(self.url)
         return {
-            "kind": self.dialect,
-            "host": parts.hostname,
-            "port": parts.port,
-            "user": parts.username,
-            "password": parts.password,
-            "database": parts.path.lstrip("/"),
+            "kind": self.dialect, "host": parts.hostname, "port": parts.port, "user": parts.username,
+            "password": parts.password, "database": parts.path.lstrip("/"),
             **changes,
-        }
+        }  # fmt: skip
 
     def chunks(self) -> list[tuple[str, int, int]]:
         """Chunks that are there."""
@@ -176,24 +166,11 @@ def run_plan(*databases: Database, **changes: Any) -> dict[str, Any]:
             {"name": f"db{number}", "connection": database.connection(), "warehouses": database.warehouses}
             for number, database in enumerate(databases, 1)
         ],
-        "users": 4,
-        "connections": None,
-        "threads": None,
-        "load": {"kind": "closed"},
-        "mix": HAMMERDB,
-        "deck": False,
-        "nurand_items": False,
-        "home": "warehouse",
-        "think_scale": 0.0,
-        "procedures": True,
-        "pipeline": True,
-        "isolation": "default",
-        "retries": 10,
-        "reconnect_s": TIMEOUT_S,
-        "seed": 7,
-        "interval_ns": 100_000_000,
+        "users": 4, "connections": None, "threads": None, "load": {"kind": "closed"}, "mix": HAMMERDB, "deck": False,
+        "nurand_items": False, "home": "warehouse", "think_scale": 0.0, "procedures": True, "pipeline": True,
+        "isolation": "default", "retries": 10, "reconnect_s": TIMEOUT_S, "seed": 7, "interval_ns": 100_000_000,
         **changes,
-    }
+    }  # fmt: skip
 
 
 @dataclass

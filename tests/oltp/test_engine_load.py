@@ -21,16 +21,10 @@ CHUNKS_OF_ITEMS = 10
 # Of seed 1 the number of rows of items and of the first warehouse, and the sum of their digests: whatever the server,
 # however many warehouses, connections and threads there are, and whatever happens on the way.
 CONTENTS = {
-    "warehouse": (1, 4133610880),
-    "district": (10, 24407125307),
-    "customer": (30000, 64603252330196),
-    "history": (30000, 64125885421690),
-    "orders": (30000, 64535832398054),
-    "new_order": (9000, 19289153434909),
-    "order_line": (300140, 644168063106617),
-    "stock": (100000, 214612654114850),
-    "item": (100000, 214723978861620),
-}
+    "warehouse": (1, 4133610880), "district": (10, 24407125307), "customer": (30000, 64603252330196),
+    "history": (30000, 64125885421690), "orders": (30000, 64535832398054), "new_order": (9000, 19289153434909),
+    "order_line": (300140, 644168063106617), "stock": (100000, 214612654114850), "item": (100000, 214723978861620),
+}  # fmt: skip
 
 
 def all_chunks(warehouses: int) -> list[tuple[str, int, int]]:

@@ -39,13 +39,8 @@ def run(
     """Run a command to its end, whatever its exit code."""
     return subprocess.run(
         [os.fspath(part) for part in command],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -22,20 +22,10 @@ from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_name
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccSearch, TpccTiming, tpcc_preset_names
 
 DOCUMENTS = (
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "docs/exit-codes.md",
-    "docs/integrity.md",
-    "docs/models.md",
-    "docs/oltp.md",
-    "docs/options.md",
-    "docs/plans.md",
-    "docs/reliability.md",
-    "docs/results.md",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/integrity.md",
+    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/plans.md", "docs/reliability.md", "docs/results.md",
     "docs/studies.md",
-)
+)  # fmt: skip
 
 
 def blocks(text: str, language: str) -> list[str]:

@@ -8,18 +8,8 @@ import sys
 import pytest
 
 HEAVY = (
-    "polars",
-    "scipy",
-    "numpy",
-    "altair",
-    "pyarrow",
-    "duckdb",
-    "vl_convert",
-    "typst",
-    "jinja2",
-    "psycopg",
-    "pymysql",
-)
+    "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
+)  # fmt: skip
 
 REPORT_IMPORTED = """
 import sys

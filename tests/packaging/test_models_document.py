@@ -128,15 +128,11 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
     shares = [cells[0] for cells in rows_under(section(text, "Error bands"), "share")]
     assert shares == [
         f"error of prediction, at least {share(calibrate.MODEL_SHARE)}",
-        share(bands.UNCALIBRATED_SHARE),
-        f"{share(bands.OTHER_POLICY_SHARE)} more",
-        f"{share(bands.DOUBLE_PARITY_SHARE)} more",
-        f"{share(bands.MORE_MEMBERS_SHARE)} more",
-        f"{share(bands.OTHER_BLOCK_SHARE)} more",
-        f"{share(bands.OTHER_MIX_SHARE)} more",
-        f"{share(bands.OTHER_FILL_SHARE)} more",
-        f"{share(bands.OTHER_ORDER_SHARE)} more",
-    ]
+        share(bands.UNCALIBRATED_SHARE), f"{share(bands.OTHER_POLICY_SHARE)} more",
+        f"{share(bands.DOUBLE_PARITY_SHARE)} more", f"{share(bands.MORE_MEMBERS_SHARE)} more",
+        f"{share(bands.OTHER_BLOCK_SHARE)} more", f"{share(bands.OTHER_MIX_SHARE)} more",
+        f"{share(bands.OTHER_FILL_SHARE)} more", f"{share(bands.OTHER_ORDER_SHARE)} more",
+    ]  # fmt: skip
     calibration = " ".join(section(text, "Calibration").split())
     words = {2: "two", 3: "three", 8: "eight", 10: "ten"}
     for sentence in (

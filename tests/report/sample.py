@@ -149,14 +149,10 @@ class Sample:
         )
         self.verdict.append(
             {
-                "question": "tcp retransmits",
-                "limit": "tcp.retransmit<0.5%",
-                "value": None,
-                "unit": "share",
-                "met": None,
-                "meaning": "the storage is local",
+                "question": "tcp retransmits", "limit": "tcp.retransmit<0.5%", "value": None, "unit": "share",
+                "met": None, "meaning": "the storage is local",
             }
-        )
+        )  # fmt: skip
         self.verdict.append({"question": "log writes", "limit": "log.write.mean<=5ms", "value": 0.4e6, "unit": "ns",
                              "met": True, "meaning": "a commit waits 0.4 ms for its log write"})  # fmt: skip
 

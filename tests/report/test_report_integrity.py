@@ -189,18 +189,8 @@ def test_a_strip_has_a_letter_for_every_state_and_the_caption_tells_them(failed:
 def test_files_are_listed_as_sqliosim_does(passed: Document) -> None:
     rows = [[cell.text for cell in row] for row in table(passed, "files").rows]
     assert rows[0] == [
-        "assay.data",
-        "2 GiB",
-        "100",
-        "38",
-        "0",
-        "181,000",
-        "44,000",
-        "92,000",
-        "12,700",
-        "5,412.0",
-        "1,604",
-    ]
+        "assay.data", "2 GiB", "100", "38", "0", "181,000", "44,000", "92,000", "12,700", "5,412.0", "1,604",
+    ]  # fmt: skip
     assert rows[1][0] == "assay.log (log)"
     assert table(passed, "files").rows[1][3].tone == "warn"  # slower than the target
 

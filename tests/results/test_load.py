@@ -18,15 +18,9 @@ from assay.results.series import SCHEMA
 from series_rows import batches_of
 
 LATENCY_NS = {
-    "mean": 83000.5,
-    "p50": 80000,
-    "p90": 90000,
-    "p95": 95000,
-    "p99": 99000,
-    "p99_9": 99900,
-    "p99_99": 99990,
+    "mean": 83000.5, "p50": 80000, "p90": 90000, "p95": 95000, "p99": 99000, "p99_9": 99900, "p99_99": 99990,
     "max": 120000,
-}
+}  # fmt: skip
 
 
 def direction(count: int, iops: float) -> dict[str, Any]:
@@ -40,28 +34,14 @@ def direction(count: int, iops: float) -> dict[str, Any]:
 
 
 POINT: dict[str, Any] = {
-    "id": "p0001",
-    "key": "ab" * 32,
-    "part": "oltp",
-    "repeat": 0,
-    "purpose": "grid",
-    "started_utc_ns": 1795169200 * 10**9,
-    "warmup_s": 1.0,
-    "measured_s": 5,
-    "ended_by": "steady",
+    "id": "p0001", "key": "ab" * 32, "part": "oltp", "repeat": 0, "purpose": "grid",
+    "started_utc_ns": 1795169200 * 10**9, "warmup_s": 1.0, "measured_s": 5, "ended_by": "steady",
     "workload": {
-        "kind": "io",
-        "name": "8 KiB random 70/30",
-        "role": "data",
-        "block_bytes": 8192,
-        "read_share": 0.7,
+        "kind": "io", "name": "8 KiB random 70/30", "role": "data", "block_bytes": 8192, "read_share": 0.7,
         "random_share": 1,
     },
     "load": {"queue_depth": 8, "workers": 12, "outstanding": 96},
-    "read": direction(700, 3500),
-    "write": direction(300, 1500.0),
-    "total": direction(1000, 5000.0),
-    "flush": None,
+    "read": direction(700, 3500), "write": direction(300, 1500.0), "total": direction(1000, 5000.0), "flush": None,
     "errors": {"count": 2, "kinds": {"EIO": 2}},
     "steady": {"reached": True, "window_s": 4.0, "slope_share": 0.01, "half_width_share": 0.02},
     "generator": {"cpu_share": 0.3, "schedule_lag_p99_ns": None, "clock_ns": 11, "saturated": False},
@@ -69,7 +49,7 @@ POINT: dict[str, Any] = {
         {"limit": "read.mean<=20ms", "scope": "data/f", "value": 83000.0, "unit": "ns", "met": True},
         {"limit": "cpu<80%", "scope": "host", "value": None, "unit": "share", "met": None},
     ],
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -95,32 +75,13 @@ def test_a_point_becomes_a_flat_row(folder: RunFolder) -> None:
     assert run.points_raw == [POINT]
     (found,) = run.points.to_dicts()
     expected = {
-        "id": "p0001",
-        "part": "oltp",
-        "workload": "8 KiB random 70/30",
-        "block_bytes": 8192,
-        "read_share": 0.7,
-        "random_share": 1.0,
-        "queue_depth": 8,
-        "workers": 12,
-        "outstanding": 96,
-        "rate": None,
-        "iops": 5000.0,
-        "read_count": 700,
-        "write_iops": 1500.0,
-        "total_bytes_per_s": 40960000.0,
-        "read_latency_mean_ns": 83000.5,
-        "write_latency_p50_ns": 80000.0,
-        "read_latency_p99_ns": 99000.0,
-        "total_latency_p99_99_ns": 99990.0,
-        "read_latency_max_ns": 120000.0,
-        "flush_count": None,
-        "met": True,
-        "steady_reached": True,
-        "saturated": False,
-        "errors_count": 2,
-        "measured_s": 5.0,
-    }
+        "id": "p0001", "part": "oltp", "workload": "8 KiB random 70/30", "block_bytes": 8192, "read_share": 0.7,
+        "random_share": 1.0, "queue_depth": 8, "workers": 12, "outstanding": 96, "rate": None, "iops": 5000.0,
+        "read_count": 700, "write_iops": 1500.0, "total_bytes_per_s": 40960000.0, "read_latency_mean_ns": 83000.5,
+        "write_latency_p50_ns": 80000.0, "read_latency_p99_ns": 99000.0, "total_latency_p99_99_ns": 99990.0,
+        "read_latency_max_ns": 120000.0, "flush_count": None, "met": True, "steady_reached": True, "saturated": False,
+        "errors_count": 2, "measured_s": 5.0,
+    }  # fmt: skip
     assert {name: found[name] for name in expected} == expected
 
 

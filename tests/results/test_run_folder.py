@@ -312,11 +312,11 @@ while True:
 
 
 def test_killing_the_process_at_any_time_costs_at_most_the_running_point(folder: RunFolder) -> None:
-    """Each of 25 processes takes the run over from the one that was killed."""
+    """Each of ten processes takes the run over from the one that was killed."""
     folder.close()
     seed = random.randrange(2**32)
     moments = random.Random(seed)
-    for kill in range(25):
+    for kill in range(10):
         process = _python(APPENDING, folder.path)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -37,12 +37,8 @@ class MemoryDatabase:
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
         self.spec = SimpleNamespace(
-            kind="postgresql",
-            display=f"postgresql://tester@db/{name}",
-            recorded=name,
-            host=None,
-            database="d",
-        )
+            kind="postgresql", display=f"postgresql://tester@db/{name}", recorded=name, host=None, database="d",
+        )  # fmt: skip
         self.there = SchemaState(**{"kind": "absent", **schema})
         self.copy: SchemaState | None = None
         self.notices: list[str] = []

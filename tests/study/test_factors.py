@@ -202,11 +202,16 @@ JSON = st.recursive(
 )
 
 
-@given(key=st.sampled_from(sorted(mine())), value=JSON)
-def test_any_value_of_a_key_gives_a_study_or_one_line(key: str, value: Any) -> None:
+@given(
+    changes=st.dictionaries(st.sampled_from(sorted(mine())), JSON, min_size=1, max_size=1)
+    | st.dictionaries(st.sampled_from(["activity", "search", "timing"]), JSON, min_size=1, max_size=1).map(
+        lambda plan: {"plan": plan}
+    )
+)
+def test_any_value_of_a_key_or_of_its_plan_gives_a_study_or_one_line(changes: dict[str, Any]) -> None:
     complaint = ""
     try:
-        load_study(mine(**{key: value}), source="mine")
+        load_study(mine(**changes), source="mine")
     except UsageError as error:
         complaint = str(error)
     assert "\n" not in complaint
@@ -234,16 +239,6 @@ def test_a_file_that_is_nested_too_deep(tmp_path: Path, opens: str, closes: str)
 
     with pytest.raises(UsageError, match="nested too deep"):
         read_study(str(path))
-
-
-@given(value=JSON, key=st.sampled_from(["activity", "search", "timing"]))
-def test_any_part_of_a_plan_gives_a_study_or_one_line(key: str, value: Any) -> None:
-    complaint = ""
-    try:
-        load_study(mine(plan={key: value}), source="mine")
-    except UsageError as error:
-        complaint = str(error)
-    assert "\n" not in complaint
 
 
 def test_a_file_of_ones_own_has_the_name_of_the_file(tmp_path: Path) -> None:

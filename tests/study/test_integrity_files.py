@@ -203,21 +203,15 @@ class TestFilesOfAPlan:
 
 
 class TestMaking:
-    def test_what_an_earlier_run_left_is_emptied(self, tmp_path: Path) -> None:
-        plan = load_integrity_plan({}, source="plan")
+    @pytest.mark.parametrize(("keys", "begins"), [({}, bytes(6)), ({"delete_at_startup": False}, b"before")])
+    def test_what_an_earlier_run_left_is_emptied_unless_the_plan_keeps_it(
+        self, tmp_path: Path, keys: dict[str, bool], begins: bytes
+    ) -> None:
         leave_file(tmp_path / "f", b"before" + bytes(4 * MIB - 6))
 
-        make_files(*choose(tmp_path / "f", size="4M"), plan)
+        make_files(*choose(tmp_path / "f", size="4M"), load_integrity_plan(keys, source="plan"))
 
-        assert (tmp_path / "f").read_bytes() == bytes(4 * MIB)
-
-    def test_unless_the_plan_keeps_it(self, tmp_path: Path) -> None:
-        plan = load_integrity_plan({"delete_at_startup": False}, source="plan")
-        leave_file(tmp_path / "f", b"before" + bytes(4 * MIB - 6))
-
-        make_files(*choose(tmp_path / "f", size="4M"), plan)
-
-        assert (tmp_path / "f").read_bytes()[:6] == b"before"
+        assert (tmp_path / "f").read_bytes() == begins + bytes(4 * MIB - 6)
 
     def test_of_a_foreign_file_nothing_is_cut(self, tmp_path: Path) -> None:
         (tmp_path / "f").write_bytes(b"x" * 8 * MIB)

@@ -35,14 +35,10 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
     }  # fmt: skip
     assert run.oltp["load"] == pytest.approx(
         {
-            "rows": 5000,
-            "bytes": 500_000,
-            "rows_per_s": 2500.0,
-            "resumed": False,
-            "warehouses": 3,
+            "rows": 5000, "bytes": 500_000, "rows_per_s": 2500.0, "resumed": False, "warehouses": 3,
             "seconds": run.oltp["load"]["seconds"],
         }
-    )
+    )  # fmt: skip
     assert run.oltp["nopm"] == pytest.approx(2400)
     assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "check"]}
     assert run.document["notices"][0] == DISCLAIMER

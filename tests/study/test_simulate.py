@@ -49,12 +49,8 @@ def test_the_command_gives_the_same_figures(tmp_path: Path) -> None:
     command = ["profile", configuration.target_text, "--plan", "plan.json", "--no-report", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "assay", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
 

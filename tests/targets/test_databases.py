@@ -74,14 +74,8 @@ def load(database: Database, *, state: str = "loaded", warehouses: int = 2) -> N
 def test_it_says_what_it_is(database: Database) -> None:
     facts = database.facts()
     assert facts.keys() >= {
-        "name",
-        "kind",
-        "version",
-        "version_text",
-        "max_connections",
-        "connections_free",
-        "settings",
-    }
+        "name", "kind", "version", "version_text", "max_connections", "connections_free", "settings",
+    }  # fmt: skip
     assert 0 < facts["connections_free"] <= facts["max_connections"]
     assert facts["version"] in facts["version_text"]
     assert database.dialect in ("postgresql", "mariadb", "mysql", "mssql")

@@ -59,6 +59,12 @@ def written_by_load(size_bytes: int) -> bytes:
     return bytes(sector) * (size_bytes // 512)
 
 
+def write_into(file: Path, content: bytes, *, at: int = 0) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        opened.write(content)
+
+
 class TestAtRest:
     """A run has ended: size and time of the last write are those of the mark."""
 
@@ -85,9 +91,7 @@ class TestAtRest:
 
     def test_so_is_a_write_into_it(self, file: Path) -> None:
         leave_file(file, bytes(8192))
-        with file.open("r+b") as opened:
-            opened.seek(4096)
-            opened.write(b"precious")
+        write_into(file, b"precious", at=4096)
 
         assert stands(file) == "changed"
 
@@ -124,9 +128,7 @@ class TestInUse:
     def test_foreign_bytes_among_zeros_are_found_where_data_are(self, file: Path, place: int) -> None:
         leave_file(file, in_use=True)
         os.truncate(file, 2 << 20)
-        with file.open("r+b") as opened:
-            opened.seek(place)
-            opened.write(b"precious" * 64)
+        write_into(file, b"precious" * 64, at=place)
 
         assert stands(file) == "changed"
 
@@ -138,8 +140,7 @@ class TestInUse:
 
     def test_a_part_of_it_overwritten_from_the_start_is_noticed(self, file: Path) -> None:
         leave_file(file, written_by_load(64 * 8192), in_use=True)
-        with file.open("r+b") as opened:
-            opened.write(b"MZ" * 256)
+        write_into(file, b"MZ" * 256)
 
         assert stands(file) == "changed"
 

@@ -170,18 +170,11 @@ def test_device_values_keep_reads_and_writes_apart() -> None:
     before = DeviceCounters(1000, 8000, 500, 2000, 16000, 700, 100, 1000, 10)
     after = DeviceCounters(1100, 9600, 700, 2050, 18400, 900, 600, 1400, 13)
     assert values(BlockCollector(["vda"]), {"vda": before}, {"vda": after}) == {
-        "vda read_ios_count": 100.0,
-        "vda read_bytes": 1600 * 512.0,
-        "vda read_latency_mean_ns": 2_000_000.0,
-        "vda read_size_mean_bytes": 8192.0,
-        "vda write_ios_count": 50.0,
-        "vda write_bytes": 2400 * 512.0,
-        "vda write_latency_mean_ns": 4_000_000.0,
-        "vda write_size_mean_bytes": 24576.0,
-        "vda flush_ios_count": 3.0,
-        "vda queue_mean_count": 0.4,
-        "vda busy_share": 0.5,
-    }
+        "vda read_ios_count": 100.0, "vda read_bytes": 1600 * 512.0, "vda read_latency_mean_ns": 2_000_000.0,
+        "vda read_size_mean_bytes": 8192.0, "vda write_ios_count": 50.0, "vda write_bytes": 2400 * 512.0,
+        "vda write_latency_mean_ns": 4_000_000.0, "vda write_size_mean_bytes": 24576.0, "vda flush_ios_count": 3.0,
+        "vda queue_mean_count": 0.4, "vda busy_share": 0.5,
+    }  # fmt: skip
 
 
 def test_times_wrap_at_32_bits() -> None:

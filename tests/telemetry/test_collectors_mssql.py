@@ -82,13 +82,9 @@ def test_files_waits_and_counters_become_metrics() -> None:
 
 def test_waits_of_one_kind_are_added_up() -> None:
     assert mssql.wait_counts([("PAGEIOLATCH_SH", 5, 10), ("LCK_M_X", 1, 7), ("WRITELOG", 2, 3)]) == {
-        "page_waits_count": 5,
-        "page_wait_time_ns": 10e6,
-        "lock_waits_count": 1,
-        "lock_wait_time_ns": 7e6,
-        "log_waits_count": 2,
-        "log_wait_time_ns": 3e6,
-    }
+        "page_waits_count": 5, "page_wait_time_ns": 10e6, "lock_waits_count": 1, "lock_wait_time_ns": 7e6,
+        "log_waits_count": 2, "log_wait_time_ns": 3e6,
+    }  # fmt: skip
 
 
 def test_statements_that_may_hold_a_password_are_left_out() -> None:

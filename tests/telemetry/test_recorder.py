@@ -104,18 +104,10 @@ def test_rows_have_the_columns_of_the_series(clock: Clock) -> None:
     recorder.sample()
     counting, own = drained(recorder)
     assert counting == {
-        "t_ns": clock.now_ns + 10**18,
-        "clock": "wall",
-        "interval_ns": 2 * SECOND_NS,
-        "tier": "storage",
-        "host": own["host"],
-        "source": "model",
-        "entity": "counting",
-        "role": "data",
-        "metric": "samples_count",
-        "kind": "delta",
-        "value": 1.0,
-    }
+        "t_ns": clock.now_ns + 10**18, "clock": "wall", "interval_ns": 2 * SECOND_NS, "tier": "storage",
+        "host": own["host"], "source": "model", "entity": "counting", "role": "data", "metric": "samples_count",
+        "kind": "delta", "value": 1.0,
+    }  # fmt: skip
     assert drained(recorder) == []
 
 
@@ -311,25 +303,15 @@ def test_it_imports_no_heavy_package() -> None:
 def row(source: str, entity: str, metric: str, value: float, end_s: float = 1, interval_s: float = 1) -> dict[str, Any]:
     gauge = metric.endswith("_share") or metric == "queue_mean_count"
     return {
-        "t_ns": round(end_s * SECOND_NS),
-        "interval_ns": round(interval_s * SECOND_NS),
-        "source": source,
-        "entity": entity,
-        "metric": metric,
-        "kind": "gauge" if gauge else "delta",
-        "value": value,
-    }
+        "t_ns": round(end_s * SECOND_NS), "interval_ns": round(interval_s * SECOND_NS), "source": source,
+        "entity": entity, "metric": metric, "kind": "gauge" if gauge else "delta", "value": value,
+    }  # fmt: skip
 
 
 NOTHING = {
-    "cpu_share": None,
-    "iowait_share": None,
-    "steal_share": None,
-    "tcp_retransmit_share": None,
-    "device_iops": None,
-    "device_bytes_per_s": None,
-    "device_queue": None,
-}
+    "cpu_share": None, "iowait_share": None, "steal_share": None, "tcp_retransmit_share": None, "device_iops": None,
+    "device_bytes_per_s": None, "device_queue": None,
+}  # fmt: skip
 
 
 def test_without_rows_in_the_window_all_is_null() -> None:

@@ -103,13 +103,9 @@ def test_a_plan_is_read_from_toml_and_from_what_a_dry_run_printed(tmp_path: Path
 
 
 TABLES = {
-    "timing": IntegrityTiming,
-    "random": RandomUser,
-    "audit": AuditUser,
-    "read_ahead": ReadAheadUser,
-    "bulk_update": BulkUpdateUser,
-    "shrink": ShrinkUser,
-}
+    "timing": IntegrityTiming, "random": RandomUser, "audit": AuditUser, "read_ahead": ReadAheadUser,
+    "bulk_update": BulkUpdateUser, "shrink": ShrinkUser,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", [*IntegrityPlan.model_fields])

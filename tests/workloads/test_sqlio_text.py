@@ -203,20 +203,12 @@ def test_rounding_keeps_every_column_within_half_a_percent(values: dict[int, int
 def community_parse(text: str) -> list[dict[str, str]]:
     """Split on the version line and search by loose prefixes, as scripts for the classic output do."""
     patterns = {
-        "threads": r"^([0-9]+) threads? (?:reading|writing)",
-        "operation": r"threads? (\S+) for [0-9]+ secs",
-        "seconds": r"for ([0-9]+) secs",
-        "block": r"^\tusing ([0-9]+)KB",
-        "access": r"KB (random|sequential) IOs",
-        "outstanding": r"([0-9]+) outstanding$",
-        "size_mb": r"size: ([0-9]+) MB for file",
-        "iops": r"IOs/sec:\s+([0-9]+\.[0-9]+)",
-        "mbs": r"MBs/sec:\s+([0-9]+\.[0-9]+)",
-        "min": r"Min[^:]*: ([0-9]+)",
-        "avg": r"Avg[^:]*: ([0-9]+)",
-        "max": r"Max[^:]*: ([0-9]+)",
-        "histogram": r"^%:\s*(.*)$",
-    }
+        "threads": r"^([0-9]+) threads? (?:reading|writing)", "operation": r"threads? (\S+) for [0-9]+ secs",
+        "seconds": r"for ([0-9]+) secs", "block": r"^\tusing ([0-9]+)KB", "access": r"KB (random|sequential) IOs",
+        "outstanding": r"([0-9]+) outstanding$", "size_mb": r"size: ([0-9]+) MB for file",
+        "iops": r"IOs/sec:\s+([0-9]+\.[0-9]+)", "mbs": r"MBs/sec:\s+([0-9]+\.[0-9]+)", "min": r"Min[^:]*: ([0-9]+)",
+        "avg": r"Avg[^:]*: ([0-9]+)", "max": r"Max[^:]*: ([0-9]+)", "histogram": r"^%:\s*(.*)$",
+    }  # fmt: skip
     runs = [run for run in text.split("sqlio v1.5.SG") if run]
     found = [{name: re.search(pattern, run, re.M) for name, pattern in patterns.items()} for run in runs]
     return [{name: match[1] if match else "" for name, match in run.items()} for run in found]
@@ -239,19 +231,9 @@ def test_scripts_that_split_on_the_version_line_find_every_value_of_every_run() 
     histogram[2] = histogram[4] = 50
     assert [int(share) for share in first.pop("histogram").split()] == histogram
     assert first == {
-        "threads": "2",
-        "operation": "reading",
-        "seconds": "360",
-        "block": "64",
-        "access": "sequential",
-        "outstanding": "8",
-        "size_mb": "1024",
-        "iops": "7851.80",
-        "mbs": "490.73",
-        "min": "2",
-        "avg": "3",
-        "max": "4",
-    }
+        "threads": "2", "operation": "reading", "seconds": "360", "block": "64", "access": "sequential",
+        "outstanding": "8", "size_mb": "1024", "iops": "7851.80", "mbs": "490.73", "min": "2", "avg": "3", "max": "4",
+    }  # fmt: skip
     assert (second["operation"], second["access"], second["iops"]) == ("writing", "random", "12345.67")
     assert (second["min"], second["avg"], second["max"]) == ("0", "0", "30")
     assert second["histogram"].split()[0] == "99"

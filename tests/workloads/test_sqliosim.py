@@ -47,25 +47,14 @@ def test_the_published_configuration_is_what_the_method_ran() -> None:
     assert (plan.no_buffering, plan.write_through, plan.scatter_gather, plan.force_read_ahead) == (True,) * 4
     assert (plan.delete_at_startup, plan.delete_at_shutdown) == (True, False)
     assert plan.random.model_dump() == {
-        "users": 8,
-        "jump_share": 0.05,
-        "chain_min": 50,
-        "chain_max": 100,
-        "update_share": 0.9,
-        "log_bytes_min": 64,
-        "log_bytes_max": 8192,
-        "rollback_share": 0.01,
-        "sleep_s": 0.005,
-    }
+        "users": 8, "jump_share": 0.05, "chain_min": 50, "chain_max": 100, "update_share": 0.9, "log_bytes_min": 64,
+        "log_bytes_max": 8192, "rollback_share": 0.01, "sleep_s": 0.005,
+    }  # fmt: skip
     assert plan.audit.model_dump() == {"users": 2, "pages": 64, "delay_after_cycles": 2, "delay_s": 0.2}
     ahead, bulk, shrink = plan.read_ahead, plan.bulk_update, plan.shrink
     assert (ahead.users, ahead.pages_min, ahead.pages_max, ahead.delay_after_cycles, ahead.delay_s) == (
-        2,
-        32,
-        64,
-        2,
-        0.2,
-    )
+        2, 32, 64, 2, 0.2,
+    )  # fmt: skip
     assert (bulk.users, bulk.pages_min, bulk.pages_max, bulk.delay_after_cycles, bulk.delay_s) == (0, 64, 128, 2, 0.01)
     assert (shrink.users, shrink.interval_min_s, shrink.interval_max_s) == (1, 120.0, 600.0)
     assert (shrink.extents_min, shrink.extents_max) == (1, 20)

@@ -14,14 +14,10 @@ Point = dict[str, Any]
 @pytest.fixture
 def manifest() -> dict[str, Any]:
     return {
-        "schema_version": 1,
-        "run_id": "20261120-101500-profile-a1b2c3",
-        "verb": "profile",
-        "started_utc_ns": 1_795_169_700_123_456_789,
-        "host": {"hostname": "db1", "kernel": "6.1.0"},
-        "build": {"version": "0.1.0"},
-        "engine": {"backend": "io_uring"},
-    }
+        "schema_version": 1, "run_id": "20261120-101500-profile-a1b2c3", "verb": "profile",
+        "started_utc_ns": 1_795_169_700_123_456_789, "host": {"hostname": "db1", "kernel": "6.1.0"},
+        "build": {"version": "0.1.0"}, "engine": {"backend": "io_uring"},
+    }  # fmt: skip
 
 
 def direction(core: Any, *, count: int, seed: int, mean_ns: float = 1e6, block_bytes: int = 8192) -> dict[str, Any]:
