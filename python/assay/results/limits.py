@@ -169,8 +169,8 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
     Returns
     -------
     list of JudgedLimit
-        The `limits` of docs/results.md; `met` is None where nothing was measured, and in a point that the load generator
-        limited: its values are the generator's, not the target's.
+        The `limits` of docs/results.md; `met` is None where nothing was measured. In a point that the load generator
+        limited that is everything: its values are the generator's, not the target's.
     """
     known = _bounded(figures)
     judged = [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]

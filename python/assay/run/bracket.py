@@ -23,7 +23,7 @@ NOMINAL_SHARE = 0.0142
 """Error of one look that leaves 5 % over six looks, the first point and five groups of repeats: Pocock's constant 2.453
 (C. Jennison and B. W. Turnbull, Group Sequential Methods with Applications to Clinical Trials, 2000, table 2.1)."""
 PRIOR_SHARE, PRIOR_FREEDOM = 0.01, 2.0
-"""How much repeats are taken to differ before any were made, and the degrees of freedom that this assumption is worth."""
+"""How much repeats are taken to differ before any were made, and the degrees of freedom which that is worth."""
 KNEE_SHARE = 0.95
 """The knee is the smallest load with this share of the most throughput."""
 STEP_SHARE = 0.25
@@ -410,9 +410,7 @@ def _limiting(judged: Judgement) -> dict[str, Any] | None:
     if judged.limiting is None:
         return None
     sign = 1 if judged.limiting.is_upper else -1
-    low, high = sorted(
-        math.exp(sign * (judged.missed_by + side)) for side in (-judged.half_width, judged.half_width)
-    )
+    low, high = sorted(math.exp(sign * (judged.missed_by + side)) for side in (-judged.half_width, judged.half_width))
     return {
         "limit": judged.limiting.limit,
         "scope": judged.limiting.scope,
