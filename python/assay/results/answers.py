@@ -47,7 +47,9 @@ def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) ->
         held = f"{load_words(knee[axis], axis)}: {figure.words(knee[figure.name])}"
         waits = ", ".join(f"{one.title} {one.words(value)}" for one in latencies if (value := knee.get(one.name)))
         is_same = knee[axis] == best[axis]
-        told.append(("the knee as well" if is_same else f"the knee is {held}") + (f" ({waits})" if waits else ""))
+        told.append(
+            ("that is the knee as well" if is_same else f"the knee is {held}") + (f" ({waits})" if waits else "")
+        )
     if edge and edge[axis] != best[axis]:
         told.append(f"the limits are met up to {load_words(edge[axis], axis).partition(' ')[2]}")
     return "".join(f"; {text}" for text in [*told, *_doubts(answer, axis)])
@@ -74,13 +76,14 @@ def _doubts(answer: Record, axis: str) -> list[str]:
     crossing, step_share = answer.get("crossing"), answer.get("step_share")
     doubts = []
     if step_share is not None and step_share > answer["resolution_share"]:
-        doubts.append(f"one step of load is {step_share:.0%} there")
+        doubts.append(f"one step of load is {step_share:.0%} at the edge")
     if answer.get("undecided"):
-        doubts.append("repeats did not decide the limit there")
+        doubts.append("repeats did not decide the limit at the edge")
     if doubts and crossing:
         interval = " to ".join(load_words(end, axis).split(" ")[1] for end in crossing.get("interval_95") or ())
         doubts.append(
-            f"it is crossed {load_words(crossing[axis], axis)}" + (f" (95 % interval {interval})" if interval else "")
+            f"the limit is crossed {load_words(crossing[axis], axis)}"
+            + (f" (95 % interval {interval})" if interval else "")
         )
     return doubts
 

@@ -174,7 +174,7 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
     """
     known = _bounded(figures)
     judged = [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
-    if point["generator"]["saturated"]:
+    if (point.get("generator") or {}).get("saturated"):
         return [{**verdict, "value": None, "met": None} for verdict in judged]
     return judged
 

@@ -86,7 +86,7 @@ def _point_lines(point: Point) -> list[VerdictLine]:
             meaning=_limit_meaning(point["workload"].get("role") or "", one, figures), point_id=point_id,
         )
         for one in point["limits"]
-        if one["met"] is not None or point["generator"]["saturated"]
+        if one["met"] is not None or (point.get("generator") or {}).get("saturated")
     ]  # fmt: skip
     return [*told, *judged, *_burst_lines(title, point)]
 
