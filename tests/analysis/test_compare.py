@@ -428,6 +428,24 @@ def test_answers_of_transactions_are_compared_by_what_their_search_maximises() -
     assert (told["a_nopm"], told["b_nopm"], told["axis"]) == (10_000, 12_000, "users")
 
 
+def test_knee_and_edge_are_compared_where_both_runs_know_them() -> None:
+    def found(outstanding: int, iops: float) -> dict[str, Any]:
+        most = answer(iops)
+        end = most["max"] | {"outstanding": outstanding, "interval_95": [iops * 0.98, iops * 1.02]}
+        return most | {"max": end, "knee": end, "edge": end}
+
+    both = compare_runs([make_run(answers=[found(48, 5000.0)]), make_run(answers=[found(72, 6000.0)])])
+    older = compare_runs([make_run(answers=[answer(5000.0)]), make_run(answers=[found(72, 6000.0)])])
+
+    assert [(row.end, row.a_load, row.b_load, row.status) for row in both.answers] == [
+        (end, 48, 72, "changed") for end in ("max", "knee", "edge")
+    ]
+    assert [row[1:3] for row in both.answer_rows()] == [
+        ("outstanding 48 and 72", f"IOPS {where}") for where in ("within limits", "at the knee", "at the edge")
+    ]
+    assert [row.end for row in older.answers] == ["max"]
+
+
 def test_answers_of_io_keep_their_keys() -> None:
     (told,) = compare_runs([make_run(answers=[answer(5000.0)]), make_run(answers=[answer(6000.0)])]).to_dict()[
         "answers"

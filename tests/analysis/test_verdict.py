@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from assay.results.limits import judge, parse_limits
 from assay.run.verdict import verdict_lines
 
 
@@ -85,7 +86,51 @@ class TestSearches:
         assert "within" not in line["meaning"]
 
 
+def end(outstanding: int, iops: float, **change: Any) -> dict[str, Any]:
+    return {"outstanding": outstanding, "iops": iops, "bytes_per_s": iops * 8192.0, "point_id": "p0001",
+            "read_latency_mean_ns": 6.4e6, "write_latency_mean_ns": None} | change  # fmt: skip
+
+
+class TestKneeAndEdge:
+    def test_the_sentence_says_where_to_run_and_how_far_the_limits_hold(self) -> None:
+        (line,) = verdict_lines([], [answer(max=end(256, 39_761.0), knee=end(128, 38_000.0), edge=end(640, 37_556.0))])
+
+        assert "39,761 IOPS of 8 KiB random 70/30 within 20.0 ms at 256 outstanding" in line["meaning"]
+        assert "; the knee is at 128 outstanding: 38,000 IOPS (read mean 6.40 ms)" in line["meaning"]
+        assert "; the limits are met up to 640 outstanding" in line["meaning"]
+
+    def test_one_load_may_be_all_three(self) -> None:
+        most = end(96, 21_300.0)
+        (line,) = verdict_lines([], [answer(max=most, knee=most, edge=most)])
+
+        assert line["meaning"].endswith("; that is the knee as well (read mean 6.40 ms)")
+
+    @pytest.mark.parametrize(
+        ("doubt", "words"),
+        [
+            ({"step_share": 0.25}, "; one step of load is 25 % at the edge; the limit is crossed at 3.5 outstanding"),
+            ({"undecided": True}, "; repeats did not decide the limit at the edge; the limit is crossed at 3.5 out"),
+            ({}, ""),
+        ],
+    )
+    def test_a_step_or_noise_wider_than_the_resolution_is_said(self, doubt: dict[str, Any], words: str) -> None:
+        crossing = {"outstanding": 3.5, "interval_95": [3.2, 3.8]}
+        (line,) = verdict_lines([], [answer(crossing=crossing, resolution_share=0.06, **doubt)])
+
+        assert words in line["meaning"]
+        assert ("(95 % interval 3.2 to 3.8)" in line["meaning"]) is bool(doubt)
+
+
 class TestPoints:
+    def test_limits_of_a_point_that_the_generator_limited_are_not_measured(self) -> None:
+        generator = {"saturated": True}
+        measured = point(generator=generator, limits=[], roles={"data": {"read": figures()}}, volumes=[])
+        judged = judge(parse_limits(["read.mean<=20ms", "read.mean<=1us"]), measured)
+        lines = verdict_lines([{**measured, "limits": judged}], [])
+
+        assert [(one["value"], one["met"]) for one in judged] == [(None, None)] * 2
+        assert [line["meaning"].partition(":")[0] for line in lines if line["limit"]] == ["not measured"] * 2
+
     def test_a_line_for_every_limit_and_scope_that_was_judged(self) -> None:
         limits = [limit(True), limit(False, 30e6, "data/slow"), limit(None, None)]
         lines = verdict_lines([point(limits=limits)], [])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from assay.errors import ExitCode
+from assay.results.limits import parse_limits
 from assay.results.points import describe_load
+from assay.run.bracket import Curve
 from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop
 from assay.workloads.io.plan import load_plan
 from assay.workloads.io.workload import IoWorkload
-from assay.workloads.workload import Part
+from assay.workloads.workload import Axis, Part
 
 
 def part(**plan: Any) -> Part:
@@ -48,11 +51,16 @@ def test_limits_of_one_part_do_not_count_for_another() -> None:
     assert exit_code_of([part(), other], [point(False)], []) is ExitCode.DONE
 
 
+MISSED = {"limit": "cpu<80%", "scope": "host", "value": 0.9, "met": False}
 GOOD: dict[str, Any] = {
     "errors": {"count": 0},
     "total": {"iops": 1.0},
     "generator": {"saturated": False},
-    "limits": [{"limit": "read.mean<=1ms", "met": True}, {"limit": "write.mean<=1ms", "met": None}],
+    "met": True,
+    "limits": [
+        {"limit": "read.mean<=1ms", "scope": "data", "value": 0.9e6, "met": True},
+        {"limit": "write.mean<=1ms", "scope": "data", "value": None, "met": None},
+    ],
     "offered": None,
 }
 
@@ -64,18 +72,47 @@ GOOD: dict[str, Any] = {
         ({"errors": {"count": 1}}, "errors"),
         ({"total": None}, "no I/O ended"),
         ({"generator": {"saturated": True}}, "generator"),
-        ({"limits": [{"limit": "cpu<80%", "met": False}]}, "cpu<80%"),
+        ({"limits": [MISSED], "met": False}, "cpu<80%"),
         ({"offered": {"sustained": False}}, "rate not sustained"),
         ({"offered": {"sustained": True}}, None),
         # What the generator could not ask for says nothing about the device's limits.
-        ({"generator": {"saturated": True}, "limits": [{"limit": "cpu<80%", "met": False}]}, "generator"),
+        ({"generator": {"saturated": True}, "limits": [MISSED]}, "generator"),
+        # A limit that is missed says more than the rate, which was missed with it.
+        ({"offered": {"sustained": False}, "limits": [MISSED], "met": False}, "cpu<80%"),
     ],
 )
 def test_why_a_point_is_no_answer(change: dict[str, Any], reason: str | None) -> None:
     loop = PointLoop.__new__(PointLoop)
     loop.workload = IoWorkload()
+    loop.limits = parse_limits(["read.mean<=1ms", "write.mean<=1ms", "cpu<80%"])
 
-    assert loop.failure(GOOD | change) == reason
+    curve = Curve(axis=Axis(name="outstanding", start=1, end=8, whole=True), figures=loop.workload.figures)
+    curve.add(1, GOOD, loop.reading(GOOD | change))
+    assert curve.judged(1).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "missed_by"),
+    [
+        ("read.mean<=20ms", 10e6, -math.log(2)),
+        ("read.mean<=20ms", 40e6, math.log(2)),
+        ("total.iops>=1000", 500.0, math.log(2)),
+        ("total.iops>=1000", 2000.0, -math.log(2)),
+        ("tcp.retransmit<=0%", 0.1, math.log(1000)),
+        ("tcp.retransmit<1%", 0.0, -math.log(1000)),
+        ("cpu<80%", 0.8, 1e-12),
+        ("cpu<=80%", 0.8, 0.0),
+    ],
+)
+def test_how_far_a_point_is_from_its_limit(text: str, value: float, missed_by: float) -> None:
+    loop = PointLoop.__new__(PointLoop)
+    loop.workload = IoWorkload()
+    (limit,) = loop.limits = parse_limits([text])
+    judged = {"limit": text, "scope": "all", "value": value, "met": limit.met_by(value)}
+
+    (distance,) = loop.reading(GOOD | {"limits": [judged]}).distances
+    assert distance.missed_by == pytest.approx(missed_by)
+    assert (distance.missed_by > 0) is not limit.met_by(value)
 
 
 def test_time_is_estimated_from_the_points() -> None:

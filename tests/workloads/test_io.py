@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from assay.document.text import load_label
 from assay.workloads.io.activities import Activity, Workload, load_facts, parse_skew
 
 
@@ -150,8 +151,20 @@ class TestLoad:
     def test_a_search_changes_the_first_activity_alone(self) -> None:
         workload = Workload(activities=(activity(queue_depth=1), activity(queue_depth=2, role="log")))
 
-        assert [a.depth for a in workload.with_load("outstanding", 9.0).activities] == [9, 2]
-        assert workload.with_load("rate", 250.0).activities[0].rate == 250.0
+        assert [a.depth for a in workload.with_load("outstanding", 27.0, 3).activities] == [9, 2]
+        assert workload.with_load("rate", 250.0, 3).activities[0].rate == 250.0
+
+    def test_a_load_is_finer_than_one_more_for_every_worker(self) -> None:
+        """With twelve volumes a step was twelve I/Os."""
+        loaded = Workload(activities=(activity(queue_depth=1),)).with_load("outstanding", 13.0, 12).activities[0]
+
+        assert (loaded.queue_depth, loaded.outstanding, loaded.depth_on(12)) == (None, 13, 2)
+        assert load_facts(loaded, 12) == {"queue_depth": 1, "workers": 12, "outstanding": 13}
+        assert load_label(load_facts(loaded, 12)) == "13 out (1-2 x 12)"
+
+    def test_a_total_excludes_other_loads(self) -> None:
+        with pytest.raises(ValueError, match="outstanding excludes"):
+            activity(outstanding=5, queue_depth=2)
 
 
 class TestFacts:

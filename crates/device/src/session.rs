@@ -395,7 +395,7 @@ impl Host {
     }
 
     fn drive(&self, prepared: Option<Prepared>, clock: SessionClock) -> Result<Outcome, DeviceError> {
-        let depth = self.plan.activity.load.queue_depth();
+        let depth = self.plan.queue_depth();
         let Some((file, pool)) = prepared else {
             let VolumeKind::Null { options } = self.volume.volume else { unreachable!("only files are prepared") };
             self.note_engine("null", &[], &[]);

@@ -76,6 +76,9 @@ pub enum Sync {
 pub enum Load {
     /// Always `queue_depth` I/Os outstanding per worker.
     Closed { queue_depth: u32 },
+    /// Always `outstanding` I/Os over all workers of the activity. Where they do not divide evenly, some workers have one
+    /// more than others, and take turns: see [`Turns`](crate::Turns).
+    Spread { outstanding: u32 },
     /// I/Os arrive at `rate` per second over all workers of the activity, whatever the device does;
     /// at most `queue_depth` are outstanding per worker, later ones wait with their clock running.
     Open { rate: f64, poisson: bool, queue_depth: u32 },
@@ -84,9 +87,10 @@ pub enum Load {
 }
 
 impl Load {
-    /// Most I/Os one worker has outstanding.
-    pub fn queue_depth(&self) -> u32 {
+    /// Most I/Os one of so many workers has outstanding.
+    pub fn queue_depth(&self, workers: u32) -> u32 {
         match *self {
+            Load::Spread { outstanding } => outstanding.div_ceil(workers),
             Load::Closed { queue_depth } | Load::Open { queue_depth, .. } | Load::Bursts { queue_depth, .. } => {
                 queue_depth
             }
@@ -95,7 +99,7 @@ impl Load {
 
     /// Whether arrivals have intended times of their own.
     pub fn is_open(&self) -> bool {
-        !matches!(self, Load::Closed { .. })
+        !matches!(self, Load::Closed { .. } | Load::Spread { .. })
     }
 }
 
@@ -210,13 +214,17 @@ impl Access {
 }
 
 impl Load {
-    fn validate(&self) -> Result<(), LoadError> {
-        let depth = self.queue_depth();
+    fn validate(&self, workers: u32) -> Result<(), LoadError> {
+        let depth = self.queue_depth(workers);
         if depth == 0 || depth > QUEUE_DEPTH_MAX {
             return Err(LoadError::value("queue_depth", format!("{depth} is outside 1 to {QUEUE_DEPTH_MAX}")));
         }
         match *self {
-            Load::Closed { .. } => Ok(()),
+            Load::Spread { outstanding } if outstanding < workers => {
+                let message = format!("{outstanding} are less than one for each of {workers} workers");
+                Err(LoadError::value("outstanding", message))
+            }
+            Load::Closed { .. } | Load::Spread { .. } => Ok(()),
             Load::Open { rate, .. } if rate > 0.0 && rate.is_finite() => Ok(()),
             Load::Open { rate, .. } => Err(LoadError::value("rate", format!("{rate} is not above 0"))),
             Load::Bursts { interval_ns, bytes, spread_share, .. } => {
@@ -236,7 +244,6 @@ impl Activity {
     /// [`LoadError::InvalidValue`] names the first field that cannot be carried out.
     pub fn validate(&self, sector_bytes: u32) -> Result<(), LoadError> {
         self.access.validate(sector_bytes)?;
-        self.load.validate()?;
         share("compressible_share", self.compressible_share)?;
         for (field, value) in [("workers", self.workers), ("sync_every", self.sync_every)] {
             if value == 0 {
@@ -246,7 +253,12 @@ impl Activity {
         if self.volumes.is_empty() {
             return Err(LoadError::value("volumes", "no volume given"));
         }
-        Ok(())
+        self.load.validate(self.workers_total())
+    }
+
+    /// Workers over all volumes.
+    pub fn workers_total(&self) -> u32 {
+        self.workers.saturating_mul(self.volumes.len() as u32)
     }
 }
 
@@ -291,7 +303,7 @@ mod tests {
     #[test]
     fn each_value_that_cannot_be_carried_out_is_named() {
         type Change = fn(&mut Activity);
-        let cases: [(&str, Change); 24] = [
+        let cases: [(&str, Change); 25] = [
             ("read_share", |activity| activity.access.read_share = 1.3),
             ("random_share", |activity| activity.access.random_share = f64::NAN),
             ("duplicate_share", |activity| activity.access.duplicate_share = -0.1),
@@ -312,6 +324,9 @@ mod tests {
             ("region", |activity| activity.access.region.end_bytes = 4096),
             ("region", |activity| activity.access.region.end_bytes = u64::MAX),
             ("queue_depth", |activity| activity.load = Load::Closed { queue_depth: 0 }),
+            ("outstanding", |activity| {
+                (activity.workers, activity.load) = (3, Load::Spread { outstanding: 2 });
+            }),
             ("rate", |activity| activity.load = Load::Open { rate: -1.0, poisson: false, queue_depth: 1 }),
             ("bursts", |activity| {
                 activity.load = Load::Bursts { interval_ns: 0, bytes: 1, spread_share: 0.5, queue_depth: 1 };

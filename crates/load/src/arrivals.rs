@@ -60,7 +60,7 @@ impl Arrivals {
     pub fn new(load: &Load, mean_block_bytes: f64, seed: u64, worker: u32, workers: u32) -> Option<Self> {
         let workers_f = f64::from(workers);
         let mut arrivals = match *load {
-            Load::Closed { .. } => return None,
+            Load::Closed { .. } | Load::Spread { .. } => return None,
             Load::Open { rate, poisson: false, .. } => {
                 let gap_ns = 1e9 * workers_f / rate;
                 // Workers take turns, so that together they keep constant gaps.

@@ -21,6 +21,7 @@ mod pulse;
 mod queue;
 mod random;
 mod simulated;
+mod turns;
 mod worker;
 mod workers;
 
@@ -37,5 +38,6 @@ pub use pulse::{Pulse, STANDSTILL_MIN_NS, Standstills, Watch};
 pub use queue::{Completion, DataQueue, Op, Queue, QueueError, Request};
 pub use random::SplitMix;
 pub use simulated::{Simulated, SimulatedQueue, VirtualDriver};
+pub use turns::Turns;
 pub use worker::{Outcome, Step, Worker, WorkerPlan};
 pub use workers::{Sources, VolumeWorkers, WORKERS_MAX, WorkersPlan, plan_workers};

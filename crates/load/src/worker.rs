@@ -5,7 +5,7 @@ use std::sync::{
 
 use crate::{
     Activity, Arrivals, BurstGate, Completion, Counter, Exchange, IoTally, Load, Op, Pattern, Pulse, Request, Sync,
-    Watch,
+    Turns, Watch,
 };
 
 /// An arrival this near is waited for by polling: a sleep would come back too late.
@@ -36,13 +36,17 @@ pub struct WorkerPlan {
 impl WorkerPlan {
     /// How many buffers the worker's requests refer to: for reads, for writes, and one for duplicate writes.
     pub fn buffers_count(&self) -> u32 {
-        let depth = self.activity.load.queue_depth();
-        self.write_buffers_start() + if self.writes() { depth + 1 } else { 0 }
+        self.write_buffers_start() + if self.writes() { self.queue_depth() + 1 } else { 0 }
+    }
+
+    /// Most I/Os the worker has outstanding.
+    pub fn queue_depth(&self) -> u32 {
+        self.activity.load.queue_depth(self.workers)
     }
 
     /// The first buffer of writes. Reads have buffers of their own, so that they never change what is written.
     pub fn write_buffers_start(&self) -> u32 {
-        if self.activity.access.read_share > 0.0 { self.activity.load.queue_depth() } else { 0 }
+        if self.activity.access.read_share > 0.0 { self.queue_depth() } else { 0 }
     }
 
     fn writes(&self) -> bool {
@@ -91,6 +95,9 @@ pub struct Worker {
     plan: WorkerPlan,
     pattern: Pattern,
     arrivals: Option<Arrivals>,
+    turns: Option<Turns>,
+    /// When the turn may pass on; never where the load is spread evenly.
+    next_turn_ns: u64,
     counter: Counter<IoTally>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -127,7 +134,7 @@ struct Burst {
 impl Worker {
     pub fn new(plan: WorkerPlan) -> Self {
         let activity = &plan.activity;
-        let depth = activity.load.queue_depth();
+        let depth = plan.queue_depth();
         let slot = Slot {
             op: Op::Read,
             busy: false,
@@ -147,6 +154,8 @@ impl Worker {
                 plan.worker,
                 plan.workers,
             ),
+            turns: Turns::new(&activity.load, plan.worker, plan.workers),
+            next_turn_ns: u64::MAX,
             counter: Counter::new(plan.exchange.clone(), plan.interval_ns),
             slots: vec![slot; depth as usize],
             free: (0..depth).rev().collect(),
@@ -219,7 +228,7 @@ impl Worker {
             Some(arrivals) if !self.free.is_empty() && self.stopping_since_ns.is_none() => {
                 self.counter.next_tick_ns().min(arrivals.next_ns())
             }
-            _ => self.counter.next_tick_ns(),
+            _ => self.counter.next_tick_ns().min(self.next_turn_ns),
         }
     }
 
@@ -279,7 +288,10 @@ impl Worker {
         if self.full {
             self.full_until_ns = now_ns;
         }
-        while let Some(&tag) = self.free.last() {
+        let kept_free = self.kept_free(now_ns);
+        while self.free.len() > kept_free
+            && let Some(&tag) = self.free.last()
+        {
             let intended_ns = match &mut self.arrivals {
                 None => now_ns,
                 Some(arrivals) if arrivals.next_ns() <= now_ns => {
@@ -322,6 +334,15 @@ impl Worker {
         self.full = self.free.is_empty();
     }
 
+    /// Slots that stay free: the one more that other workers have at the moment.
+    #[inline]
+    fn kept_free(&mut self, now_ns: u64) -> usize {
+        let Some(turns) = &self.turns else { return 0 };
+        let (is_ours, until_ns) = turns.at(now_ns);
+        self.next_turn_ns = until_ns;
+        usize::from(!is_ours)
+    }
+
     #[inline]
     fn buffer_for(&self, op: Op, tag: u32, duplicate: bool) -> u32 {
         match op {
@@ -360,7 +381,9 @@ impl Worker {
 
     #[inline]
     fn wait_for(&self, now_ns: u64) -> (usize, u64) {
-        let Some(arrivals) = &self.arrivals else { return (1, self.counter.next_tick_ns()) };
+        let Some(arrivals) = &self.arrivals else {
+            return (1, self.counter.next_tick_ns().min(self.next_turn_ns));
+        };
         if self.free.is_empty() || self.stopping_since_ns.is_some() {
             return (1, self.counter.next_tick_ns());
         }

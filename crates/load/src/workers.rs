@@ -33,7 +33,7 @@ pub fn plan_workers(plan: &WorkersPlan<'_>, stop: &Arc<AtomicBool>) -> (Sources,
     let mut sources = Vec::new();
     let mut workers = Vec::new();
     for (activity_index, activity) in plan.activities.iter().enumerate() {
-        let workers_total = activity.workers * activity.volumes.len() as u32;
+        let workers_total = activity.workers_total();
         for (position, &volume) in activity.volumes.iter().enumerate() {
             for worker_on_volume in 0..activity.workers {
                 let exchange = Exchange::new(plan.spare_intervals);

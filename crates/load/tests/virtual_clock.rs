@@ -203,6 +203,28 @@ fn many_workers_keep_every_server_busy_and_littles_law() {
 }
 
 #[test]
+fn a_total_that_does_not_divide_is_outstanding_all_the_time_and_every_volume_has_its_share() {
+    let (volumes, outstanding) = (5, 17);
+    let activities = [activity(volumes, Load::Spread { outstanding })];
+    let stop = Arc::new(AtomicBool::new(false));
+    let (mut collector, workers) = workers(&activities, &stop);
+    let mut driver = VirtualDriver::new(Servers::new(4, MS), workers);
+    driver.run_to(10 * SECOND);
+    collector.collect();
+    let by_volume: Vec<f64> = collector
+        .totals(0, 100)
+        .values()
+        .map(|interval| interval.read.latency.sum_ns() + interval.write.latency.sum_ns())
+        .map(|sum_ns| sum_ns as f64 / (10 * SECOND) as f64)
+        .collect();
+    let total: f64 = by_volume.iter().sum();
+    assert!((total / f64::from(outstanding) - 1.0).abs() < 0.01, "{total} outstanding");
+    for share in by_volume {
+        assert!((share / total * volumes as f64 - 1.0).abs() < 0.02, "{share} of {total}");
+    }
+}
+
+#[test]
 fn open_loops_on_the_clock_submit_when_they_intend_to() {
     let activities = [activity(2, Load::Open { rate: 700.0, poisson: true, queue_depth: 64 })];
     let stop = Arc::new(AtomicBool::new(false));

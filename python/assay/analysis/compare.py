@@ -117,10 +117,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """The most within limits, in two runs; None where no load met the limits."""
+    """The most within limits, the knee or the edge, in two runs; None where no load met the limits."""
 
     workload: str
     axis: str
+    end: str
+    a_load: float | None
+    b_load: float | None
     figure: Figure
     run: int
     a: float | None
@@ -131,6 +134,12 @@ class AnswerDifference:
     status: Status
     better: bool | None
     reason: str = ""
+
+    @property
+    def load(self) -> str:
+        """The axis with the load of both."""
+        loads = ["-" if load is None else f"{load:,.4g}" for load in (self.a_load, self.b_load)]
+        return f"{self.axis} {' and '.join(dict.fromkeys(loads))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The row as the document has it: values carry the name of their figure."""
@@ -179,7 +188,7 @@ class Comparison:
 
     def answer_rows(self) -> list[tuple[str, ...]]:
         """Rows of the answers for a table, in the columns of `COLUMNS`."""
-        return [self._row(row.axis, f"{row.figure.title} within limits", row) for row in self.answers]
+        return [self._row(row.load, f"{row.figure.title} {_END_WORDS[row.end]}", row) for row in self.answers]
 
     def _row(self, load: str, title: str, row: _AnyDifference) -> tuple[str, ...]:
         # With more than two runs the column B holds several, so each value says whose it is.
@@ -197,6 +206,8 @@ class Comparison:
 
 
 COLUMNS = ("workload", "load", "metric", "A", "B", "difference", "95 % interval", "verdict")
+_END_WORDS = {"max": "within limits", "knee": "at the knee", "edge": "at the edge"}
+"""Loads of an answer that are compared, and how rows name them."""
 _STATUSES: tuple[Status, ...] = ("changed", "not changed", "cannot tell")
 
 
@@ -416,9 +427,12 @@ def _holm(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 def _compare_answers(a: RunLike, b: RunLike, run: int, smallest_share: float) -> list[AnswerDifference]:
     others = {_answer_key(answer): answer for answer in b.manifest.get("answers") or []}
     return [
-        _compare_answer(figures[0], answer, others[key], run, smallest_share)
+        _compare_answer(figures[0], end, answer, others[key], run, smallest_share)
         for answer in a.manifest.get("answers") or []
         if (key := _answer_key(answer)) in others and (figures := figures_of(answer))
+        # Runs of an older Assay know the most alone.
+        for end in _END_WORDS
+        if end == "max" or (answer.get(end) and others[key].get(end))
     ]
 
 
@@ -427,12 +441,13 @@ def _answer_key(answer: Mapping[str, Any]) -> str:
 
 
 def _compare_answer(
-    figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float
+    figure: Figure, end: str, a: Mapping[str, Any], b: Mapping[str, Any], run: int, smallest_share: float
 ) -> AnswerDifference:
-    values = [_held(figure, answer) for answer in (a, b)]
+    values = [_held(figure, answer, end) for answer in (a, b)]
+    loads = [(answer.get(end) or {}).get(answer["axis"]) for answer in (a, b)]
     measured = all(value is not None and value >= VALUE_MIN for value in values)
     relative = values[1] / values[0] - 1 if measured and values[0] and values[1] else None
-    estimate = _answer_estimate(figure, a, b) if relative is not None else None
+    estimate = _answer_estimate(figure, end, a, b) if relative is not None else None
     interval, status = _judge(estimate, smallest_share)
     reason = _answer_caveat(a, b, run)
     if relative is None:
@@ -444,6 +459,9 @@ def _compare_answer(
     return AnswerDifference(
         workload=_workload_text(a["workload"]),
         axis=str(a["axis"]),
+        end=end,
+        a_load=loads[0],
+        b_load=loads[1],
         figure=figure,
         run=run,
         a=values[0],
@@ -457,19 +475,19 @@ def _compare_answer(
     )
 
 
-def _held(figure: Figure, answer: Mapping[str, Any]) -> float | None:
-    """What an answer holds; None where it holds nothing."""
-    found = (answer.get("max") or {}).get(figure.name)
+def _held(figure: Figure, answer: Mapping[str, Any], end: str) -> float | None:
+    """What an answer holds at one of its loads; None where it holds nothing."""
+    found = (answer.get(end) or {}).get(figure.name)
     return None if found is None else float(found)
 
 
-def _answer_estimate(figure: Figure, a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate | None:
+def _answer_estimate(figure: Figure, end: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate | None:
     if a == b:
         return Estimate(0.0, 0.0, 1.0, "same measurements")
-    a_interval, b_interval = a.get("interval_95"), b.get("interval_95")
+    a_interval, b_interval = ((answer if end == "max" else answer[end]).get("interval_95") for answer in (a, b))
     if not a_interval or not b_interval or min(*a_interval, *b_interval) < VALUE_MIN:
         return None
-    return by_answer_intervals(a["max"][figure.name], b["max"][figure.name], a_interval, b_interval)
+    return by_answer_intervals(a[end][figure.name], b[end][figure.name], a_interval, b_interval)
 
 
 def _answer_caveat(a: Mapping[str, Any], b: Mapping[str, Any], run: int) -> str:

@@ -203,6 +203,9 @@ def activity_of(point: Mapping[str, Any], volumes: int) -> dict[str, Any]:
     activity = {key: workload[key] for key in keys if workload.get(key) is not None}
     loads = ("queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread")
     activity |= {key: load[key] for key in loads if key in load}
+    if load.get("outstanding", 0) % load.get("workers", 1):
+        del activity["queue_depth"]
+        activity["outstanding"] = load["outstanding"]
     activity["workers"] = max(round(load.get("workers", 1) / volumes), 1)
     return activity
 

@@ -72,7 +72,7 @@ def _print_tables(comparison: object, runs: list[Path]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for index, run in enumerate(runs):
         console.print(Text(f"{run_letter(index)} = {printable(run)}"))
-    for title, rows in (("Points", comparison.rows()), ("Largest load within limits", comparison.answer_rows())):
+    for title, rows in (("Points", comparison.rows()), ("Most within limits, knee and edge", comparison.answer_rows())):
         if rows:
             table = Table(title=title, title_justify="left")
             for column in COLUMNS:

@@ -86,6 +86,13 @@ def limit_lines(limits: Sequence[Row], factor: float, scale: alt.Scale) -> list[
     return [line, text]
 
 
+def rings(base: alt.Chart) -> list[alt.Chart]:
+    """Rings around the points of an answer, each with its `mark` below: most, knee, edge."""
+    marked = base.transform_filter("datum.mark != ''")
+    ring = marked.mark_point(shape="circle", size=190, filled=False, strokeWidth=1.6, color=INK)
+    return [ring, marked.mark_text(dy=16, fontSize=9, color=INK).encode(text="mark:N")]
+
+
 def search_curve(
     rows: Sequence[Row], axis_title: str, value_title: str, *, latency_title: str = "", limits: Sequence[Row] = ()
 ) -> alt.TopLevelMixin | None:
@@ -95,7 +102,7 @@ def search_curve(
     ----------
     rows : sequence of rows
         `load`, `value`, `latency_ns` (or None), `state` (whether the point is an answer, in words; at most six),
-        `is_answer`.
+        `mark` (what the point is of the answer, such as its knee; empty for most).
     axis_title, value_title, latency_title : str
         What the load, the value and the latency are.
     limits : sequence of rows
@@ -135,7 +142,7 @@ def _search_panel(
     layers = [
         alt.Chart(alt.InlineData(values=means)).mark_line(strokeWidth=1.2, color=QUIET).encode(x=x, y=y),
         base.mark_point(size=48, filled=True, opacity=1).encode(color=hues, shape=marks),
-        base.transform_filter("datum.is_answer").mark_point(shape="circle", size=210, strokeWidth=1.6, color=INK),
+        *rings(base),
         *limits,
     ]
     return alt.layer(*layers).properties(width=PANEL_WIDTH[1] - 60, height=170)

@@ -10,6 +10,7 @@ from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Sect
 from assay.document.limits import limit_text, limited_text
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
+from assay.results.answers import answer_marks, answer_words
 from assay.results.figures import Figure as Measure
 from assay.results.figures import value_of
 from assay.results.intervals import relative_error
@@ -34,7 +35,7 @@ def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Me
         return []
     blocks: list[Block] = []
     for number, answer in enumerate(facts.answers_of(kind, figures[0].name), start=1):
-        blocks += _search_blocks(points, answer, figures[0], f"{kind}-search-{number}")
+        blocks += _search_blocks(points, answer, figures, f"{kind}-search-{number}")
     return [
         Section(
             kind,
@@ -48,11 +49,13 @@ def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Me
 def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Remarks:
     """Remarks of a kind of workload: what its searches found."""
     answers = facts.answers_of(kind, figures[0].name) if figures else []
-    return Remarks(headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers])
+    waits = [figure for figure in figures if figure.at_ends]
+    said = [answer_sentence(answer, figures[0], waits) for answer in answers]
+    return Remarks(headlines=[Paragraph(sentence, strong=True) for sentence in said])
 
 
-def answer_sentence(answer: Record, figure: Measure) -> str:
-    """What a search found, in one sentence."""
+def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure] = ()) -> str:
+    """What a search found, in one sentence; `latencies` are figures of the kind that the ends of answers show."""
     name, most = _name(answer), answer.get("max")
     stopped = limited_text(answer, errors=f"stopped by {figure.failed}")
     if not most:
@@ -61,7 +64,8 @@ def answer_sentence(answer: Record, figure: Measure) -> str:
     axis = str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
     held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
-    return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
+    further = answer_words(answer, figure, latencies)
+    return f"Holds {held}{further}; {stopped} [{most.get('point_id') or DASH}]."
 
 
 def search_state(point: Record, failed: str = "errors") -> str:
@@ -97,12 +101,13 @@ def _name(record: Record) -> str:
     return shorten(str(record["workload"].get("name") or record["workload"].get("kind") or DASH), 60)
 
 
-def _search_blocks(points: Sequence[Record], answer: Record, figure: Measure, name: str) -> list[Block]:
-    said = answer_sentence(answer, figure)
+def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[Measure], name: str) -> list[Block]:
+    figure = figures[0]
+    said = answer_sentence(answer, figure, [one for one in figures if one.at_ends])
     blocks: list[Block] = [Paragraph(said, strong=True)]
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
-    best, ids = (answer.get("max") or {}).get("point_id"), answer.get("point_ids") or []
+    ids = answer.get("point_ids") or []
     axis = str(answer.get("axis") or "load")
     rows: list[dict[str, Any]] = []
     for point in points:
@@ -110,13 +115,14 @@ def _search_blocks(points: Sequence[Record], answer: Record, figure: Measure, na
         if point.get("id") in ids and value is not None:
             load = point["load"].get(axis) or load_size(point["load"])
             row = {"load": load, "value": value, "latency_ns": None, "state": search_state(point, figure.failed)}
-            rows.append({**row, "is_answer": point.get("id") == best})
+            rows.append({**row, "mark": answer_marks(answer).get(point.get("id"), "")})
     rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)
     if chart is None:
         return blocks
     caption = (
-        f"{figure.title} over {axis}. The ring marks the answer; where a load was measured again the line is the mean."
+        f"{figure.title} over {axis}. Rings mark the most, the knee and the edge; where a load was measured again the"
+        " line is the mean."
         f" Points {id_range(str(point_id) for point_id in ids)}."
     )
     ends = [f"{figure.words(row['value'])} at {row['load']:g}" for row in (rows[0], rows[-1])]

@@ -37,6 +37,8 @@ def load_label(load: Record) -> str:
     --------
     >>> load_label({"queue_depth": 8, "workers": 12, "outstanding": 96})
     '96 out (8 x 12)'
+    >>> load_label({"queue_depth": 8, "workers": 12, "outstanding": 97})
+    '97 out (8-9 x 12)'
     >>> load_label({"rate": 5000.0, "arrivals": "poisson"})
     '5,000/s poisson'
     >>> load_label({"users": 1}), load_label({"clients": 2000})
@@ -46,7 +48,8 @@ def load_label(load: Record) -> str:
         return f"{format_iops(load['rate'])}/s {load.get('arrivals', '')}".strip()
     if load.get("outstanding") is not None:
         depth, workers = load.get("queue_depth"), load.get("workers")
-        split = f" ({depth} x {workers})" if depth is not None and (workers or 1) > 1 else ""
+        each = depth if depth is None or load["outstanding"] % (workers or 1) == 0 else f"{depth}-{depth + 1}"
+        split = f" ({each} x {workers})" if each is not None and (workers or 1) > 1 else ""
         return f"{load['outstanding']} out{split}"
     if load.get("users") is not None:
         return count_of(load["users"], "user")

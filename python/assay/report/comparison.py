@@ -47,7 +47,7 @@ def comparison_document(comparison: Comparison, runs: Sequence[str]) -> Document
             chart=compare_figure(comparison),
         )
         sections.append(Section(name="figure", title="Differences", blocks=[figure]))
-    answers = _table("answers", "Largest load within limits", comparison.answer_rows())
+    answers = _table("answers", "Most within limits, knee and edge", comparison.answer_rows())
     points = _table("points", "Points that both runs have", comparison.rows())
     blocks = [table for table in (answers, points) if table.rows]
     if blocks:

@@ -48,6 +48,8 @@ class Figure:
     in_answers
         Whether the ends of answers show it. The first figure of a kind that searches is one; the others follow it, as
         bytes follow I/Os: their interval is that of the first, scaled.
+    at_ends
+        Whether the ends of answers show it besides, without an interval: what users of such a load wait.
     compared
         Whether comparisons and tables of levels show it.
     study
@@ -75,6 +77,7 @@ class Figure:
     noun: str = ""
     full: str = ""
     in_answers: bool = False
+    at_ends: bool = False
     compared: bool = True
     study: str = ""
     limit: str = ""
@@ -109,17 +112,18 @@ def answer_values(point: Point) -> dict[str, float | None]:
     return dict.fromkeys(names) | {figure.name: figure.value(point) for figure in own if figure.in_answers}
 
 
-def end_figures(figures: Iterable[Figure], points: Sequence[Point]) -> dict[str, float]:
-    """What the end of an answer says: figures of all points at its load, by name, each the mean over the points.
+def end_figures(figures: Iterable[Figure], points: Sequence[Point]) -> dict[str, float | None]:
+    """What the end of an answer says: figures of all points at its load, by name, over all its points.
 
     Parameters
     ----------
     figures
-        Those of the kind; the ones that are in answers count.
+        Those of the kind; the ones that are in answers or at their ends count.
     points
         All points at the load. One in which nothing was measured counts for nothing.
     """
-    return {figure.name: _mean(figure, points) or 0.0 for figure in figures if figure.in_answers}
+    held = {figure.name: _mean(figure, points) or 0.0 for figure in figures if figure.in_answers}
+    return held | {figure.name: pooled(figure, points) for figure in figures if figure.at_ends}
 
 
 def pooled(figure: Figure, points: Sequence[Point]) -> float | None:

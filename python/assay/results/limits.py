@@ -169,10 +169,14 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
     Returns
     -------
     list of JudgedLimit
-        The `limits` of docs/results.md; `met` is None where nothing was measured.
+        The `limits` of docs/results.md; `met` is None where nothing was measured. In a point that the load generator
+        limited that is everything: its values are the generator's, not the target's.
     """
     known = _bounded(figures)
-    return [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
+    judged = [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
+    if (point.get("generator") or {}).get("saturated"):
+        return [{**verdict, "value": None, "met": None} for verdict in judged]
+    return judged
 
 
 def met(verdicts: Iterable[JudgedLimit]) -> bool:

@@ -64,6 +64,9 @@ POINT_COLUMNS: Columns = {
     "errors_count": ("Int64", ("errors", "count")),
 }
 
+ENDS = ("max", "knee", "edge", "first_failing")
+"""Loads that an answer names (docs/results.md, Answer)."""
+
 ANSWER_COLUMNS: Columns = {
     "workload": ("String", ("workload", "name")),
     "block_bytes": ("Int64", ("workload", "block_bytes")),
@@ -73,7 +76,7 @@ ANSWER_COLUMNS: Columns = {
     "axis": ("String", ("axis",)),
     **{
         f"{side}_{key}": (kind, (side, key))
-        for side in ("max", "first_failing")
+        for side in ENDS
         for key, kind in {
             "outstanding": "Int64",
             "rate": "Float64",
@@ -82,6 +85,7 @@ ANSWER_COLUMNS: Columns = {
         }.items()
     },
     "limited_by": ("String", ("limited_by",)),
+    "undecided": ("Boolean", ("undecided",)),
     "non_monotone": ("Boolean", ("non_monotone",)),
 }
 
@@ -130,7 +134,7 @@ class Run:
 
     @cached_property
     def answers(self) -> pl.DataFrame:
-        """One row a search: the columns of `ANSWER_COLUMNS`, figures of both ends, the interval of the first figure.
+        """One row a search: the columns of `ANSWER_COLUMNS`, figures of its loads, the interval of the first figure.
 
         The interval's columns are `interval_95_low` and `interval_95_high`, in IOPS where I/Os were searched for.
         """
@@ -141,9 +145,7 @@ class Run:
         low = pl.Series("interval_95_low", [interval[0] for interval in intervals], dtype=pl.Float64, strict=False)
         high = pl.Series("interval_95_high", [interval[1] for interval in intervals], dtype=pl.Float64, strict=False)
         ends: Columns = {
-            f"{side}_{name}": ("Float64", (side, name))
-            for side in ("max", "first_failing")
-            for name in answer_values({"id": ""})
+            f"{side}_{name}": ("Float64", (side, name)) for side in ENDS for name in answer_values({"id": ""})
         }
         return _frame(answers, ANSWER_COLUMNS | ends).with_columns(low, high)
 

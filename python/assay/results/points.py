@@ -31,6 +31,8 @@ def _is_finished(point: Mapping[str, Any]) -> bool:
 
 def describe_load(load: Mapping[str, Any]) -> str:
     """A load for people."""
+    if load.get("outstanding", 0) % load.get("workers", 1):
+        return f"{load['outstanding']} outstanding"
     if "queue_depth" in load:
         return f"queue depth {load['queue_depth']}" + (f" x {load['workers']}" if load["workers"] > 1 else "")
     if "rate" in load:

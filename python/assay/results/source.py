@@ -65,14 +65,18 @@ class RunFacts:
         kind
             The kind.
         measure
-            Name of the figure that was searched for: `max` is None where it lacks it.
+            Name of the figure that was searched for: `max`, `knee` and `edge` are None where they lack it.
         """
         found: list[Record] = []
         for answer in self.manifest.get("answers") or []:
-            workload, most = answer.get("workload"), answer.get("max")
+            workload = answer.get("workload")
             if isinstance(workload, Mapping) and workload.get("kind") == kind:
-                whole = isinstance(most, Mapping) and most.get(measure) is not None
-                found.append({**answer, "max": most if whole else None})
+                ends = {name: answer.get(name) for name in ("max", "knee", "edge")}
+                whole = {
+                    name: end if isinstance(end, Mapping) and end.get(measure) is not None else None
+                    for name, end in ends.items()
+                }
+                found.append({**answer, **whole})
         return found
 
 

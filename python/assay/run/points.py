@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,13 @@ from typing import Any, cast
 from assay.errors import Interrupted
 from assay.results.limits import Limit, judge, met, parse_limits
 from assay.results.points import CUT_SHORT, blank_point
-from assay.results.shapes.point import Answer, Point
+from assay.results.shapes.point import Answer, JudgedLimit, Point
+from assay.run.bracket import Distance, Reading
 from assay.run.search import search
 from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Search, Workload
+
+FARTHEST, NEAREST = math.log(1000), 1e-12
+"""How far a value can be from its bound: a value or bound of 0 has no logarithm."""
 
 
 @dataclass(kw_only=True)
@@ -70,11 +75,10 @@ class PointLoop:
         found = search(
             step.axis,
             lambda load, purpose, repeat: self._measure(step.ask(load), purpose, repeat),
-            self.failure,
+            self.reading,
             repeats=step.repeats,
             figures=self.workload.figures,
         )
-        step.finish(cast(Answer, found))
         asked = {
             "workload": dict(step.workload),
             "part": self.part.name,
@@ -85,8 +89,27 @@ class PointLoop:
         self.answers.append(answer)
         return answer
 
-    def failure(self, point: Point) -> str | None:
-        """Why a point is no answer: errors, the generator, the first limit missed, or the rate."""
+    def reading(self, point: Point) -> Reading:
+        """What a point says of its load: errors, nothing, the generator or the rate; or how far its limits are."""
+        fault = self._fault(point)
+        if fault is not None:
+            return Reading(fault=fault)
+        limits = {limit.text: limit for limit in self.limits}
+        return Reading(
+            distances=[
+                Distance(
+                    limit=judged["limit"],
+                    scope=str(judged["scope"]),
+                    missed_by=_missed_by(judged, limits[judged["limit"]]),
+                    is_upper=limits[judged["limit"]].is_upper,
+                )
+                for judged in point["limits"]
+                if judged["met"] is not None
+            ]
+        )
+
+    def _fault(self, point: Point) -> str | None:
+        """What makes a point no answer, whatever its limits say."""
         if point["errors"]["count"]:
             return "errors"
         first = next(iter(self.workload.figures), None)
@@ -94,10 +117,7 @@ class PointLoop:
             return first.nothing
         if point["generator"]["saturated"]:
             return "generator"
-        missed = [verdict["limit"] for verdict in point["limits"] if verdict["met"] is False]
-        if missed:
-            return str(missed[0])
-        if point["offered"] and not point["offered"]["sustained"]:
+        if point["offered"] and not point["offered"]["sustained"] and point["met"]:
             return "rate not sustained"
         return None
 
@@ -163,3 +183,11 @@ class PointLoop:
     def _key(self, ask: Ask, repeat: int) -> str:
         asked = {**ask.key, "part": self.part.name, "repeat": repeat}
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def _missed_by(judged: JudgedLimit, limit: Limit) -> float:
+    """Logarithm of a judged value over its bound, above 0 where it is missed; kept within `FARTHEST`."""
+    value = float(judged["value"] or 0.0)
+    apart = abs(math.log(value / limit.value)) if value > 0 and limit.value > 0 else FARTHEST
+    # A value equal to a bound that allows less alone misses it too.
+    return -min(apart, FARTHEST) if judged["met"] else min(max(apart, NEAREST), FARTHEST)

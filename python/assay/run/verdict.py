@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.results.answers import answer_words, load_words, without_brackets
 from assay.results.common_figures import DIRECTIONS
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits, show_value
 from assay.results.shapes.point import Answer, JudgedLimit, Point, VerdictLine
-from assay.units import count_of, format_latency
+from assay.units import format_latency
 from assay.workloads.registry import figures_of
 
 
@@ -41,9 +42,10 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
         return VerdictLine(
             question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None
         )
-    beside = ", ".join(_without_brackets(figure.words(best[figure.name])) for figure in others)
+    beside = ", ".join(without_brackets(figure.words(best[figure.name])) for figure in others)
     meaning = f"holds {first.words(best[first.name])} of {title}{_within(limits, figures_of(answer))}"
-    meaning += f" {_load_words(best, answer['axis'])}" + (f" ({beside})" if beside else "")
+    meaning += f" {load_words(best[answer['axis']], answer['axis'])}" + (f" ({beside})" if beside else "")
+    meaning += answer_words(answer, first, [figure for figure in figures_of(answer) if figure.at_ends])
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
@@ -56,27 +58,6 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
     return VerdictLine(
         question=title, limit=limit, value=value, unit=first.unit, met=True, meaning=meaning, point_id=point_id
     )
-
-
-def _load_words(end: Mapping[str, Any], axis: str) -> str:
-    """The load of an answer's end."""
-    load = end[axis]
-    if axis == "rate":
-        return f"at {load:,.1f}".removesuffix(".0") + " arrivals per s"
-    if axis == "outstanding":
-        return f"at {load} outstanding"
-    return f"with {count_of(load, axis.removesuffix('s'))}"
-
-
-def _without_brackets(text: str) -> str:
-    """A text to stand in brackets.
-
-    Examples
-    --------
-    >>> _without_brackets("100 MiB/s (105 MB/s)")
-    '100 MiB/s, 105 MB/s'
-    """
-    return text.replace(" (", ", ").removesuffix(")")
 
 
 def _within(limits: Sequence[str], figures: Sequence[Figure]) -> str:
@@ -105,7 +86,7 @@ def _point_lines(point: Point) -> list[VerdictLine]:
             meaning=_limit_meaning(point["workload"].get("role") or "", one, figures), point_id=point_id,
         )
         for one in point["limits"]
-        if one["met"] is not None
+        if one["met"] is not None or (point.get("generator") or {}).get("saturated")
     ]  # fmt: skip
     return [*told, *judged, *_burst_lines(title, point)]
 
@@ -141,6 +122,8 @@ def _point_title(point: Point) -> str:
 
 
 def _limit_meaning(point_role: str, verdict: JudgedLimit, figures: Sequence[Figure]) -> str:
+    if verdict["met"] is None:
+        return "not measured: the load generator was the bottleneck"
     limit, scope = parse_limits([verdict["limit"]], figures)[0], str(verdict["scope"])
     where = "" if scope in (point_role, "host", "all") else f" on {scope}"
     if where and limit.direction is None:

@@ -194,7 +194,7 @@ class Keep:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A step: find the most throughput within the limits.
+    """A step: find the most throughput within the limits, its knee, and the largest load within them.
 
     Attributes
     ----------
@@ -205,16 +205,13 @@ class Search:
     workload
         What the answer says it is about.
     repeats
-        How often each end of the bracket is measured again.
-    finish
-        Completes the answer in place: loads in the units that documents use.
+        How often each load that the answer rests on is measured again at least.
     """
 
     axis: Axis
     ask: Callable[[float], Ask]
     workload: Record
     repeats: int = 1
-    finish: Callable[[Answer], None] = lambda _answer: None
 
 
 Step = Measure | Keep | Search

@@ -200,6 +200,15 @@ WHOLE = (
 MAY_BE_NULL = frozenset({"read", "write", "total"})
 
 
+class Limiting(TypedDict, total=False):
+    """The limiting metric at a load: its estimate over all repeats as a share of the bound."""
+
+    limit: Text
+    scope: Text
+    share: MaybeAmount
+    interval_95: Interval
+
+
 class End(TypedDict, total=False):
     """A load of a search, and what it gave."""
 
@@ -207,16 +216,29 @@ class End(TypedDict, total=False):
     queue_depth: Depth
     rate: MaybeAmount
     users: Depth
+    interval_95: Interval
+    limiting: Limiting | None
     point_id: PointId | None
 
 
+class Crossing(TypedDict, total=False):
+    """The load at which the limit is crossed, between loads that were measured."""
+
+    outstanding: MaybeAmount
+    rate: MaybeAmount
+    users: MaybeAmount
+    interval_95: Interval
+
+
 class Answer(TypedDict, total=False):
-    """The answer of a search."""
+    """The answer of a search; older runs know `max` and `first_failing` alone."""
 
     workload: Required[Workload]
     axis: Required[str]
     part: Required[Name]
     max: Required[End | None]
+    knee: End | None
+    edge: End | None
     first_failing: End | None
     limits: Texts
     limited_by: Text
@@ -224,6 +246,10 @@ class Answer(TypedDict, total=False):
     interval_95: Interval
     band_90: Interval
     band_basis: Text
+    crossing: Crossing | None
+    step_share: MaybeAmount
+    resolution_share: MaybeAmount
+    undecided: Flag
     non_monotone: Flag
 
 

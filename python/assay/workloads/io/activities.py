@@ -118,7 +118,7 @@ class Access(Strict):
 
 
 class Activity(Access):
-    """One role's access under one load. Give `queue_depth`, or `rate`, or `burst_interval_s` with `burst_bytes`."""
+    """One role's access under one load: `queue_depth`, `outstanding`, `rate`, or bursts."""
 
     name: str = "io"
     role: Annotated[Role, Option("--role", "data, log or tempdb.")] = "data"
@@ -128,6 +128,10 @@ class Activity(Access):
     queue_depth: Annotated[
         Annotated[int, Field(ge=1, le=DEEPEST_QUEUE)] | None,
         Option("--queue-depth", "Outstanding I/Os per worker: 1,4,16."),
+    ] = None
+    outstanding: Annotated[
+        Annotated[int, Field(ge=1, le=DEEPEST_QUEUE * 1024)] | None,
+        Option("--outstanding", "Outstanding I/Os in total, spread over all workers: 73,74."),
     ] = None
     rate: Annotated[
         Annotated[float, Field(gt=0, le=1e9)] | None,
@@ -148,6 +152,8 @@ class Activity(Access):
             raise ValueError("burst_interval_s and burst_bytes go together")
         if self.rate is not None and self.burst_bytes is not None:
             raise ValueError("rate and burst_bytes exclude each other")
+        if self.outstanding is not None and (self.queue_depth is not None or self.is_open):
+            raise ValueError("outstanding excludes queue_depth, rate and burst_bytes")
         return self
 
     @property
@@ -157,8 +163,12 @@ class Activity(Access):
 
     @property
     def depth(self) -> int:
-        """Most I/Os outstanding per worker."""
+        """Most I/Os outstanding per worker, unless they are given in total."""
         return self.queue_depth or (DEFAULT_OPEN_DEPTH if self.is_open else 1)
+
+    def depth_on(self, volumes: int) -> int:
+        """Most I/Os outstanding per worker, on so many volumes."""
+        return self.depth if self.outstanding is None else -(-self.outstanding // (self.workers * volumes))
 
     def describe(self) -> str:
         """Short name: block, order, mix."""
@@ -194,12 +204,16 @@ class Workload(Strict):
         """Whether any activity writes."""
         return any(activity.read_share < 1 for activity in self.activities)
 
-    def with_load(self, axis: str, load: float) -> Workload:
+    def with_load(self, axis: str, load: float, workers: int) -> Workload:
         """The same workload with its first activity under another load, in total over its workers.
 
-        `axis` is `outstanding` (queue depth per worker) or `rate`.
+        `axis` is `outstanding` or `rate`. What divides evenly among the workers is a queue depth.
         """
-        change: dict[str, Any] = {"queue_depth": int(load)} if axis == "outstanding" else {"rate": load}
+        change: dict[str, Any] = {"rate": load}
+        if axis == "outstanding":
+            depth, left_over = divmod(int(load), workers)
+            in_total = {"queue_depth": None, "outstanding": int(load)}
+            change = in_total if left_over else {"queue_depth": depth, "outstanding": None}
         first = self.activities[0].model_copy(update=change)
         return self.model_copy(update={"activities": (first, *self.activities[1:])})
 
@@ -220,7 +234,16 @@ class Workload(Strict):
 
     def facts(self) -> dict[str, Any]:
         """The `workload` object of a point: everything but the load."""
-        load_keys = {"queue_depth", "rate", "arrivals", "burst_interval_s", "burst_bytes", "burst_spread", "workers"}
+        load_keys = {
+            "queue_depth",
+            "outstanding",
+            "rate",
+            "arrivals",
+            "burst_interval_s",
+            "burst_bytes",
+            "burst_spread",
+            "workers",
+        }
         first = self.activities[0]
         facts: dict[str, Any] = {"kind": "io", "name": self.title}
         if len(self.activities) == 1:
@@ -246,6 +269,10 @@ def load_facts(activity: Activity, volumes: int) -> dict[str, Any]:
         }
     if activity.rate is not None:
         return {"rate": activity.rate, "arrivals": activity.arrivals, "workers": workers}
+    if activity.outstanding is not None:
+        # Of what is left over, workers have one more by turns.
+        depth = activity.outstanding // workers
+        return {"queue_depth": depth, "workers": workers, "outstanding": activity.outstanding}
     return {"queue_depth": activity.depth, "workers": workers, "outstanding": activity.depth * workers}
 
 

@@ -35,5 +35,5 @@ def _told(figure: Figure, *, large: bool) -> Figure:
 FIGURES: tuple[Figure, ...] = (
     _told(COMMON_FIGURES["iops"], large=False),
     _told(COMMON_FIGURES["bytes_per_s"], large=True),
-    *(COMMON_FIGURES[name] for name in _LATENCIES),
+    *(replace(COMMON_FIGURES[name], at_ends=COMMON_FIGURES[name].statistic == "mean") for name in _LATENCIES),
 )

@@ -130,27 +130,22 @@ class OpenIo(OpenWorkload):
         outstanding = settings.axis == "queue-depth"
         end = min(settings.last_load, float(deepest_queue(first))) if outstanding else settings.last_load
         start = settings.first_load if outstanding else first.rate or settings.first_load
+        # A plan counts outstanding I/Os per worker; the axis and answers count them in total.
+        each = workers if outstanding else 1
         axis = Axis(
             name="outstanding" if outstanding else "rate",
-            # The axis counts outstanding I/Os per worker; answers count them in total.
-            start=min(start, end),
-            end=end,
+            start=min(start, end) * each,
+            end=end * each,
             whole=outstanding,
             resolution_share=settings.resolution_share,
             stops_at_plateau=settings.plateau,
         )
 
-        def in_total(answer: Answer) -> None:
-            for end in (answer["max"], answer["first_failing"]):
-                if end is not None and outstanding:
-                    end["outstanding"] = (end["outstanding"] or 0) * workers
-
         return Search(
             axis=axis,
-            ask=lambda load: self._ask(workload.with_load(axis.name, load)),
+            ask=lambda load: self._ask(workload.with_load(axis.name, load, workers)),
             workload=workload.facts(),
             repeats=settings.repeats,
-            finish=in_total,
         )
 
     def _ask(self, workload: Workload) -> Ask:

@@ -152,9 +152,10 @@ def _refuse_contradictions(plan: Plan, workloads: Sequence[Workload]) -> None:
     """Refuse what each key alone allows, but not all together."""
     axis = plan.search.axis
     if axis != "none":
-        key = "queue_depth" if axis == "queue-depth" else "rate"
-        if any(isinstance(activity.get(key), list) for activity in plan.activity[:1]):
-            raise FieldError(f"search on {axis} and several levels of {key} exclude each other")
+        keys = ("queue_depth", "outstanding") if axis == "queue-depth" else ("rate",)
+        for key in keys:
+            if any(isinstance(activity.get(key), list) for activity in plan.activity[:1]):
+                raise FieldError(f"search on {axis} and several levels of {key} exclude each other")
         if axis == "queue-depth" and workloads[0].activities[0].is_open:
             raise FieldError("search on queue-depth and a rate exclude each other; search on rate")
     if axis != "none" and plan.search.first_load > plan.search.last_load:

@@ -133,10 +133,17 @@ def _activity_plan(
             f"{volumes[positions[0]].name}: {format_bytes(end_bytes - start_bytes)} is smaller than a block of"
             f" {format_bytes(largest)}; give a larger --size or a smaller --block"
         )
-    if activity.depth > deepest_queue(activity):
+    depth = activity.depth_on(len(positions))
+    if depth > deepest_queue(activity):
         raise UsageError(
-            f"--queue-depth {activity.depth} with blocks of {format_bytes(largest)} needs more than"
+            f"--queue-depth {depth} with blocks of {format_bytes(largest)} needs more than"
             f" {format_bytes(BUFFERS_MAX_BYTES)} of buffers per worker; give a smaller --queue-depth or --block"
+        )
+    workers = activity.workers * len(positions)
+    if activity.outstanding is not None and activity.outstanding < workers:
+        raise UsageError(
+            f"--outstanding {activity.outstanding} is less than one for each of {workers} workers;"
+            f" give {workers} or more"
         )
     return {
         "name": activity.name,
@@ -148,7 +155,7 @@ def _activity_plan(
         "sync_every": activity.sync_every,
         "compressible_share": activity.compressible_share,
         "limit_bytes": limit_bytes,
-        "load": _load_plan(activity),
+        "load": _load_plan(activity, depth),
         "access": {
             "blocks": [{"bytes": size, "weight": weight} for size, weight in activity.blocks.items()],
             "read_share": activity.read_share,
@@ -163,16 +170,18 @@ def _activity_plan(
     }
 
 
-def _load_plan(activity: Activity) -> dict[str, Any]:
+def _load_plan(activity: Activity, depth: int) -> dict[str, Any]:
     if activity.burst_bytes is not None and activity.burst_interval_s is not None:
         return {
             "kind": "bursts",
             "interval_ns": round(activity.burst_interval_s * 1e9),
             "bytes": activity.burst_bytes,
             "spread_share": activity.burst_spread,
-            "queue_depth": activity.depth,
+            "queue_depth": depth,
         }
     if activity.rate is not None:
         poisson = activity.arrivals == "poisson"
-        return {"kind": "open", "rate": activity.rate, "poisson": poisson, "queue_depth": activity.depth}
-    return {"kind": "closed", "queue_depth": activity.depth}
+        return {"kind": "open", "rate": activity.rate, "poisson": poisson, "queue_depth": depth}
+    if activity.outstanding is not None:
+        return {"kind": "spread", "outstanding": activity.outstanding}
+    return {"kind": "closed", "queue_depth": depth}

@@ -70,6 +70,8 @@ class IoEnd(TypedDict, total=False):
 
     iops: MaybeAmount
     bytes_per_s: MaybeAmount
+    read_latency_mean_ns: MaybeAmount
+    write_latency_mean_ns: MaybeAmount
 
 
 class IoAnswer(TypedDict, total=False):
@@ -77,6 +79,8 @@ class IoAnswer(TypedDict, total=False):
 
     workload: Accesses
     max: IoEnd | None
+    knee: IoEnd | None
+    edge: IoEnd | None
     first_failing: IoEnd | None
 
 

@@ -92,6 +92,7 @@ def _response(statistic: str) -> Figure:
         noun=f"response time of new orders ({statistic})",
         full=f"response time of new orders, {statistic}",
         value=lambda point: latency_in(_transaction(point, NEW_ORDER), statistic),
+        at_ends=is_p90,
         compared=is_p90,
         study="response_p90" if is_p90 else "",
         scopes=lambda point, _role: [

@@ -217,6 +217,7 @@ class NopmEnd(TypedDict, total=False):
 
     nopm: MaybeAmount
     tpm: MaybeAmount
+    response_p90_ns: MaybeAmount
 
 
 class TpccAnswer(TypedDict, total=False):
@@ -224,6 +225,8 @@ class TpccAnswer(TypedDict, total=False):
 
     workload: TransactionFacts
     max: NopmEnd | None
+    knee: NopmEnd | None
+    edge: NopmEnd | None
     first_failing: NopmEnd | None
 
 

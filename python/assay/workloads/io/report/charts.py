@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, limit_lines, marked_lines, nines_axis, nines_of, ordered
+from assay.document.charts import PANEL_WIDTH, limit_lines, marked_lines, nines_axis, nines_of, ordered, rings
 from assay.document.palette import INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
@@ -54,13 +54,13 @@ def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
 
 
 def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -> alt.TopLevelMixin | None:
-    """Curves of latency against IOPS, reads and writes apart, with knees and limits.
+    """Curves of latency against IOPS, reads and writes apart, with the loads of answers and limits.
 
     Parameters
     ----------
     rows : sequence of rows
-        `series`, `direction` (read or write), `iops` (of both directions together), `latency_ns`, `load`, `knee`
-        (whether this point is the knee).
+        `series`, `direction` (read or write), `iops` (of both directions together), `latency_ns`, `load`, `mark`
+        (what the point is of the answer, such as its knee; empty for most).
     limits : sequence of rows
         `direction`, `latency_ns`, `limit` (its text).
     statistic : str
@@ -86,8 +86,7 @@ def latency_curves(rows: Sequence[Row], limits: Sequence[Row], statistic: str) -
         layers: list[alt.Chart] = [*limit_lines([row for row in drawn if row["direction"] == direction], factor, scale)]
         layers.append(base.mark_line(strokeWidth=1.6).encode(color=hues, order="load:Q"))
         layers.append(base.mark_point(size=34, filled=True, opacity=1).encode(color=hues, shape=marks))
-        rings = base.transform_filter("datum.knee")
-        layers.append(rings.mark_point(shape="circle", size=190, filled=False, strokeWidth=1.6, color=INK))
+        layers += rings(base)
         panels.append(alt.layer(*layers).properties(width=PANEL_WIDTH[len(shown)], height=225, title=direction + "s"))
     figure: alt.TopLevelMixin = alt.hconcat(*panels, spacing=24).resolve_scale(color="shared", shape="shared")
     return figure

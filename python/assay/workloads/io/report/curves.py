@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.document.charts import NINES
 from assay.document.elements import Block, Figure, Paragraph, Section
 from assay.document.limits import parse_limit
 from assay.document.palette import chunks
-from assay.document.text import id_range, joined, latency_of, load_size, shorten
+from assay.document.text import id_range, joined, latency_of, load_label, load_size, shorten
+from assay.results.answers import answer_marks
 from assay.results.source import Record, RunFacts
 from assay.units import format_iops, format_latency
 from assay.workloads.io.report.charts import latency_curves, percentile_curves
-from assay.workloads.io.report.knee import Knee, find_knee
 from assay.workloads.io.report.labels import block_bytes_of, block_label, mix_label, order_label, workload_label
 from assay.workloads.io.report.points import io_answers, io_points
 
@@ -28,8 +28,9 @@ def curves_section(facts: RunFacts) -> Section | None:
     if not blocks:
         return None
     text = (
-        "Each curve is one search, from low load to high. A ring marks the knee (Kneedle), beyond which latency rises "
-        "faster than throughput; dashed lines are the limits. A curve that turns back lost throughput under more load."
+        "Each curve is one search, from low load to high. Rings mark the most throughput within limits, the knee (the "
+        "smallest load with 95 % of it) and the edge (the largest load within limits); dashed lines are the limits. "
+        "A curve that turns back lost throughput under more load."
     )
     return Section("curves", "Latency against I/Os per second", [Paragraph(text), *blocks])
 
@@ -76,9 +77,8 @@ def _curve_figures(title: str, group: list[Curve], number: int) -> list[Block]:
     labels = series_labels(group, one_block=bool(title))
     blocks: list[Block] = []
     for statistic in statistics[:2]:  # a figure per judged statistic; more than two would bury the reader
-        knees = [curve_knee(points, statistic) for _, points in group]
-        rows = [row for (_, points), label, knee in zip(group, labels, knees, strict=True)
-                for row in curve_rows(points, label, knee, statistic)]  # fmt: skip
+        rows = [row for (answer, points), label in zip(group, labels, strict=True)
+                for row in curve_rows(points, label, answer_marks(answer), statistic)]  # fmt: skip
         own = [{"direction": direction, "latency_ns": value, "limit": f"limit {format_latency(value)}"}
                for direction, value in sorted({(d, v) for d, s, v, _ in limits if s == statistic})]  # fmt: skip
         shown = statistic.replace("_", ".")
@@ -86,8 +86,9 @@ def _curve_figures(title: str, group: list[Curve], number: int) -> list[Block]:
         if chart is None:
             continue
         ids = id_range(point.get("id") for _, points in group for point in points)
-        told = [f"{label} at {format_iops(knee.iops)} IOPS" for label, knee in zip(labels, knees, strict=True) if knee]
-        knee_text = f"Knees: {joined(told)}." if told else "No curve has a knee."
+        told = [f"{label} at {load_label(knee)} with {format_iops(knee['iops'])} IOPS"
+                for (answer, _), label in zip(group, labels, strict=True) if (knee := answer.get("knee"))]  # fmt: skip
+        knee_text = f"Knees: {joined(told)}." if told else "No knee is known."
         name = f"{title} blocks" if title else joined(labels)
         caption = f"{name}: {shown} latency against I/Os per second. {knee_text} Points {ids}."
         told_ends = _told(group, labels, statistic)
@@ -117,18 +118,7 @@ def _limits_of(point: Record) -> list[tuple[str, str, float, str]]:
     return [(found[0], found[1], found[2], text) for text, found in parsed if found]
 
 
-def curve_knee(points: Sequence[Record], statistic: str) -> Knee | None:
-    """Knee of a curve: of the slower direction at each point, since either one misses a limit."""
-    usable = []
-    for point in points:
-        values = [latency_of(point.get(direction), statistic) for direction in ("read", "write")]
-        slower = max((value for value in values if value is not None), default=None)
-        if slower is not None:
-            usable.append((float(point["total"]["iops"]), slower))
-    return find_knee([iops for iops, _ in usable], [latency for _, latency in usable])
-
-
-def curve_rows(points: Sequence[Record], label: str, knee: Knee | None, statistic: str) -> list[dict[str, Any]]:
+def curve_rows(points: Sequence[Record], label: str, marks: Mapping[Any, str], statistic: str) -> list[dict[str, Any]]:
     """Rows of `charts.latency_curves` for one curve."""
     rows = []
     for direction in ("read", "write"):
@@ -139,7 +129,7 @@ def curve_rows(points: Sequence[Record], label: str, knee: Knee | None, statisti
             iops = float(point["total"]["iops"])
             rows.append(
                 {"series": label, "direction": direction, "iops": iops, "latency_ns": latency,
-                 "load": load_size(point.get("load") or {}), "knee": knee is not None and iops == knee.iops,
+                 "load": load_size(point.get("load") or {}), "mark": marks.get(point.get("id"), ""),
                  "point_id": point.get("id")}
             )  # fmt: skip
     return rows
@@ -181,7 +171,7 @@ def percentiles_section(facts: RunFacts) -> Section | None:
         )
     if not blocks:
         return None
-    where = "the largest load of each workload" if plain else "the largest load within limits"
+    where = "the largest load of each workload" if plain else "the most throughput within limits"
     text = (
         f"At {where}. Each step to the right leaves ten times fewer I/Os slower; percentiles finer than the count of "
         "I/Os allows are left out."

@@ -85,6 +85,7 @@ def _answer_table(answers: list[Record]) -> Table:
         Column("Workload", weight=2.4), Column("Block", number=True, weight=0.9), Column("Mix", weight=1.3),
         Column("Load", weight=1.2), Column("IOPS", number=True, weight=1.0),
         Column("95 % interval", number=True, weight=1.5),
+        Column("Knee", weight=1.4), Column("Edge", weight=1.2),
         Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8),
         Column("What limited it", weight=2.6), Column("Curve", weight=1.6),
     ]  # fmt: skip
@@ -94,6 +95,7 @@ def _answer_table(answers: list[Record]) -> Table:
         interval = answer.get("interval_95")
         span = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else DASH
         note = "; the curve is not monotone" if answer.get("non_monotone") else ""
+        note += "; repeats did not decide the limit at the edge" if answer.get("undecided") else ""
         binary, decimal = throughput_texts((most or {}).get("bytes_per_s"))
         rows.append(
             [
@@ -107,10 +109,15 @@ def _answer_table(answers: list[Record]) -> Table:
                     (most or {}).get("point_id"),
                 ),
                 Cell(span, "plain" if interval else "quiet"),
+                *(Cell(load_label(answer[end]) if answer.get(end) else DASH) for end in ("knee", "edge")),
                 Cell(binary),
                 Cell(decimal),
                 Cell(stopped_text(answer, by="") + note),
                 Cell(id_range(answer.get("point_ids") or []), "quiet"),
             ]
         )
-    return Table("answers", "The largest load within the limits of each workload.", columns, rows, dense=True)
+    caption = (
+        "The most throughput within the limits of each workload, the smallest load with 95 % of it (knee), and the"
+        " largest load within the limits (edge)."
+    )
+    return Table("answers", caption, columns, rows, dense=True)

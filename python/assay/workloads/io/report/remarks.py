@@ -17,8 +17,10 @@ from assay.document.remarks import (
     Word,
 )
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
+from assay.results.answers import answer_words
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
+from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import io_answers, points_of_part
 
@@ -31,7 +33,7 @@ PARTS = {
 """Parts of a whole examination; a report of one says which of them it lacks."""
 
 MIX: Word = ("70/30", "70 % reads and 30 % writes")
-KNEE: Word = ("knee", "the load beyond which latency rises faster than throughput")
+KNEE: Word = ("knee", "the smallest load with 95 % of the most throughput within limits: where to run")
 WORDS = (POINT, OUTSTANDING, LATENCY, PERCENTILE, BYTES, MIX, KNEE, INTERVAL, QUEUE, PRESSURE)
 
 
@@ -66,7 +68,9 @@ def _largest_answer(facts: RunFacts) -> str | None:
     if not most:
         return f"{name}: no load was found that meets the limits ({stopped})."
     span = interval_text(answer.get("interval_95"), format_iops)
-    return f"Holds {format_iops(most['iops'])} IOPS of {name}{span}; {stopped} [{most.get('point_id') or DASH}]."
+    figure, waits = FIGURES[0], [one for one in FIGURES if one.at_ends]
+    further = answer_words(answer, figure, waits)
+    return f"Holds {figure.words(most['iops'])} of {name}{span}{further}; {stopped} [{most.get('point_id') or DASH}]."
 
 
 def _log_write(facts: RunFacts) -> str | None:

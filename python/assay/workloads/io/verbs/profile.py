@@ -39,6 +39,12 @@ QUICK_DURATION_S = 8.0
 """Duration of points whose plan gives them one."""
 METHOD_LIMITS = ("read.mean<=20ms", "write.mean<=20ms")
 """What the method asks of volumes under transactions (EqualLogic OLTP study)."""
+REPLACED = {
+    "queue_depth": ("outstanding",),
+    "outstanding": ("queue_depth", "rate"),
+    "rate": ("queue_depth", "outstanding"),
+}
+"""Loads that options give, and what of a preset's load each takes the place of."""
 BURSTS = ("burst_interval_s", "burst_bytes", "burst_spread")
 
 
@@ -110,7 +116,7 @@ def _custom(access: dict[str, Any], *, searched: bool) -> Plan:
 
 
 def _is_load(access: dict[str, Any]) -> bool:
-    return "queue_depth" in access or "rate" in access
+    return any(key in access for key in REPLACED)
 
 
 def _choose_duration(data: dict[str, Any], given: Given, base: Plan, *, quick: bool) -> None:
@@ -129,8 +135,8 @@ def _apply_access(data: dict[str, Any], access: dict[str, Any], *, searched: boo
     first, *others = data["activity"]
     if "block_bytes" in access:
         data["fits_sector"] = False
-    if "rate" in access:
-        first = {key: value for key, value in first.items() if key != "queue_depth"}
+    replaced = {old for key in access for old in REPLACED.get(key, ())}
+    first = {key: value for key, value in first.items() if key not in replaced}
     data["activity"] = [{**first, **access}, *others]
     data["case"] = _without(data.get("case", [{}]), set(access))
     if not searched and _is_load(access):

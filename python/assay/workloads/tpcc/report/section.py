@@ -10,6 +10,7 @@ from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading,
 from assay.document.figure_sections import search_state
 from assay.document.limits import limit_text
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
+from assay.results.answers import answer_marks
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration, format_latency, parse_duration
 from assay.workloads.tpcc.report.charts import response_curves
@@ -267,11 +268,11 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
     blocks: list[Block] = [Paragraph(said, strong=True)]
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
-    best = (answer.get("max") or {}).get("point_id")
+    marks = answer_marks(answer)
     rows = [
         {"load": _load_of(point), "value": point["oltp"]["nopm"], "state": search_state(point, FAILED),
          "latency_ns": ((point["oltp"]["by_transaction"].get("new_order") or {}).get("latency_ns") or {}).get("p90"),
-         "is_answer": point.get("id") == best}
+         "mark": marks.get(point.get("id"), "")}
         for point in points
     ]  # fmt: skip
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")
@@ -281,8 +282,8 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
         return blocks
     traced = id_range(point.get("id") for point in points)
     caption = (
-        f"New orders a minute and their p90 over {title}. The ring marks the answer; where a load was measured again "
-        f"the line is the mean. Points {traced}."
+        f"New orders a minute and their p90 over {title}. Rings mark the most, the knee and the edge; where a load was "
+        f"measured again the line is the mean. Points {traced}."
     )
     ends = [f"{row['value']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
     alternative = f"New orders a minute over {title}: from {ends[0]} to {ends[1]}. {said}"

@@ -8,8 +8,10 @@ from typing import Any
 from assay.document.elements import Tone
 from assay.document.limits import limited_text
 from assay.document.text import DASH, interval_text, joined, load_label, shorten
+from assay.results.answers import answer_words
 from assay.results.source import Record, RunFacts, records
 from assay.units import count_of, format_latency
+from assay.workloads.tpcc.figures import FIGURES, NOPM
 
 KIND = "tpcc"
 
@@ -104,7 +106,9 @@ def answer_sentence(answer: Record) -> str:
     if not most:
         return f"{name}: no load was found that meets the limits ({stopped})."
     span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
-    return f"Holds {most['nopm']:,.0f} NOPM{span} with {load_label(most)}; {stopped} [{most.get('point_id') or DASH}]."
+    further = answer_words(answer, NOPM, [figure for figure in FIGURES if figure.at_ends])
+    held = f"{NOPM.words(most['nopm'])}{span} with {load_label(most)}{further}"
+    return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
 
 
 def consistency_sentence(conditions: Sequence[Record]) -> tuple[str, Tone]:
