@@ -228,6 +228,11 @@ class Configuration:
         return usable_bytes({**member, "disk": capacity}) // page_bytes * page_bytes * self.members
 
     @property
+    def raw_bytes(self) -> int:
+        """Capacity of all disks of all members as it is sold, spares included."""
+        return int(self.value("disks.count") * self.value("disk.capacity")) * self.members
+
+    @property
     def kept_bytes(self) -> int:
         """Bytes of `usable_bytes` that volumes may not take."""
         share_bytes = int(self.usable_bytes // self.members * self.value("group.free_share"))
@@ -358,6 +363,7 @@ class Configuration:
             "options": dict(self.options),
             "parameters": {dotted: parameter.facts() for dotted, parameter in self.parameters.items()},
             "calibration": self.model.calibration,
+            "raw_bytes": self.raw_bytes,
             "usable_bytes": self.usable_bytes,
             "used_bytes": self.used_bytes,
             "fill": self.fill,
