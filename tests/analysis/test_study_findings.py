@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from assay.studies.files import read_study
 from assay.studies.findings import study_findings
+from assay.studies.parts import study_parts
 from assay.studies.result import ratio_95
-from assay.studies.words import change_text
+from assay.studies.study import choose_target
+from assay.studies.words import change_text, result_rows
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 
@@ -65,6 +68,22 @@ def test_a_level_is_compared_with_the_baseline() -> None:
     assert (high - low) / 2 / one["ratio"] == pytest.approx(0.03 * 2**0.5, rel=0.02)
     assert one["differs"] is True
     assert told["sentences"] == ["RAID 10 holds 41 % +- 6 % more IOPS than RAID 50 (4,180 against 2,960)."]
+
+
+@pytest.mark.parametrize("name", ["fill", "raid-policy", "san-scaling"])
+def test_capacity_and_iops_per_usable_terabyte_stand_beside_iops(name: str) -> None:
+    known = read_study(name, None)
+    parts, facts = study_parts(known, target=choose_target(known, None, {}))
+    told = study_findings(facts, [part(one.name) for one in parts], [], [answer(one.name, 4000) for one in parts])
+
+    columns, rows = result_rows(told["results"])
+    for result, row in zip(told["results"], rows, strict=True):
+        held = result["capacity"]
+        members = int(result["levels"].get("members", 1))
+        assert held["raw_bytes"] == members * 24 * 146e9 > held["usable_bytes"]
+        assert held["iops_per_usable_tb"] == pytest.approx(4000 / held["usable_bytes"] * 1e12)
+        assert row[columns.index("IOPS per usable TB")] == f"{held['iops_per_usable_tb']:,.0f}"
+    assert told["sentences"][-1].startswith("IOPS per usable TB: ")
 
 
 def test_fewer_is_said_of_a_level_below_the_baseline() -> None:

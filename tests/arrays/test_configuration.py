@@ -138,6 +138,15 @@ class TestRefusals:
             ({"fill": "0"}, "leaves nothing"),
             ({"fill": "0.9", "volume_size": "2MB"}, "there may be 1,024"),
             ({"paths": "5"}, "paths=5 are more than the 4 ports"),
+            ({"controllers": "9", "paths": "8"}, "are more than the 4 ports"),
+            ({"controllers": "17", "paths": "4"}, "68 ports of a member; there may be 64"),
+            ({"fault": "cable@1s"}, "accepted: host-port, controller"),
+            ({"fault": "host-port"}, "'fault'"),
+            ({"fault": "host-port@1s", "host_ports": "1"}, "a host has one port here"),
+            ({"failover": "5s"}, "failover: nothing fails"),
+            ({"fault": "host-port@1s", "path_timeout": "2h"}, "'path_timeout': 2h is above 600 s"),
+            ({"host_port_rate": "10 apples"}, "'host_port_rate'"),
+            ({"slow_path": "0"}, "leaves nothing"),
             ({"path_policy": "random"}, "accepted: round-robin, least-queue-depth"),
             ({"protocol": "fcoe"}, "does not offer 'fcoe'; it has iscsi"),
             ({"state": "broken"}, "accepted: healthy, degraded, rebuilding"),
@@ -236,9 +245,9 @@ class TestPlan:
             if isinstance(value, dict):
                 for inner_key, inner in value.items():
                     check(inner, inner_key)
-            elif key.endswith("_per_s") or key.startswith(("dirty_", "reorder", "age_", "over_prov")):
+            elif key.endswith("_per_s") or key.startswith(("dirty_", "reorder", "age_", "over_prov", "first_")):
                 assert isinstance(value, float), key
-            elif not isinstance(value, (str, bool, list)):
+            elif value is not None and not isinstance(value, (str, bool, list)):
                 assert isinstance(value, int), key
 
         for name in catalogue_names():
@@ -271,6 +280,21 @@ class TestPlan:
         assert 0.9 < iscsi["port_bytes_per_s"] / fcoe["port_bytes_per_s"] < 1
         assert fcoe["overhead_bytes"] != iscsi["overhead_bytes"]
 
+    def test_hosts_members_and_controllers_have_ports_of_their_own(self) -> None:
+        two = configure("ps6110x", {"host_ports": "2", "members": "2", "controller_ports": "1"}).plan()
+        assert (two["links"]["hosts"]["ports"], two["member"]["controller"]["ports"]) == (2, 1)
+        asked = {"protocol": "fcoe", "host_ports": "3", "controllers": "8", "controller_ports": "1"}
+        three = configure("fas3070", asked | {"host_port_rate": "1Gbit/s", "initiator_limit": "64"}).plan()
+        hosts, controller = three["links"]["hosts"], three["member"]["controller"]
+        assert (hosts["ports"], controller["count"], controller["ports"], hosts["commands_most"]) == (3, 8, 1, 64)
+        assert three["links"]["port_bytes_per_s"] == pytest.approx(10 * hosts["port_bytes_per_s"])
+        lost = {"fault": "controller@10s", "path_timeout": "20s", "failover": "4s"}
+        assert array(**lost).plan()["links"]["fault"] == {
+            "lost": "controller", "at_ns": 10_000_000_000, "failover_ns": 4_000_000_000
+        }  # fmt: skip
+        with pytest.raises(UsageError, match="fcoe does not send packets again"):
+            configure("fas3070", {"protocol": "fcoe", "packet_loss": "0.1%"})
+
     def test_options_reach_it(self) -> None:
         plan = configure(
             "fas3070",
@@ -286,8 +310,10 @@ class TestPlan:
         assert plan["member"]["layout"] == {
             "kind": "write-anywhere", "block_bytes": 4096, "run_blocks": 64, "read_realloc": True
         }  # fmt: skip
-        links = {"paths": 2, "policy": "least-queue-depth", "max_transfer_bytes": 0, "hosts": 3}
+        links = {"policy": "least-queue-depth", "max_transfer_bytes": 0}
         assert plan["links"] | links == plan["links"]
+        hosts = {"count": 3, "ports": 2}
+        assert plan["links"]["hosts"] | hosts == plan["links"]["hosts"]
         assert plan["seed"] == 7
 
     def test_facts_trace_every_figure(self) -> None:

@@ -38,6 +38,23 @@ def test_the_known_figures_come_out(bench: Bench) -> None:
     assert five["closed"]["loss_probability"] == pytest.approx(0.046 * disks * (disks - 1) / 56, rel=0.06)
 
 
+def test_the_geometry_of_a_published_ratio_can_be_stated(bench: Bench) -> None:
+    known = ("--mtbf", "461386h", "--rebuild", "18h", "--latent-rate", "1.08e-4", "--scrub", "168h")
+    done = ask(bench, "sata-jbod", *known, "--layout", "7+1,1+1,6+2", "--trials", "5000", "--no-report", "--json")
+    assert done.code == 0, done.stderr
+    found = done.document["reliability"]
+    assert [one["groups_text"] for one in found["policies"]] == ["1 set of 7+1", "1 mirrored pair", "1 set of 6+2"]
+    (ratio,) = found["ratios"]
+    assert (round(ratio["five"]), round(ratio["ten"])) == (4253, 156)
+    assert found["policies"][0]["closed"]["loss_probability"] == pytest.approx(0.046, rel=0.01)
+
+
+@pytest.mark.parametrize("layout", ["7+3", "0+1", "7", "9000+1", "6+2,"])
+def test_what_is_no_layout_is_refused(bench: Bench, layout: str) -> None:
+    done = ask(bench, "sata-jbod", "--layout", layout)
+    assert (done.code, "--layout" in done.stderr) == (2, True)
+
+
 def test_a_run_folder_keeps_answer_and_report(bench: Bench) -> None:
     done = ask(bench, "ps6100xv", "--trials", "20000")
     assert done.code == 0, done.stderr

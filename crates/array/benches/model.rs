@@ -16,6 +16,7 @@ fn flash(policy: RaidPolicy) -> ArrayPlan {
     let disk = SolidStatePlan { capacity_bytes: 400_000_000_000, channels: 16, ..solid_state() };
     plan.member.disk = DiskPlan::SolidState(disk);
     plan.links.port_bytes_per_s = 3e9;
+    plan.links.hosts.port_bytes_per_s = 3e9;
     plan.member.controller.cores = 16;
     plan
 }

@@ -13,6 +13,15 @@ pub(crate) enum Event {
     Answered(u32),
     /// A disk of the group ends the command in a slot.
     DiskEnds { disk: u16, slot: u16 },
+    /// Something of the links is lost, its loss is noticed, or it is back.
+    Path(PathEvent),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathEvent {
+    Lost,
+    TimedOut,
+    TakenOver,
 }
 
 /// A time, the order of setting, and the event, in one number.
@@ -22,7 +31,7 @@ pub(crate) struct Events {
     set: u32,
 }
 
-const KIND_BITS: u32 = 2;
+const KIND_BITS: u32 = 3;
 
 impl Events {
     #[inline]
@@ -31,6 +40,7 @@ impl Events {
             Event::Admitted(command) => command << KIND_BITS,
             Event::Answered(command) => command << KIND_BITS | 1,
             Event::Arrived(command) => command << KIND_BITS | 3,
+            Event::Path(step) => (step as u32) << KIND_BITS | 4,
             Event::DiskEnds { disk, slot } => u32::from(disk) << 16 | u32::from(slot) << KIND_BITS | 2,
         };
         self.set = self.set.wrapping_add(1);
@@ -55,6 +65,11 @@ impl Events {
             0 => Event::Admitted(packed >> KIND_BITS),
             1 => Event::Answered(packed >> KIND_BITS),
             3 => Event::Arrived(packed >> KIND_BITS),
+            4 => Event::Path(match packed >> KIND_BITS {
+                0 => PathEvent::Lost,
+                1 => PathEvent::TimedOut,
+                _ => PathEvent::TakenOver,
+            }),
             _ => Event::DiskEnds { disk: (packed >> 16) as u16, slot: (packed as u16) >> KIND_BITS },
         };
         Some((at_ns, event))

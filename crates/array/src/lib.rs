@@ -28,8 +28,8 @@ pub use geometry::{Geometry, Place};
 pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
 pub use parity::Code;
 pub use plan::{
-    ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan, MemberPlan, PartialWrite,
-    PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost, MechanicalPlan,
+    MemberPlan, PartialWrite, PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use session::{ModelSession, Reading, SessionPlan, warm};

@@ -60,7 +60,9 @@ pub(crate) struct Member {
     pub(crate) anywhere: Option<Box<WriteAnywhere>>,
     /// Commands written through in several tasks, and how many of those are left.
     pub(crate) written_through: Vec<(u32, u32)>,
+    /// Of all controllers, one after the other.
     cores_free_ns: Vec<u64>,
+    cores_each: u32,
     cpu_per_io_ns: u64,
     cpu_ps_per_byte: u64,
     chunk_shift: u32,
@@ -117,7 +119,8 @@ impl Member {
             rebuild,
             anywhere,
             written_through: Vec::new(),
-            cores_free_ns: vec![0; plan.controller.cores.max(1) as usize],
+            cores_free_ns: vec![0; (plan.controller.cores * plan.controller.count) as usize],
+            cores_each: plan.controller.cores,
             cpu_per_io_ns: plan.controller.cpu_per_io_ns,
             cpu_ps_per_byte: (1e12 / plan.controller.cpu_bytes_per_s) as u64,
             chunk_shift: chunk_bytes.trailing_zeros(),
@@ -141,11 +144,12 @@ impl Member {
         self.cores_free_ns.iter().map(|free_ns| free_ns.saturating_sub(now_ns)).sum()
     }
 
-    /// The controller's work on a command that has come at `at_ns`; returns when it is done.
+    /// A controller's work on a command that has come at `at_ns`; returns when it is done.
     #[inline]
-    pub(crate) fn compute(&mut self, at_ns: u64, bytes: u64) -> u64 {
+    pub(crate) fn compute(&mut self, controller: u32, at_ns: u64, bytes: u64) -> u64 {
         let takes_ns = self.cpu_per_io_ns + bytes * self.cpu_ps_per_byte / 1000;
-        let core = self.cores_free_ns.iter_mut().min().expect("a controller has a core");
+        let cores = &mut self.cores_free_ns[(controller * self.cores_each) as usize..][..self.cores_each as usize];
+        let core = cores.iter_mut().min().expect("a controller has a core");
         *core = (*core).max(at_ns) + takes_ns;
         self.counters.cpu_busy_ns += takes_ns;
         *core

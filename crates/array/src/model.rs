@@ -1,11 +1,13 @@
 //! The whole array as a passive state machine in virtual time.
 
+use std::collections::VecDeque;
+
 use assay_load::{Completion, Op, Request, Simulated, SplitMix};
 
 use crate::{
-    ArrayError, ArrayPlan, Code, MemberPlan, StatePlan,
+    ArrayError, ArrayPlan, Code, FaultPlan, Lost, MemberPlan, StatePlan,
     disk::{DiskCounters, DiskKind},
-    events::{Event, Events},
+    events::{Event, Events, PathEvent},
     links::{Links, PortCounters},
     member::{Member, MemberCounters},
     spread::Spread,
@@ -55,6 +57,12 @@ pub struct ArrayModel {
     free_ios: Vec<u32>,
     commands: Vec<Command>,
     free_commands: Vec<u32>,
+    /// By host: commands that no path takes now, oldest first.
+    held: Vec<VecDeque<u32>>,
+    /// Commands on a path from which nothing comes back.
+    stranded: Vec<u32>,
+    fault: Option<FaultPlan>,
+    path_timeout_ns: u64,
 }
 
 /// What one member has done since it was made, and how it stands.
@@ -95,6 +103,13 @@ pub struct PortReading {
     pub out_bytes: u64,
     pub in_busy_ns: u64,
     pub out_busy_ns: u64,
+}
+
+impl From<PortCounters> for PortReading {
+    fn from(counters: PortCounters) -> Self {
+        let PortCounters { in_bytes, out_bytes, in_busy_ns, out_busy_ns } = counters;
+        Self { in_bytes, out_bytes, in_busy_ns, out_busy_ns }
+    }
 }
 
 impl ArrayModel {
@@ -139,18 +154,25 @@ impl ArrayModel {
             now_ns: 0,
             epoch_ns: 0,
             events: Events::default(),
-            links: Links::new(&plan.links, plan.members),
+            links: Links::new(&plan.links, &member_plan.controller, plan.members, plan.seed),
             spread,
             members,
             disks_per_member: active,
             volume_bytes: plan.volumes.iter().map(|volume| volume.bytes).collect(),
-            hosts: plan.links.hosts,
+            hosts: plan.links.hosts.count,
             max_transfer_bytes: plan.links.max_transfer_bytes,
             ios: Vec::new(),
             free_ios: Vec::new(),
             commands: Vec::new(),
             free_commands: Vec::new(),
+            held: vec![VecDeque::new(); plan.links.hosts.count as usize],
+            stranded: Vec::new(),
+            fault: plan.links.fault,
+            path_timeout_ns: plan.links.hosts.path_timeout_ns,
         };
+        if let Some(fault) = plan.links.fault {
+            model.events.set(fault.at_ns, Event::Path(PathEvent::Lost));
+        }
         if matches!(member_plan.state, StatePlan::Rebuilding { .. }) {
             model.members[0].rebuild_next(0, &mut model.events);
         }
@@ -194,6 +216,11 @@ impl ArrayModel {
         self.members.iter().enumerate().map(|(number, member)| self.reading(number as u32, member)).collect()
     }
 
+    /// What each port of each host has carried until now.
+    pub fn host_ports(&self) -> Vec<Vec<PortReading>> {
+        (0..self.hosts).map(|host| self.links.of_host(host, self.now_ns).map(PortReading::from).collect()).collect()
+    }
+
     fn reading(&self, number: u32, member: &Member) -> MemberReading {
         let MemberCounters {
             reads,
@@ -213,12 +240,6 @@ impl ArrayModel {
             busy_ns: counters.busy_ns,
             queue_ns: counters.queue_ns,
         };
-        let port = |counters: PortCounters| PortReading {
-            in_bytes: counters.in_bytes,
-            out_bytes: counters.out_bytes,
-            in_busy_ns: counters.in_busy_ns,
-            out_busy_ns: counters.out_busy_ns,
-        };
         MemberReading {
             reads,
             read_hits,
@@ -233,7 +254,7 @@ impl ArrayModel {
             dirty_bytes: member.cache.dirty_bytes(),
             held_bytes: member.cache.held_bytes(),
             disks: member.disks.iter().map(|each| disk(each.counters(self.now_ns))).collect(),
-            ports: self.links.counters(number, self.now_ns).map(port).collect(),
+            ports: self.links.of_member(number, self.now_ns).map(PortReading::from).collect(),
         }
     }
 
@@ -252,11 +273,7 @@ impl ArrayModel {
     }
 
     fn send(&mut self, at_ns: u64, command: Command) {
-        let Command { io, op, host, member, bytes, .. } = command;
-        self.ios[io as usize].remaining += 1;
-        let payload_bytes = if op == Op::Write { bytes } else { 0 };
-        let (path, there_ns) = self.links.send(at_ns, host, member, payload_bytes);
-        let command = Command { path, ..command };
+        self.ios[command.io as usize].remaining += 1;
         let index = match self.free_commands.pop() {
             Some(index) => {
                 self.commands[index as usize] = command;
@@ -267,20 +284,110 @@ impl ArrayModel {
                 self.commands.len() as u32 - 1
             }
         };
+        let host = command.host as usize;
+        // Only where paths are lost may a member have room while what waits for another does not.
+        let waits = !self.held[host].is_empty() && self.fault.is_none();
+        if waits || !self.dispatch(at_ns, index) {
+            self.held[host].push_back(index);
+        }
+    }
+
+    /// Sends a command over a path that takes it, if there is one.
+    #[inline]
+    fn dispatch(&mut self, at_ns: u64, index: u32) -> bool {
+        let Command { op, host, member, bytes, .. } = self.commands[index as usize];
+        let Some(path) = self.links.choose(host, member) else { return false };
+        self.commands[index as usize].path = path;
+        if self.links.is_silent(host, member, path) {
+            self.stranded.push(index);
+            return true;
+        }
+        let payload_bytes = if op == Op::Write { bytes } else { 0 };
+        let there_ns = self.links.send(at_ns, host, member, path, payload_bytes);
         self.events.set(there_ns, Event::Arrived(index));
+        true
+    }
+
+    /// Sends what waits at a host, as far as paths take it.
+    fn dispatch_held(&mut self, host: u32) {
+        let mut position = 0;
+        while let Some(&index) = self.held[host as usize].get(position) {
+            if self.dispatch(self.now_ns, index) {
+                self.held[host as usize].remove(position);
+            } else if self.fault.is_none() {
+                return;
+            } else {
+                position += 1;
+            }
+        }
+    }
+
+    /// Whether a command is on a path that is lost; then its host sends it again, once it knows.
+    #[inline]
+    fn strands(&mut self, index: u32) -> bool {
+        let Command { host, member, path, .. } = self.commands[index as usize];
+        if !self.links.is_silent(host, member, path) {
+            return false;
+        }
+        self.stranded.push(index);
+        if self.links.is_noticed() {
+            self.send_stranded();
+        }
+        true
+    }
+
+    /// Sends again what got no answer.
+    fn send_stranded(&mut self) {
+        for index in std::mem::take(&mut self.stranded) {
+            let Command { host, member, path, .. } = self.commands[index as usize];
+            self.links.leave(host, member, path);
+            self.held[host as usize].push_back(index);
+        }
+        (0..self.hosts).for_each(|host| self.dispatch_held(host));
+    }
+
+    fn path_changes(&mut self, step: PathEvent) {
+        match step {
+            PathEvent::Lost => {
+                self.links.lose();
+                self.events.set(self.now_ns + self.path_timeout_ns, Event::Path(PathEvent::TimedOut));
+                if let Some(FaultPlan { lost: Lost::Controller, failover_ns, .. }) = self.fault {
+                    self.events.set(self.now_ns + failover_ns, Event::Path(PathEvent::TakenOver));
+                }
+            }
+            PathEvent::TimedOut => {
+                self.links.notice();
+                self.send_stranded();
+            }
+            PathEvent::TakenOver => {
+                self.links.take_over();
+                self.send_stranded();
+            }
+        }
     }
 
     #[inline]
     fn happen(&mut self, event: Event, completions: &mut Vec<Completion>) {
         let now_ns = self.now_ns;
         let member = match event {
+            Event::Path(step) => {
+                self.path_changes(step);
+                return;
+            }
             Event::Arrived(index) => {
-                let Command { member, bytes, .. } = self.commands[index as usize];
-                let ready_ns = self.members[member as usize].compute(now_ns, bytes);
+                if self.strands(index) {
+                    return;
+                }
+                let Command { member, path, bytes, .. } = self.commands[index as usize];
+                let controller = self.links.controller(member, path);
+                let ready_ns = self.members[member as usize].compute(controller, now_ns, bytes);
                 self.events.set(ready_ns, Event::Admitted(index));
                 return;
             }
             Event::Admitted(index) => {
+                if self.strands(index) {
+                    return;
+                }
                 let Command { op, member, at_bytes, bytes, page_end_bytes, .. } = self.commands[index as usize];
                 let access = Access { command: index, at_bytes, bytes, page_end_bytes };
                 let at = &mut self.members[member as usize];
@@ -301,7 +408,11 @@ impl ArrayModel {
             }
             Event::Answered(index) => {
                 self.free_commands.push(index);
-                let io = self.commands[index as usize].io;
+                let Command { io, host, member, path, .. } = self.commands[index as usize];
+                self.links.leave(host, member, path);
+                if self.links.is_limited() {
+                    self.dispatch_held(host);
+                }
                 let state = &mut self.ios[io as usize];
                 state.remaining -= 1;
                 if state.remaining == 0 {
@@ -312,15 +423,17 @@ impl ArrayModel {
                 return;
             }
         };
-        let at = &mut self.members[member as usize];
-        for position in 0..at.done.len() {
-            let index = at.done[position];
+        for position in 0..self.members[member as usize].done.len() {
+            let index = self.members[member as usize].done[position];
+            if self.strands(index) {
+                continue;
+            }
             let Command { op, host, path, bytes, .. } = self.commands[index as usize];
             let payload_bytes = if op == Op::Read { bytes } else { 0 };
             let answered_ns = self.links.answer(now_ns, host, member, path, payload_bytes);
             self.events.set(answered_ns, Event::Answered(index));
         }
-        at.done.clear();
+        self.members[member as usize].done.clear();
     }
 }
 

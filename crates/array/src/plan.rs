@@ -136,9 +136,19 @@ pub enum PartialWrite {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerPlan {
+    /// Controllers that serve at the same time, each with its own cores and ports.
+    pub count: u32,
+    pub ports: u32,
     pub cpu_per_io_ns: u64,
     pub cpu_bytes_per_s: f64,
     pub cores: u32,
+}
+
+impl ControllerPlan {
+    /// Ports of a member.
+    pub fn all_ports(&self) -> u32 {
+        self.count.saturating_mul(self.ports)
+    }
 }
 
 /// The controller's memory for data.
@@ -193,13 +203,15 @@ pub enum StatePlan {
 }
 
 /// The paths between hosts and members.
+///
+/// Between a host and a member there are as many paths as make all pairs of ports equally busy in turn: the least common
+/// multiple of their numbers of ports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
-    /// Paths per host and member.
-    pub paths: u32,
+    pub hosts: HostPlan,
     pub policy: PathPolicy,
-    /// Payload that one port carries in each direction, protocol and framing taken off.
+    /// Payload that one port of a member carries in each direction, protocol and framing taken off.
     pub port_bytes_per_s: f64,
     /// Bytes of every command beside its payload.
     pub overhead_bytes: u32,
@@ -207,8 +219,47 @@ pub struct LinkPlan {
     pub latency_ns: u64,
     /// The initiator splits larger I/Os into pieces of this size; 0: it does not.
     pub max_transfer_bytes: u64,
-    /// Hosts, each with its own ports; the volumes are dealt out to them.
-    pub hosts: u32,
+    /// What is lost while the model runs.
+    pub fault: Option<FaultPlan>,
+}
+
+/// Hosts, each with its own ports; the volumes are dealt out to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    pub count: u32,
+    pub ports: u32,
+    /// Payload that one port carries in each direction.
+    pub port_bytes_per_s: f64,
+    /// Share of its rate that each host's first port reaches.
+    pub first_port_share: f64,
+    /// Share of packets that each host's first port drops, both ways.
+    pub first_port_loss: f64,
+    /// Most commands under way of one port; 0: any number.
+    pub commands_most: u32,
+    /// How long commands on a path without answer wait before they take another.
+    pub path_timeout_ns: u64,
+}
+
+/// What is lost, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    pub lost: Lost,
+    /// Since the model was made.
+    pub at_ns: u64,
+    /// From the loss of a controller until another serves its ports.
+    pub failover_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lost {
+    /// The first port of the first host.
+    HostPort,
+    /// The first controller of the first member. Another one takes its ports: one that was at work takes them onto its own, and
+    /// where there is one only, its standby has as many. The write cache is mirrored, and survives.
+    Controller,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +278,9 @@ const TIME_MAX_NS: u64 = 1_000_000_000;
 const VOLUME_MAX: u64 = 1 << 50;
 /// Paths of all hosts to all members.
 const PATHS_MAX: u64 = 1 << 20;
+const PORTS_MAX: u32 = 64;
+/// Nobody waits longer for a path or a controller.
+const WAIT_MAX_NS: u64 = 600 * TIME_MAX_NS;
 
 impl ArrayPlan {
     /// Refuses what no array can be.
@@ -269,26 +323,55 @@ impl ArrayPlan {
         check((1..=1024).contains(&member.controller.cores), "controller.cores", || {
             format!("{} is outside 1 to 1024", member.controller.cores)
         })?;
-        rate(self.links.port_bytes_per_s, "links.port_rate")?;
-        time(self.links.latency_ns, "links.latency")?;
-        check(
-            self.links.max_transfer_bytes == 0 || self.links.max_transfer_bytes >= 512,
-            "links.max_transfer",
-            || format!("{} bytes is below 512", self.links.max_transfer_bytes),
-        )?;
-        check(self.links.paths >= 1 && self.links.paths <= 64, "paths", || {
-            format!("{} is outside 1 to 64", self.links.paths)
+        self.links.validate()?;
+        let ports = member.controller.all_ports();
+        check((1..=PORTS_MAX).contains(&ports), "controller_ports", || {
+            format!("a member of {ports} ports is outside 1 to {PORTS_MAX}")
         })?;
-        check(self.links.hosts >= 1 && self.links.hosts <= 1024, "hosts", || {
-            format!("{} is outside 1 to 1024", self.links.hosts)
-        })?;
-        let paths = u64::from(self.links.paths) * u64::from(self.links.hosts) * u64::from(self.members);
+        let paths = self.links.paths(&member.controller) * u64::from(self.links.hosts.count) * u64::from(self.members);
         check(paths <= PATHS_MAX, "hosts", || format!("{paths} paths in all; there can be {PATHS_MAX}"))?;
         member.cache.validate()?;
         match &member.disk {
             DiskPlan::Mechanical(disk) => disk.validate(),
             DiskPlan::SolidState(disk) => disk.validate(),
         }
+    }
+}
+
+impl LinkPlan {
+    /// Paths between a host and a member.
+    pub(crate) fn paths(&self, controller: &ControllerPlan) -> u64 {
+        let (hosts, members) = (u64::from(self.hosts.ports), u64::from(controller.all_ports()));
+        let (mut one, mut other) = (hosts, members);
+        while other > 0 {
+            (one, other) = (other, one % other);
+        }
+        hosts * members / one.max(1)
+    }
+
+    fn validate(&self) -> Result<(), ArrayError> {
+        let hosts = &self.hosts;
+        rate(self.port_bytes_per_s, "links.port_rate")?;
+        rate(hosts.port_bytes_per_s, "host_port_rate")?;
+        time(self.latency_ns, "links.latency")?;
+        check(self.max_transfer_bytes == 0 || self.max_transfer_bytes >= 512, "links.max_transfer", || {
+            format!("{} bytes is below 512", self.max_transfer_bytes)
+        })?;
+        check((1..=PORTS_MAX).contains(&hosts.ports), "host_ports", || {
+            format!("{} is outside 1 to {PORTS_MAX}", hosts.ports)
+        })?;
+        check((1..=1024).contains(&hosts.count), "hosts", || format!("{} is outside 1 to 1024", hosts.count))?;
+        check((0.001..=1.0).contains(&hosts.first_port_share), "slow_path", || {
+            format!("{} is outside 0.001 to 1", hosts.first_port_share)
+        })?;
+        check((0.0..=0.5).contains(&hosts.first_port_loss), "packet_loss", || {
+            format!("{} is outside 0 to 0.5", hosts.first_port_loss)
+        })?;
+        let waits = (hosts.path_timeout_ns, self.fault.map_or(0, |fault| fault.failover_ns));
+        check(waits.0.max(waits.1) <= WAIT_MAX_NS, "path_timeout", || "is above 600 s".into())?;
+        check(self.fault.is_none_or(|fault| fault.at_ns <= 1 << 62), "fault", || "is never".into())?;
+        let lost = self.fault.map(|fault| fault.lost);
+        check(lost != Some(Lost::HostPort) || hosts.ports > 1, "fault", || "the host's only port is lost".into())
     }
 }
 

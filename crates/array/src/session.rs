@@ -11,7 +11,7 @@ use assay_load::{
 };
 use serde::Deserialize;
 
-use crate::{ArrayModel, MemberReading};
+use crate::{ArrayModel, MemberReading, PortReading};
 
 /// Several activities on the volumes of a model at once.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,6 +68,9 @@ pub struct Reading {
     /// Sums since the model was made, at the beginning and at the end.
     pub before: Vec<MemberReading>,
     pub after: Vec<MemberReading>,
+    /// The same of the hosts' ports.
+    pub hosts_before: Vec<Vec<PortReading>>,
+    pub hosts_after: Vec<Vec<PortReading>>,
 }
 
 /// Workers at work on a model. Time passes only in [`Self::run_ticks`] and [`Self::finish`].
@@ -80,7 +83,7 @@ pub struct ModelSession {
     ticks_run: u64,
     workers_count: usize,
     readings: Vec<Reading>,
-    last: (u64, Vec<MemberReading>),
+    last: (u64, Vec<MemberReading>, Vec<Vec<PortReading>>),
     balance: Balance,
 }
 
@@ -119,7 +122,7 @@ impl ModelSession {
             .map(|(volume, worker)| Worker::new(WorkerPlan { volume: volume as u16, ..worker }))
             .collect();
         model.begin_session();
-        let last = (0, model.readings());
+        let last = (0, model.readings(), model.host_ports());
         let (dirty_bytes, destaged_bytes) = sums(&last.1);
         Ok(Self {
             workers_count: workers.len(),
@@ -186,8 +189,11 @@ impl ModelSession {
             self.balance = Balance { since_ns: now_ns, dirty_bytes, destaged_bytes, settled };
         }
         if ends_reading {
-            let (since_ns, before) = std::mem::replace(&mut self.last, (now_ns, after.clone()));
-            self.readings.push(Reading { at_ns: now_ns, interval_ns: now_ns - since_ns, before, after });
+            let hosts_after = self.driver.model().host_ports();
+            let last = (now_ns, after.clone(), hosts_after.clone());
+            let (since_ns, before, hosts_before) = std::mem::replace(&mut self.last, last);
+            let interval_ns = now_ns - since_ns;
+            self.readings.push(Reading { at_ns: now_ns, interval_ns, before, after, hosts_before, hosts_after });
         }
     }
 

@@ -2,9 +2,9 @@
 
 mod plans;
 
-use assay_array::{ArrayPlan, RaidPolicy};
+use assay_array::{ArrayModel, ArrayPlan, FaultPlan, Lost, ModelSession, PathPolicy, RaidPolicy, SessionPlan};
 use assay_load::{Activity, Load, Skew};
-use plans::{GIB, KIB, activity, large};
+use plans::{GIB, KIB, SECOND, activity, large, plan};
 
 /// Differences below this are noise of a run of ten seconds.
 const NOISE: f64 = 0.02;
@@ -152,11 +152,69 @@ fn a_sequential_stream_is_faster_than_random_reads_and_more_paths_carry_more() {
         .iter()
         .map(|&paths| {
             let mut plan = plan.clone();
-            plan.links.paths = paths;
+            plans::set_paths(&mut plan, paths);
             iops_of(&plan, sequential.clone())
         })
         .collect();
     never_falls(&figures, "paths");
     let most = 117e6 / (65536.0 + 128.0);
     assert!(figures[0] <= 1.001 * most && figures[0] > 0.9 * most, "one path carries {most:.0}, not {:.0}", figures[0]);
+}
+
+/// Completions of closed-loop reads of 64 KiB, 16 at a time, in each second; all end.
+fn by_second(plan: &ArrayPlan, seconds: u64) -> Vec<u64> {
+    let mut sequential = activity(2, 65536, 1.0, Load::Closed { queue_depth: 8 });
+    sequential.access.random_share = 0.0;
+    let load = SessionPlan { activities: vec![sequential], seed: 7, interval_ns: SECOND, warm: false };
+    let mut session = ModelSession::start(ArrayModel::new(plan).unwrap(), &load).unwrap();
+    session.run_ticks(seconds);
+    let ticks = session.collector().fresh_ticks();
+    // A line for each volume.
+    let ended = ticks.chunks(2).map(|lines| lines.iter().map(|line| line.counted.read.count).sum()).collect();
+    session.finish();
+    assert_eq!(session.unfinished().map(|(count, _)| count), Some(0));
+    ended
+}
+
+#[test]
+fn a_lost_host_port_costs_its_share_and_the_commands_on_it_a_time_out() {
+    let mut plan = plan(RaidPolicy::Raid10);
+    plan.links.policy = PathPolicy::RoundRobin;
+    plan.links.fault = Some(FaultPlan { lost: Lost::HostPort, at_ns: 10 * SECOND, failover_ns: 0 });
+    let ended = by_second(&plan, 20);
+    let one_path = 117e6 / (65536.0 + 128.0);
+    assert!(ended[8] as f64 > 1.9 * one_path, "two paths carry {}", ended[8]);
+    assert_eq!(ended[11], 0, "all sixteen end up on the dead path until it times out");
+    assert!((0.9..1.01).contains(&(ended[18] as f64 / one_path)), "one path carries {}", ended[18]);
+}
+
+#[test]
+fn a_failed_controller_stops_its_member_until_its_standby_or_the_other_one_takes_its_ports() {
+    for (count, share) in [(1, 1.0), (2, 0.5)] {
+        let mut plan = plan(RaidPolicy::Raid10);
+        plans::set_paths(&mut plan, 2);
+        (plan.member.controller.count, plan.member.controller.ports) = (count, 2 / count);
+        (plan.links.policy, plan.links.hosts.path_timeout_ns) = (PathPolicy::RoundRobin, 30 * SECOND);
+        plan.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: 10 * SECOND, failover_ns: 3 * SECOND });
+        let ended = by_second(&plan, 20);
+        assert!(ended[11] < ended[8] / 20, "{count} controllers: {ended:?}");
+        let after = ended[18] as f64 / ended[8] as f64;
+        assert!((after - share).abs() < 0.05, "{count} controllers leave {after:.2}");
+    }
+}
+
+#[test]
+fn least_queue_depth_goes_around_a_slow_path_and_round_robin_does_not() {
+    let carried = |policy, share| {
+        let mut plan = plan(RaidPolicy::Raid10);
+        (plan.links.policy, plan.links.hosts.first_port_share) = (policy, share);
+        by_second(&plan, 10)[8] as f64
+    };
+    let [whole, turns, least] = [
+        carried(PathPolicy::RoundRobin, 1.0),
+        carried(PathPolicy::RoundRobin, 0.1),
+        carried(PathPolicy::LeastQueueDepth, 0.1),
+    ];
+    assert!((turns / whole - 0.1).abs() < 0.02, "every second command waits for the slow path: {turns} of {whole}");
+    assert!(least > 0.5 * whole, "{least} of {whole}");
 }

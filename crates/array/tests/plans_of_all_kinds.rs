@@ -3,8 +3,8 @@
 mod plans;
 
 use assay_array::{
-    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan, MemberPlan,
-    PartialWrite, PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost,
+    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Simulated};
 use plans::{Draws, POLICIES, request};
@@ -91,11 +91,19 @@ prop_compose! {
 
 prop_compose! {
     fn links()(
-        paths in 0_u32..70, least: bool, port_bytes_per_s in rate(), overhead_bytes in count(), latency_ns in time(),
+        ports in 0_u32..70, host_rate in rate(), shares in (share(), share()), commands_most in count(), least: bool, port_bytes_per_s in rate(), overhead_bytes in count(), latency_ns in time(),
         max_transfer_bytes in prop_oneof![Just(0), size(0..24)], hosts in prop_oneof![4 => 1_u32..4, 1 => 0_u32..2000],
+        fault in prop::option::of((any::<bool>(), time())),
     ) -> LinkPlan {
         let policy = if least { PathPolicy::LeastQueueDepth } else { PathPolicy::RoundRobin };
-        LinkPlan { paths, policy, port_bytes_per_s, overhead_bytes, latency_ns, max_transfer_bytes, hosts }
+        let hosts = HostPlan {
+            count: hosts, ports, port_bytes_per_s: host_rate, first_port_share: shares.0, first_port_loss: shares.1 / 100.0,
+            commands_most, path_timeout_ns: latency_ns,
+        };
+        let fault = fault.map(|(host, at_ns)| FaultPlan {
+            lost: if host { Lost::HostPort } else { Lost::Controller }, at_ns, failover_ns: latency_ns.saturating_mul(2),
+        });
+        LinkPlan { hosts, policy, port_bytes_per_s, overhead_bytes, latency_ns, max_transfer_bytes, fault }
     }
 }
 
@@ -117,12 +125,13 @@ prop_compose! {
         disks in prop_oneof![8 => 1_u32..25, 1 => count()], spares in prop_oneof![4 => Just(0), 1 => 0_u32..3],
         disk in prop_oneof![mechanical().prop_map(DiskPlan::Mechanical), solid_state().prop_map(DiskPlan::SolidState)],
         raid in raid(), cache in cache(), links in links(),
-        cpu in (time(), rate(), prop_oneof![8 => 0_u32..9, 1 => count()]),
+        cpu in (time(), rate(), prop_oneof![8 => 0_u32..9, 1 => count()]), controllers in (0_u32..4, 0_u32..9),
         state in prop_oneof![
             Just(StatePlan::Healthy), Just(StatePlan::Degraded), count().prop_map(|depth| StatePlan::Rebuilding { depth })
         ],
     ) -> ArrayPlan {
-        let controller = ControllerPlan { cpu_per_io_ns: cpu.0, cpu_bytes_per_s: cpu.1, cores: cpu.2 };
+        let (count, ports) = controllers;
+        let controller = ControllerPlan { count, ports, cpu_per_io_ns: cpu.0, cpu_bytes_per_s: cpu.1, cores: cpu.2 };
         let volumes = volumes.into_iter().enumerate().map(|(n, bytes)| VolumePlan { name: n.to_string(), bytes }).collect();
         let layout = LayoutPlan::InPlace;
         let member = MemberPlan { disks, spares, disk, raid, controller, cache, layout, state };

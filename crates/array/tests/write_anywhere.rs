@@ -1,8 +1,8 @@
 //! What a write-anywhere layout costs and gains on the disks, seen from outside.
 
 use assay_array::{
-    ArrayError, ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, StatePlan, VolumePlan,
+    ArrayError, ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan,
+    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Request, Simulated};
 
@@ -42,7 +42,7 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
                 partial_write: PartialWrite::ReadModify,
                 misalign_bytes: 0,
             },
-            controller: ControllerPlan { cpu_per_io_ns: 20_000, cpu_bytes_per_s: 2e9, cores: 1 },
+            controller: ControllerPlan { count: 1, ports: 1, cpu_per_io_ns: 20_000, cpu_bytes_per_s: 2e9, cores: 1 },
             cache: CachePlan {
                 bytes: 64 * MIB,
                 write_back: true,
@@ -60,14 +60,26 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
             state: StatePlan::Healthy,
         },
         links: LinkPlan {
-            paths: 1,
+            hosts: hosts(1, 400e6),
             policy: PathPolicy::RoundRobin,
             port_bytes_per_s: 400e6,
             overhead_bytes: 128,
             latency_ns: 200_000,
             max_transfer_bytes: 0,
-            hosts: 1,
+            fault: None,
         },
+    }
+}
+
+fn hosts(ports: u32, port_bytes_per_s: f64) -> HostPlan {
+    HostPlan {
+        count: 1,
+        ports,
+        port_bytes_per_s,
+        first_port_share: 1.0,
+        first_port_loss: 0.0,
+        commands_most: 0,
+        path_timeout_ns: 0,
     }
 }
 

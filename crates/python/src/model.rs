@@ -1,6 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_array::{ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, Reading, SessionPlan};
+use assay_array::{
+    ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, PortReading, Reading, SessionPlan,
+};
 use assay_load::Standstills;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -259,6 +261,9 @@ impl Telemetry {
         for (number, (before, after)) in reading.before.iter().zip(&reading.after).enumerate() {
             member_rows(&format!("member{number}"), before, after, interval_ns, &mut rows);
         }
+        for (number, (before, after)) in reading.hosts_before.iter().zip(&reading.hosts_after).enumerate() {
+            port_rows(&format!("host{number}"), before, after, interval_ns, &mut rows);
+        }
         Self { at_ns: reading.at_ns, interval_ns: reading.interval_ns, rows }
     }
 }
@@ -290,7 +295,14 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
         row(&entity, "busy_share", "gauge", (after.busy_ns - before.busy_ns) as f64 / interval_ns);
         row(&entity, "queue_mean_count", "gauge", (after.queue_ns - before.queue_ns) as f64 / interval_ns);
     }
-    for (number, (before, after)) in before.ports.iter().zip(&after.ports).enumerate() {
+    port_rows(name, &before.ports, &after.ports, interval_ns, rows);
+}
+
+fn port_rows(name: &str, before: &[PortReading], after: &[PortReading], interval_ns: f64, rows: &mut Vec<Row>) {
+    let mut row = |entity: &str, metric: &'static str, kind: &'static str, value: f64| {
+        rows.push((entity.into(), metric, kind, value))
+    };
+    for (number, (before, after)) in before.iter().zip(after).enumerate() {
         let entity = format!("{name}/port{number}");
         row(&entity, "in_bytes", "delta", (after.in_bytes - before.in_bytes) as f64);
         row(&entity, "out_bytes", "delta", (after.out_bytes - before.out_bytes) as f64);

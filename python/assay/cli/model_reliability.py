@@ -26,6 +26,8 @@ Examples:
 `assay model reliability ps6100xv`
 
 `assay model reliability fas2040 --afr 3% --rebuild 18h --latent-rate 1.08e-4 --scrub 7d --policy dp,10,5`
+
+`assay model reliability sata-jbod --layout 7+1,1+1,6+2`
 """
 
 T = TypeVar("T")
@@ -63,6 +65,9 @@ def reliability(
     ] = None,
     years: Annotated[float, typer.Option(help="Service life, years.")] = 5.0,
     policy: Annotated[list[str] | None, typer.Option(help="Only these RAID policies: dp,10,5.")] = None,
+    layout: Annotated[
+        list[str] | None, typer.Option(help="These sets of disks instead of the array's own: 7+1,1+1,6+2.")
+    ] = None,
     trials: Annotated[int, typer.Option(help="Cycles of the Monte Carlo check of each policy.")] = 200_000,
     seed: opt.Seed = None,
     output: opt.Output = opt.OUTPUT_DEFAULT,
@@ -84,6 +89,7 @@ def reliability(
         rebuild_h=None if rebuild is None else parse_hours(rebuild, what="--rebuild"),
         years=years,
         policies=tuple(refuse_unknown_policy(name) for text in policy or () for name in text.split(",")),
+        layouts=tuple(text for texts in layout or () for text in texts.split(",")),
         trials=trials,
         seed=1 if seed is None else seed,
         failure_shape=failure_shape,

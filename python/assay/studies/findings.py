@@ -19,7 +19,15 @@ from assay.results.steady import half_width_95
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
 from assay.studies.result import Result, Value, ratio_95, unit_of
-from assay.studies.words import Compared, Trend, capital, comparison_sentence, study_sentences, trend_sentence
+from assay.studies.words import (
+    Compared,
+    Trend,
+    capacity_sentences,
+    capital,
+    comparison_sentence,
+    study_sentences,
+    trend_sentence,
+)
 from assay.workloads.registry import figures_of, workloads
 
 Record = Mapping[str, Any]
@@ -52,15 +60,26 @@ def study_findings(
     words = [comparison_sentence(study, one) for one in compared]
     chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
+    listed = [result.to_dict() | _capacity(study, result) for result in results]
     sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
+    sentences += capacity_sentences(listed)
     return {
-        "results": [result.to_dict() for result in results],
+        "results": listed,
         "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
         "trends": [asdict(one) | {"sentence": trend_sentence(study, one)} for one in trends],
         "sentences": [*sentences, *(sentence for gap in gaps for sentence in gap["sentences"])],
         "published": published,
         "gaps": gaps,
     }
+
+
+def _capacity(study: Record, result: Result) -> dict[str, Any]:
+    """Capacity of a result's array and its IOPS per usable terabyte, where the study asks for them."""
+    held = study.get("capacities", {}).get(result.part)
+    if held is None:
+        return {}
+    iops = result.values.get("iops")
+    return {"capacity": held | {"iops_per_usable_tb": iops[0] / held["usable_bytes"] * 1e12 if iops else None}}
 
 
 def _part_results(

@@ -21,6 +21,8 @@ from assay.studies.study import (
     target_kind,
     with_options,
 )
+from assay.targets.arrays.configuration import configure
+from assay.targets.arrays.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
 from assay.workloads.registry import load_plan_of_any_kind, workload_of
 from assay.workloads.workload import Part
@@ -121,8 +123,20 @@ def _facts(
         "repeats": study.repeats,
         "seed": study.seed,
         "levels": {part.name: dict(part.levels) for part in parts},
+        "capacities": _capacities(study, target, parts),
         "order": list(order),
     }
+
+
+def _capacities(study: Study, target: str, parts: Sequence[Part[Any]]) -> dict[str, dict[str, int]]:
+    """Raw and usable bytes of the model under each part, where the study sets figures beside them."""
+    if study.comparison is None or not study.comparison.capacity:
+        return {}
+    texts = {part.name: part.target_text or target for part in parts}
+    arrays = {
+        name: configure(*parse_model_target(text)) for name, text in texts.items() if target_kind(text) == "model"
+    }
+    return {name: {"raw_bytes": one.raw_bytes, "usable_bytes": one.usable_bytes} for name, one in arrays.items()}
 
 
 def _part(

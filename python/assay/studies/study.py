@@ -146,6 +146,8 @@ class Comparison(Strict):
     """What a level does with the figure, where `holds`, `moves` or `has` reads wrong."""
     fall: str = ""
     """What the figure does where a level has less of it, as in `dip`: the sentence then is about the figure."""
+    capacity: bool = False
+    """Whether raw and usable capacity of models, and IOPS per usable TB, stand beside it."""
 
 
 class Study(Strict):

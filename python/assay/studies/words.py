@@ -244,6 +244,38 @@ def study_sentences(
     return [*_far_ends(study, compared), *_summed_trends(study, trends)]
 
 
+def capacity_sentences(results: Sequence[Record]) -> list[str]:
+    """IOPS per usable terabyte of every level, with what each has of raw capacity; none where none is asked for."""
+    told = [
+        f"{result['title']} {format_iops(held['iops_per_usable_tb'])} ({usable} usable of {raw} raw)"
+        for result in results
+        for held in [result.get("capacity")]
+        if held is not None and held["iops_per_usable_tb"] is not None
+        for raw, usable in [capacity_texts(result)[:2]]
+    ]
+    return [f"IOPS per usable TB: {', '.join(told)}."] if told else []
+
+
+CAPACITY_COLUMNS = ("raw", "usable", "IOPS per usable TB")
+
+
+def capacity_texts(result: Record) -> tuple[str, ...]:
+    """What stands under `CAPACITY_COLUMNS` for a result of the manifest.
+
+    Examples
+    --------
+    >>> held = {"raw_bytes": 3_504_000_000_000, "usable_bytes": 1_429_000_000_000, "iops_per_usable_tb": 2902.4}
+    >>> capacity_texts({"capacity": held})
+    ('3.50 TB', '1.43 TB', '2,902')
+    """
+    held = result.get("capacity")
+    if held is None:
+        return ("-",) * len(CAPACITY_COLUMNS)
+    per_tb = held["iops_per_usable_tb"]
+    sizes = (f"{held[key] / 1e12:,.2f} TB" for key in ("raw_bytes", "usable_bytes"))
+    return (*sizes, "-" if per_tb is None else format_iops(per_tb))
+
+
 def _far_ends(study: Record, compared: Sequence[Compared]) -> list[str]:
     """The level farthest from the baseline in each series, or the range over the series where those are many."""
     last: dict[str, Compared] = {one.series: one for one in compared}
@@ -331,7 +363,10 @@ def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     first, *others = common_figures(results)
     several = len({result["workload"] for result in results}) > 1
     titles = [figure.title for figure in others]
-    columns = ["levels", *(["workload"] if several else []), first.title, "95 % interval", *titles, "limited by"]
+    sized = any(result.get("capacity") for result in results)
+    capacity = CAPACITY_COLUMNS if sized else ()
+    named = ["levels", *(["workload"] if several else [])]
+    columns = [*named, first.title, "95 % interval", *capacity, *titles, "limited by"]
     rows = []
     for result in results:
         values = result["values"]
@@ -343,7 +378,7 @@ def result_rows(results: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
         between = f"{format_iops(interval[0])} to {format_iops(interval[1])}" if interval else "-"
         load = f", {result['load']}" if result["load"] else ""
         named = [result["workload"] + load] if several else []
-        told = [texts[0], between, *texts[1:]]
+        told = [texts[0], between, *(capacity_texts(result) if sized else ()), *texts[1:]]
         rows.append([result["title"], *named, *told, result["reason"] or result["limited_by"] or "-"])
     return columns, rows
 

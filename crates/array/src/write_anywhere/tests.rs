@@ -41,7 +41,7 @@ fn plan(policy: RaidPolicy, run_blocks: u32, disk_rows: u64) -> MemberPlan {
             partial_write: PartialWrite::Cheapest,
             misalign_bytes: 0,
         },
-        controller: ControllerPlan { cpu_per_io_ns: 1000, cpu_bytes_per_s: 1e9, cores: 1 },
+        controller: ControllerPlan { count: 1, ports: 1, cpu_per_io_ns: 1000, cpu_bytes_per_s: 1e9, cores: 1 },
         cache: CachePlan {
             bytes: 4 << 20,
             write_back: true,

@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use assay_array::{
-    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan, MemberPlan,
-    ModelSession, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan, StatePlan, VolumePlan,
+    ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan, MechanicalPlan,
+    MemberPlan, ModelSession, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan, StatePlan,
+    VolumePlan,
 };
 use assay_load::{Access, Activity, BlockShare, Completion, Load, Op, Region, Request, Simulated, Skew, Sync};
 
@@ -85,7 +86,7 @@ pub(crate) fn plan(policy: RaidPolicy) -> ArrayPlan {
                 partial_write: PartialWrite::ReadModify,
                 misalign_bytes: 0,
             },
-            controller: ControllerPlan { cpu_per_io_ns: 20_000, cpu_bytes_per_s: 2e9, cores: 1 },
+            controller: ControllerPlan { count: 1, ports: 2, cpu_per_io_ns: 20_000, cpu_bytes_per_s: 2e9, cores: 1 },
             cache: CachePlan {
                 bytes: 16 * MIB,
                 write_back: true,
@@ -103,15 +104,34 @@ pub(crate) fn plan(policy: RaidPolicy) -> ArrayPlan {
             state: StatePlan::Healthy,
         },
         links: LinkPlan {
-            paths: 2,
+            hosts: hosts(2, 117e6),
             policy: PathPolicy::LeastQueueDepth,
             port_bytes_per_s: 117e6,
             overhead_bytes: 128,
             latency_ns: 200_000,
             max_transfer_bytes: 0,
-            hosts: 1,
+            fault: None,
         },
     }
+}
+
+/// One host with so many ports.
+pub(crate) fn hosts(ports: u32, port_bytes_per_s: f64) -> HostPlan {
+    HostPlan {
+        count: 1,
+        ports,
+        port_bytes_per_s,
+        first_port_share: 1.0,
+        first_port_loss: 0.0,
+        commands_most: 0,
+        path_timeout_ns: 2 * SECOND,
+    }
+}
+
+/// So many ports at both ends.
+pub(crate) fn set_paths(plan: &mut ArrayPlan, paths: u32) {
+    plan.member.controller.ports = paths;
+    plan.links.hosts.ports = paths;
 }
 
 /// An array of 24 disks of 146 GB with a cache of 2 GiB, and volumes of 100 GB.
@@ -126,7 +146,7 @@ pub(crate) fn large(policy: RaidPolicy, volumes: usize, members: u32) -> ArrayPl
     member.raid.set_disks = if policy.parity_disks() > 0 { 11 } else { 0 };
     member.raid.misalign_bytes = 4096;
     member.cache.bytes = 2 * GIB;
-    plan.links.paths = 4;
+    set_paths(&mut plan, 4);
     plan
 }
 

@@ -19,6 +19,7 @@ def array_blocks(target: Record) -> list[Block]:
         ("RAID policy", str(array.get("raid") or DASH).upper()),
         ("Members", str(array.get("members") or DASH)),
         ("Volumes", f"{len(volumes)} of {', '.join(sorted(sizes))}"),
+        ("Raw", format_bytes(array.get("raw_bytes") or 0)),
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]

@@ -16,7 +16,9 @@ from assay.report.figures_study import level_figure, published_figure
 from assay.results.figures import Figure as Measure
 from assay.results.source import Record, RunFacts
 from assay.studies.words import (
+    CAPACITY_COLUMNS,
     are_of_databases,
+    capacity_texts,
     capital,
     change_text,
     common_figures,
@@ -207,6 +209,8 @@ def _table(study: Record) -> Table:
     columns = [Column("Level", weight=2.0)]
     columns += [Column("Workload", weight=2.2)] if several else []
     columns += [Column(first.title, number=True), Column("95 % interval", number=True, weight=1.5)]
+    sized = any(result.get("capacity") for result in study["results"])
+    columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
     columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0)]
     against = {_place(one): one for one in study.get("comparisons") or []}
@@ -216,6 +220,7 @@ def _table(study: Record) -> Table:
         cells = [Cell(str(result.get("title") or DASH))]
         cells += [Cell(shorten(str(result.get("workload") or DASH) + load, 60))] if several else []
         cells += _main_cells(result, first)
+        cells += [Cell(text) for text in capacity_texts(result)] if sized else []
         cells += [cell for figure in others for cell in _cells(result, figure)]
         rows.append([*cells, _against(study, result, against), _limit_cell(result)])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)

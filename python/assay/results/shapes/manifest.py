@@ -89,6 +89,7 @@ class ModelledArray(TypedDict, total=False):
     target: Text
     raid: Text
     members: MaybeCount
+    raw_bytes: MaybeCount
     usable_bytes: MaybeCount
     fill: MaybeAmount
     calibration: Calibration | None

@@ -49,6 +49,7 @@ class Compared(TypedDict, total=False):
     also: list[Name] | None
     verb: Required[str]
     fall: Text
+    capacity: bool
 
 
 class Value(TypedDict):
@@ -57,6 +58,19 @@ class Value(TypedDict):
     value: MaybeNumber
     unit: str
     interval_95: NotRequired[Interval]
+
+
+class Capacity(TypedDict):
+    """What an array holds at a level; bytes."""
+
+    raw_bytes: Integer
+    usable_bytes: Integer
+
+
+class CapacityUse(Capacity):
+    """What an array holds, and I/Os per second for each terabyte of what volumes may use."""
+
+    iops_per_usable_tb: MaybeAmount
 
 
 class Result(TypedDict):
@@ -75,6 +89,7 @@ class Result(TypedDict):
     band_90: Interval
     band_basis: Text
     point_ids: list[PointId]
+    capacity: NotRequired[CapacityUse]
 
 
 class Comparison(TypedDict):
@@ -152,6 +167,7 @@ class Study(TypedDict, total=False):
     factors: Required[list[Factor]]
     comparison: Required[Compared | None]
     levels: Required[dict[str, dict[str, str]]]
+    capacities: dict[str, Capacity]
     order: Required[list[Name]]
     orders: list[PublishedOrder] | None
     results: list[Result] | None

@@ -12,6 +12,7 @@ from assay.targets.arrays.capacity import usable_bytes
 from assay.targets.arrays.changes import parameter_of_number, parameter_of_option, parameter_of_text, written_value
 from assay.targets.arrays.model_file import ModelFile, Parameter, load_model
 from assay.targets.arrays.options import (
+    PORTS_MAX,
     REPLACED_BY,
     VOLUMES_MAX,
     model_target_text,
@@ -35,8 +36,16 @@ VOLUME_BYTES = 100_000_000_000
 VOLUMES_USUAL = 12
 FILL_USUAL = 0.85
 """The fill above which the method adds an array."""
+PATH_TIMEOUT_NS = 15_000_000_000
+"""Time-out of a link of the Windows initiator (LinkDownTime)."""
+FAILOVER_NS = 10_000_000_000
+"""Until another controller has the ports of a lost one: assumed."""
 DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
+READ_LATE = (
+    "hosts", "start", "state", "seed", "host_port_rate", "initiator_limit", "slow_path", "path_timeout", "failover"
+)  # fmt: skip
+"""Options that nothing else reads before the plan is made."""
 FILL_LABEL_OFF = 0.10
 """A notice names a label of the fill that is off by more than this."""
 
@@ -136,9 +145,15 @@ class Configuration:
         return int(self.option("members", 1))
 
     @property
-    def paths(self) -> int:
-        """Paths per host and member."""
-        return int(self.option("paths", self.value("links.paths")))
+    def host_ports(self) -> int:
+        """Ports of each host."""
+        return int(self.option("host_ports", self.option("paths", self.value("links.paths"))))
+
+    @property
+    def controllers(self) -> tuple[int, int]:
+        """Controllers of a member, and the ports of each."""
+        ports = self.option("controller_ports", self.option("paths", self.value("links.paths")))
+        return int(self.option("controllers", 1)), int(ports)
 
     @property
     def starts_warm(self) -> bool:
@@ -228,6 +243,11 @@ class Configuration:
         return usable_bytes({**member, "disk": capacity}) // page_bytes * page_bytes * self.members
 
     @property
+    def raw_bytes(self) -> int:
+        """Capacity of all disks of all members as it is sold, spares included."""
+        return int(self.value("disks.count") * self.value("disk.capacity")) * self.members
+
+    @property
     def kept_bytes(self) -> int:
         """Bytes of `usable_bytes` that volumes may not take."""
         share_bytes = int(self.usable_bytes // self.members * self.value("group.free_share"))
@@ -286,7 +306,7 @@ class Configuration:
     # Checks
 
     def _check_structure(self) -> None:
-        for key in ("hosts", "start", "state", "seed"):
+        for key in READ_LATE:
             self.option(key, None)
         most = self.value("group.members")
         if self.members > most:
@@ -294,11 +314,29 @@ class Configuration:
         disks = self.members * (self.value("disks.count") - self.value("disks.spares"))
         if disks > DISKS_MAX:
             raise UsageError(f"model: {self.members} members have {disks:,} active disks, and a model {DISKS_MAX:,}")
-        ports = self.value("links.ports")
-        if self.paths > ports:
-            raise UsageError(f"model: paths={self.paths} are more than the {ports} ports of {self.model.name}")
+        most, (_, ports) = self.value("links.ports"), self.controllers
+        if ports > most:
+            given = "controller_ports" if "controller_ports" in self.options else "paths"
+            raise UsageError(f"model: {given}={ports} are more than the {most} ports of {self.model.name}")
+        self._check_links()
         if self.raid == "0" and self.option("state", "healthy") != "healthy":
             raise UsageError(f"model: state={self.options['state']}: RAID 0 does not outlive the loss of a disk")
+
+    def _check_links(self) -> None:
+        controllers, ports = self.controllers
+        if controllers * ports > PORTS_MAX:
+            raise UsageError(f"model: {controllers * ports} ports of a member; there may be {PORTS_MAX}")
+        fault = self.option("fault", None)
+        if fault is None and (given := {"path_timeout", "failover"} & self.options.keys()):
+            raise UsageError(
+                f"model: {min(given)}: nothing fails; give fault=host-port@10s or fault=controller@10s too"
+            )
+        if fault is not None and fault[0] == "host-port" and self.host_ports == 1:
+            raise UsageError("model: fault: a host has one port here, and none is left; give host_ports=2 or more")
+        if self.option("packet_loss", 0.0) and self.protocol != "iscsi":
+            raise UsageError(
+                f"model: packet_loss: {self.protocol} does not send packets again; only iscsi does, by TCP"
+            )
 
     def _check_room(self) -> None:
         page_bytes = self.value("group.page")
@@ -325,7 +363,28 @@ class Configuration:
             layout_kind=self.model.layout_kind,
             state=self.option("state", "healthy"),
             starts_warm=self.starts_warm,
+            ports=self.controllers,
         )
+
+    @cached_property
+    def _hosts_plan(self) -> dict[str, Any]:
+        rate = self.option("host_port_rate", self.value("links.port_rate"))
+        return {
+            "count": self.option("hosts", 1),
+            "ports": self.host_ports,
+            "port_bytes_per_s": port_bytes_per_s(self.value, rate),
+            "first_port_share": self.option("slow_path", 1.0),
+            "first_port_loss": self.option("packet_loss", 0.0),
+            "commands_most": self.option("initiator_limit", 0),
+            "path_timeout_ns": self.option("path_timeout", PATH_TIMEOUT_NS),
+        }
+
+    @cached_property
+    def _fault_plan(self) -> dict[str, Any] | None:
+        fault = self.option("fault", None)
+        if fault is None:
+            return None
+        return {"lost": fault[0], "at_ns": fault[1], "failover_ns": self.option("failover", FAILOVER_NS)}
 
     def plan(self) -> dict[str, Any]:
         """The `ArrayPlan` of crates/array/src/plan.rs as JSON data."""
@@ -336,13 +395,13 @@ class Configuration:
             "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in self.volumes],
             "member": self._member_plan,
             "links": {
-                "paths": self.paths,
+                "hosts": self._hosts_plan,
                 "policy": self.value("links.path_policy"),
-                "port_bytes_per_s": port_bytes_per_s(self.value),
+                "port_bytes_per_s": port_bytes_per_s(self.value, self.value("links.port_rate")),
                 "overhead_bytes": self.value("links.overhead"),
                 "latency_ns": self.value("links.latency"),
                 "max_transfer_bytes": self.value("links.max_transfer"),
-                "hosts": self.option("hosts", 1),
+                "fault": self._fault_plan,
             },
         }
 
@@ -358,6 +417,7 @@ class Configuration:
             "options": dict(self.options),
             "parameters": {dotted: parameter.facts() for dotted, parameter in self.parameters.items()},
             "calibration": self.model.calibration,
+            "raw_bytes": self.raw_bytes,
             "usable_bytes": self.usable_bytes,
             "used_bytes": self.used_bytes,
             "fill": self.fill,

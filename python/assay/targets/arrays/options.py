@@ -8,11 +8,14 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
+from assay.targets.arrays.kinds import RATE, TIME
 from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, known_of
 from assay.units import parse_bytes, parse_share
 
 VOLUMES_MAX = 1024
 HOSTS_MAX = 1024
+PORTS_MAX = 64
+WAIT_MAX_S = 600
 SEED_MAX = (1 << 63) - 1
 STATES = ("healthy", "degraded", "rebuilding")
 
@@ -22,11 +25,21 @@ OPTIONS = {
     "volume_size": "size of each volume, such as 100GB",
     "fill": "share of the usable capacity, such as 0.85",
     "members": "equal members in one pool",
-    "paths": "paths per host and member",
+    "paths": "ports at both ends: of each host, and of each controller",
+    "host_ports": "ports of each host, where they are not as many as those of a controller",
+    "host_port_rate": "line rate of a host's port, such as 10Gbit/s",
+    "controllers": "controllers of a member that serve at the same time",
+    "controller_ports": "ports of each controller",
+    "initiator_limit": "most commands under way of a host's port, or none",
     "path_policy": "round-robin or least-queue-depth",
     "hosts": "hosts with ports of their own",
     "protocol": "iscsi, fcoe, ... of those the array offers",
     "max_transfer": "largest I/O the initiator does not split, such as 256K, or none",
+    "slow_path": "share of its rate that the first port of each host reaches, such as 0.1",
+    "packet_loss": "share of packets that the first port of each host drops, such as 0.1%; iscsi only",
+    "fault": "what is lost, and when: host-port@10s or controller@10s",
+    "path_timeout": "how long commands without answer wait before they take another path, such as 15s",
+    "failover": "from the loss of a controller until another has its ports, such as 10s",
     "state": "healthy, degraded or rebuilding",
     "cache": "controller cache per member, such as 4G",
     "write_back": "yes or no",
@@ -136,6 +149,28 @@ def _fill(key: str, text: str) -> float:
     return fill
 
 
+def _duration_ns(key: str, text: str) -> int:
+    try:
+        value, _, _ = TIME.from_text(text)
+    except ValueError as error:
+        raise UsageError(f"model: option {key!r}: {error}") from None
+    if value > WAIT_MAX_S * 1e9:
+        raise UsageError(f"model: option {key!r}: {text} is above {WAIT_MAX_S} s")
+    return int(value)
+
+
+def _fault(key: str, text: str) -> tuple[str, int]:
+    lost, _, at = text.partition("@")
+    return _choice(key, lost, ("host-port", "controller")), _duration_ns(key, at)
+
+
+def _rate(key: str, text: str) -> float:
+    try:
+        return float(RATE.from_text(text)[0])
+    except ValueError as error:
+        raise UsageError(f"model: option {key!r}: {error}") from None
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "volumes": lambda key, text: _whole(key, text, 1, VOLUMES_MAX),
     "volume_size": _volume_size,
@@ -143,6 +178,16 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "members": lambda key, text: _whole(key, text, 1, 1 << 20),
     "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
     "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MAX),
+    "host_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
+    "host_port_rate": _rate,
+    "controllers": lambda key, text: _whole(key, text, 1, PORTS_MAX),
+    "controller_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
+    "initiator_limit": lambda key, text: 0 if text == "none" else _whole(key, text, 1, 1 << 20),
+    "slow_path": _fill,
+    "packet_loss": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
+    "fault": _fault,
+    "path_timeout": _duration_ns,
+    "failover": _duration_ns,
     "state": lambda key, text: _choice(key, text, STATES),
     "start": lambda key, text: _choice(key, text, ("warm", "cold")),
     "seed": lambda key, text: _whole(key, text, 0, SEED_MAX),

@@ -107,9 +107,16 @@ def check_consistency(value: Value) -> None:
 
 
 def member_plan(
-    value: Value, *, policy: str, disk_kind: str, layout_kind: str, state: str, starts_warm: bool
+    value: Value,
+    *,
+    policy: str,
+    disk_kind: str,
+    layout_kind: str,
+    state: str,
+    starts_warm: bool,
+    ports: tuple[int, int],
 ) -> dict[str, Any]:
-    """The `MemberPlan` of one array."""
+    """The `MemberPlan` of one array; `ports` are its controllers and the ports of each."""
     disk = _MECHANICAL if disk_kind == "mechanical" else _SOLID_STATE
     in_place = layout_kind == "in-place"
     return {
@@ -117,7 +124,7 @@ def member_plan(
         "spares": value("disks.spares"),
         "disk": {"kind": disk_kind, **_values(value, disk)},
         "raid": _raid(value, policy),
-        "controller": _values(value, _CONTROLLER),
+        "controller": _values(value, _CONTROLLER) | {"count": ports[0], "ports": ports[1]},
         "cache": _values(value, _CACHE) | {"starts_warm": starts_warm},
         "layout": {"kind": layout_kind} | ({} if in_place else _values(value, _WRITE_ANYWHERE)),
         "state": {"kind": state} | ({"depth": value("rebuild.depth")} if state == "rebuilding" else {}),
@@ -137,9 +144,9 @@ def _raid(value: Value, policy: str) -> dict[str, Any]:
     }
 
 
-def port_bytes_per_s(value: Value) -> float:
-    """Payload that one port carries in each direction."""
-    return float(value("links.port_rate")) * float(value("links.payload"))
+def port_bytes_per_s(value: Value, line_rate: float) -> float:
+    """Payload that a port of a line rate carries in each direction."""
+    return line_rate * float(value("links.payload"))
 
 
 def _values(value: Value, names: dict[str, str]) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.errors import UsageError
-from assay.targets.arrays.configuration import Configuration
+from assay.targets.arrays.configuration import DISKS_MAX, Configuration
 from assay.targets.arrays.model_file import ModelFile, load_model
 from assay.targets.arrays.options import parse_model_target, read_option
 from assay.targets.arrays.reliability import SET_DISKS_USUAL, Input, Layout, Question, ratio_bases, with_range
@@ -19,6 +20,9 @@ RebuildHours = Callable[[Configuration], float]
 OF_NO_EFFECT = ("volumes", "volume_size", "fill", "state", "start")
 """Options that say what is stored and in which state the array is now; neither decides how long data last."""
 TRIALS_MIN, TRIALS_MAX = 1000, 100_000_000
+STATED = "stated geometry"
+"""Basis of the ratios between layouts that were given as a list."""
+_SETS = re.compile(r"(?:([0-9]{1,4})x)?([0-9]{1,4})\+([12])")
 FAST_REVOLUTION_NS = 6_100_000
 """Revolution of a disk of 10,000 rpm, rounded up: data sheets put faster and slower disks in different classes."""
 
@@ -35,6 +39,7 @@ class Asked:
     rebuild_h: float | None = None
     years: float = 5.0
     policies: Sequence[str] = ()
+    layouts: Sequence[str] = ()
     trials: int = 200_000
     seed: int = 1
     failure_shape: float | None = None
@@ -44,6 +49,8 @@ class Asked:
             raise UsageError("--ber and --latent-rate exclude each other: both say how data become unreadable")
         if self.scrub_h is not None and self.latent_rate is None:
             raise UsageError("--scrub: needs --latent-rate; a bit error rate knows no scrubs")
+        if self.layouts and self.policies:
+            raise UsageError("--layout and --policy exclude each other: a layout says its policy")
         if not (math.isfinite(self.years) and 0 < self.years <= 1000):
             raise UsageError(f"--years: {self.years:g} is not above 0 and at most 1000")
         if not TRIALS_MIN <= self.trials <= TRIALS_MAX:
@@ -96,13 +103,20 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
     }
     bases = ratio_bases(disks, set_disks, rebuilds)
     notices = [f"RAID {one.upper()} is left out: {error}" for one, error in unfit.items()]
-    if disks < set_disks:
+    if disks < set_disks and not asked.layouts:
         notices.append(f"{disks} disks make no double-parity set: the ratios are for sets of {set_disks}")
     if usual.members > 1:
         notices.append(f"the figures are for one member; data spread over {usual.members} are lost with any of them")
     added = [] if disks < set_disks else bases["same disks"]
-    layouts = _chosen(asked.policies, own, added, Layout(policy="0", disks=disks, set_disks=0, rebuild_h=elsewhere_h))
-    longest_h = max(one.rebuild_h for one in (*layouts, *bases["same disks"]))
+    if asked.layouts:
+        layouts = [_stated(text, own, rebuilds) for text in asked.layouts]
+        bases = stated_bases(layouts)
+        notices.append(f"the layouts are those of --layout, not of the {disks} disks of {model.name}")
+    else:
+        layouts = _chosen(
+            asked.policies, own, added, Layout(policy="0", disks=disks, set_disks=0, rebuild_h=elsewhere_h)
+        )
+    longest_h = max(one.rebuild_h for one in (*layouts, *(one for basis in bases.values() for one in basis)))
     mtbf = _mtbf_input(asked, member["disk"])
     if longest_h >= mtbf.low:
         raise UsageError(
@@ -161,6 +175,32 @@ def _layout(configuration: Configuration, rebuild_h: float) -> Layout:
         set_disks=raid["set_disks"],
         rebuild_h=rebuild_h,
     )
+
+
+def _stated(text: str, own: Mapping[str, Layout], rebuild_h: Mapping[str, float]) -> Layout:
+    """A layout such as `7+1`, `1+1`, `6+2`, or `4x1+1` for four of them."""
+    match = _SETS.fullmatch(text.strip().lower())
+    sets, data, parity = (int(number or 1) for number in match.groups()) if match else (0, 0, 0)
+    if not 0 < sets * (data + parity) <= DISKS_MAX or not data:
+        raise UsageError(
+            f"--layout: {text!r} is no layout of at most {DISKS_MAX} disks; accepted: DATA+PARITY with 1 or 2 of"
+            " parity, such as 7+1, 1+1, 6+2, or 4x1+1 for four of them"
+        )
+    in_set = data + parity
+    if parity == 2:
+        return Layout(
+            policy="dp", disks=sets * in_set, set_disks=in_set, rebuild_h=rebuild_h["dp"], offered="dp" in own
+        )
+    if data == 1:
+        return Layout(policy="10", disks=2 * sets, set_disks=0, rebuild_h=rebuild_h["10"], offered="10" in own)
+    five = "5" if sets == 1 else "50"
+    return Layout(policy=five, disks=sets * in_set, set_disks=in_set, rebuild_h=rebuild_h["5"], offered=five in own)
+
+
+def stated_bases(layouts: Sequence[Layout]) -> dict[str, tuple[Layout, ...]]:
+    """What ratios can be given between stated layouts: DP : 10 : 5 where there is one of each."""
+    kinds = [[one for one in layouts if one.policy in names] for names in (("dp",), ("10",), ("5", "50"))]
+    return {STATED: tuple(of_kind[0] for of_kind in kinds)} if all(len(of_kind) == 1 for of_kind in kinds) else {}
 
 
 def _set_disks(own: Mapping[str, Layout], disks: int) -> int:
