@@ -59,8 +59,8 @@ INTEGRITY_MAX_BYTES, INTEGRITY_REDUCED_BYTES = 2 << 30, 256 << 20
 """Bytes of each volume that the integrity part writes and reads at most, of a full and of a reduced examination."""
 INTEGRITY_STRESS_SHARE = 0.7
 """Share of the part's time for stress; the rest is for preparing and the audit."""
-POINTS_PER_SEARCH = 13
-"""Points a search takes as a rule: doublings, halvings, repeats."""
+POINTS_PER_SEARCH = 18
+"""Points a search takes on average: doublings, halvings, repeats until the limit is decided."""
 
 TRANSACTIONS = "transactions"
 DATABASE_FOLDER = "assay-postgresql"
