@@ -55,11 +55,16 @@ POINT = {
     "limits": [{"limit": str, "scope": str, "value": MAYBE, "unit": str, "met": (bool, NULL)}],
 }  # fmt: skip
 
-END = {"iops": NUMBER, "bytes_per_s": NUMBER, "point_id": str}
+LIMITING = {"limit": str, "scope": str, "share": NUMBER, "interval_95": [NUMBER]}
+END = {
+    "iops": NUMBER, "bytes_per_s": NUMBER, "read_latency_mean_ns": MAYBE, "write_latency_mean_ns": MAYBE,
+    "interval_95": ([NUMBER], NULL), "limiting": (LIMITING, NULL), "point_id": str,
+}  # fmt: skip
 ANSWER = {
     "workload": {"kind": str, "name": str}, "part": str, "limits": [str], "axis": str, "point_ids": [str],
-    "max": (END, NULL), "first_failing": (END, NULL), "limited_by": str, "interval_95": ([NUMBER], NULL),
-    "non_monotone": bool,
+    "max": (END, NULL), "knee": (END, NULL), "edge": (END, NULL), "first_failing": (END, NULL), "limited_by": str,
+    "interval_95": ([NUMBER], NULL), "crossing": ({"interval_95": ([NUMBER], NULL)}, NULL), "step_share": MAYBE,
+    "resolution_share": NUMBER, "undecided": bool, "non_monotone": bool,
 }  # fmt: skip
 VERDICT = {
     "question": str, "limit": (str, NULL), "value": MAYBE, "unit": str, "met": (bool, NULL), "meaning": str,
@@ -116,7 +121,7 @@ def check_document(document: Mapping[str, Any]) -> None:
     assert len(set(ids)) == len(ids)
     for answer in document["answers"]:
         assert set(answer["point_ids"]) <= set(ids)
-        for end in (answer["max"], answer["first_failing"]):
+        for end in (answer["max"], answer["knee"], answer["edge"], answer["first_failing"]):
             assert end is None or (end["point_id"] in answer["point_ids"] and answer["axis"] in end)
 
 
@@ -178,7 +183,7 @@ def _check_asked(point: Mapping[str, Any]) -> None:
     kind = "mixed" if activities else "open" if "rate" in point["load"] else "closed"
     assert set(point["load"]) == keys.get(kind, {"queue_depth", "workers", "outstanding"})
     if kind == "closed":
-        assert point["load"]["outstanding"] == point["load"]["queue_depth"] * point["load"]["workers"]
+        assert point["load"]["outstanding"] // point["load"]["workers"] == point["load"]["queue_depth"]
 
 
 def _check_direction(point: Mapping[str, Any], side: str) -> None:

@@ -136,12 +136,12 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
     calibration = " ".join(section(text, "Calibration").split())
     words = {2: "two", 3: "three", 8: "eight", 10: "ten"}
     for sentence in (
-        f"At most one parameter for every {words[calibrate.POINTS_PER_PARAMETER]} points,"
+        f"at most one parameter for every {words[calibrate.POINTS_PER_PARAMETER]} points,"
         f" and {words[calibrate.FREE_MAX]} in all",
         f"at least {share(observations.MEASURED_MIN)}, and {share(calibrate.MODEL_SHARE)} of the model;"
-        f" {share(observations.PUBLISHED_SHARE)} for published figures",
+        f" for published figures it is {share(observations.PUBLISHED_SHARE)}",
         f"by a factor of {words[int(calibrate.FACTOR_MAX)]} at most",
-        f"at least {observations.FEWEST_IOS} I/Os each",
+        f"each over at least {observations.FEWEST_IOS} I/Os",
         f"repeats that differ by more than {share(observations.SAME_SHARE)}",
         f"off by more than {share(calibrate.EXPLAINS_SHARE)} on average",
     ):

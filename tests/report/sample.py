@@ -92,9 +92,10 @@ class Sample:
         missed = [limit["limit"] for point in failing for limit in point["limits"] if limit["met"] is False]
         answer = {
             "workload": workload, "part": part, "axis": "outstanding", "point_ids": [point["id"] for point in curve],
-            "max": best, "first_failing": ends(failing[0]) if failing else None,
+            "max": best, "knee": _knee(passing), "edge": best, "first_failing": ends(failing[0]) if failing else None,
             "limited_by": missed[0] if missed else "axis end",
-            "interval_95": [best["iops"] * 0.965, best["iops"] * 1.031] if best else None, "non_monotone": False,
+            "interval_95": [best["iops"] * 0.965, best["iops"] * 1.031] if best else None, "crossing": None,
+            "step_share": 0.5 if failing else None, "resolution_share": 0.06, "undecided": False, "non_monotone": False,
         }  # fmt: skip
         self.answers.append(answer)
         held = best["iops"] if best else None
@@ -229,9 +230,17 @@ def io(block: int, share: float, name: str) -> dict[str, Any]:
             "duplicate_share": 0.0, "io_mode": "direct", "sync": "none", "sync_every": 1}  # fmt: skip
 
 
+def _knee(passing: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The smallest load with 95 % of the most."""
+    most = max((point["total"]["iops"] for point in passing), default=0.0)
+    return next((ends(point) for point in passing if point["total"]["iops"] >= 0.95 * most), None)
+
+
 def ends(point: dict[str, Any]) -> dict[str, Any]:
     return {"outstanding": point["load"]["outstanding"], "iops": point["total"]["iops"],
-            "bytes_per_s": point["total"]["bytes_per_s"], "point_id": point["id"]}  # fmt: skip
+            "bytes_per_s": point["total"]["bytes_per_s"], "point_id": point["id"],
+            **{f"{side}_latency_mean_ns": point[side]["latency_ns"]["mean"] if point[side] else None
+               for side in ("read", "write")}}  # fmt: skip
 
 
 def volume(name: str, path: str) -> dict[str, Any]:

@@ -255,11 +255,18 @@ def search(axis: str = "users") -> tuple[OltpSample, dict[str, Any]]:
 
     def end(point: dict[str, Any]) -> dict[str, Any]:
         size = {"rate": point["load"]["rate"]} if axis == "rate" else {"users": point["load"]["users"]}
-        return {**size, "nopm": point["oltp"]["nopm"], "tpm": point["oltp"]["tpm_client"], "point_id": point["id"]}
+        return {
+            **size,
+            "nopm": point["oltp"]["nopm"],
+            "tpm": point["oltp"]["tpm_client"],
+            "response_p90_ns": point["oltp"]["by_transaction"]["new_order"]["latency_ns"]["p90"],
+            "point_id": point["id"],
+        }
 
     sample.answers.append(
         {"workload": workload(), "part": "tpcc", "limits": list(LIMITS), "axis": axis,
-         "point_ids": [point["id"] for point in points], "max": end(best), "first_failing": end(worst),
+         "point_ids": [point["id"] for point in points], "max": end(best), "knee": end(passing[-2]), "edge": end(best),
+         "first_failing": end(worst),
          "limited_by": "cpu<80%", "interval_95": [best["oltp"]["nopm"] * 0.97, best["oltp"]["nopm"] * 1.02],
          "non_monotone": False}
     )  # fmt: skip

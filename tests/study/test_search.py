@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.run.bracket import REPEATS_FACTOR, Curve, Distance, Reading
+from assay.run.bracket import Curve, Distance, Reading
 from assay.run.search import search
 from assay.workloads.io.workload import IoWorkload
-from assay.workloads.workload import Axis
+from assay.workloads.workload import REPEATS_FACTOR, Axis
 
 LIMIT = "read.mean<=20ms"
 FIGURES = IoWorkload.figures

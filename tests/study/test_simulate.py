@@ -31,6 +31,33 @@ def run(configuration: Configuration, activity: dict[str, Any], **more: Any) -> 
     return simulate(configuration, load_plan(data, source="test"))
 
 
+def test_a_total_is_spread_over_volumes_that_take_turns() -> None:
+    """One I/O more than two volumes can share evenly: both do the same, between what 4 and 5 each would do."""
+    rate = {}
+    for load in ({"queue_depth": 4}, {"outstanding": 9}, {"queue_depth": 5}):
+        ((point,), _) = run(array(), {"block_bytes": 8192, **load}, timing={"warmup_s": 1, "duration_s": 20})
+        total, volumes = point["total"], [volume["total"]["iops"] for volume in point["volumes"]]
+        under_way = total["iops"] * total["latency_ns"]["mean"] / 1e9
+        assert under_way == pytest.approx(point["load"]["outstanding"], rel=0.01)
+        assert volumes[0] == pytest.approx(volumes[1], rel=0.03)
+        rate[point["load"]["outstanding"]] = total["iops"]
+
+    assert rate[8] < rate[9] < rate[10]
+
+
+def test_a_search_steps_finer_than_one_io_a_volume() -> None:
+    volumes = 6
+    many = array(volumes=str(volumes), volume_size="5GB")
+    _, (answer,) = run(
+        many, {"block_bytes": 16384, "read_share": 0.8}, limits=["read.mean<=30ms"], search={"axis": "queue-depth"}
+    )
+
+    loads = [answer[end]["outstanding"] for end in ("edge", "first_failing")]
+    assert any(load % volumes for load in loads)
+    assert answer["step_share"] <= 0.06 < volumes / loads[1]
+    assert answer["edge"]["outstanding"] <= answer["crossing"]["outstanding"] <= answer["first_failing"]["outstanding"]
+
+
 def test_the_command_gives_the_same_figures(tmp_path: Path) -> None:
     plan = {
         "name": "custom",

@@ -80,7 +80,8 @@ def band_of_answer(
         return None
     activity = activity_of(by_id[best["point_id"]], len(configuration.volumes))
     slope = None
-    if failing is not None:
+    # Below the edge it is no limit that cuts the curve off.
+    if failing is not None and (answer.get("edge") or best)["point_id"] == best["point_id"]:
         under_way, further = (_under_way(by_id[end["point_id"]]) for end in (best, failing))
         rise = math.log(failing["iops"] / best["iops"]) / math.log(further / under_way) if further > under_way else 0.0
         slope = min(max(rise, 0.0), 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.results.common_figures import share_words
 from assay.results.figures import Figure
 from assay.units import count_of
 
@@ -46,10 +47,8 @@ def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) ->
     if knee:
         held = f"{load_words(knee[axis], axis)}: {figure.words(knee[figure.name])}"
         waits = ", ".join(f"{one.title} {one.words(value)}" for one in latencies if (value := knee.get(one.name)))
-        is_same = knee[axis] == best[axis]
-        told.append(
-            ("that is the knee as well" if is_same else f"the knee is {held}") + (f" ({waits})" if waits else "")
-        )
+        words = "that is the knee as well" if knee[axis] == best[axis] else f"the knee is {held}"
+        told.append(words + (f" ({waits})" if waits else ""))
     if edge and edge[axis] != best[axis]:
         told.append(f"the limits are met up to {load_words(edge[axis], axis).partition(' ')[2]}")
     return "".join(f"; {text}" for text in [*told, *_doubts(answer, axis)])
@@ -76,15 +75,13 @@ def _doubts(answer: Record, axis: str) -> list[str]:
     crossing, step_share = answer.get("crossing"), answer.get("step_share")
     doubts = []
     if step_share is not None and step_share > answer["resolution_share"]:
-        doubts.append(f"one step of load is {step_share:.0%} at the edge")
+        doubts.append(f"one step of load is {share_words(step_share)} at the edge")
     if answer.get("undecided"):
         doubts.append("repeats did not decide the limit at the edge")
     if doubts and crossing:
         interval = " to ".join(load_words(end, axis).split(" ")[1] for end in crossing.get("interval_95") or ())
-        doubts.append(
-            f"the limit is crossed {load_words(crossing[axis], axis)}"
-            + (f" (95 % interval {interval})" if interval else "")
-        )
+        within = f" (95 % interval {interval})" if interval else ""
+        doubts.append(f"the limit is crossed {load_words(crossing[axis], axis)}{within}")
     return doubts
 
 

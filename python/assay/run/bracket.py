@@ -15,10 +15,8 @@ from typing import Any
 from assay.results.figures import Figure, end_figures
 from assay.results.shapes.point import Point
 from assay.results.steady import half_width_95
-from assay.workloads.workload import Axis
+from assay.workloads.workload import REPEATS_FACTOR, Axis
 
-REPEATS_FACTOR = 5
-"""An undecided load is measured again at most this many times the asked repeats."""
 NOMINAL_SHARE = 0.0142
 """Error of one look that leaves 5 % over six looks, the first point and five groups of repeats: Pocock's constant 2.453
 (C. Jennison and B. W. Turnbull, Group Sequential Methods with Applications to Clinical Trials, 2000, table 2.1)."""

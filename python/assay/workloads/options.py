@@ -98,7 +98,7 @@ COMMON = {
     ("search", "axis"): Option("--search", "Find the most within the limits: {choices}.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),
     ("search", "end"): Option("--end", "Largest load of the search.", TIME),
-    ("search", "repeats"): Option("--repeats", "Repeats at both ends of the answer's bracket.", TIME),
+    ("search", "repeats"): Option("--repeats", "Least repeats at both ends of the answer's bracket.", TIME),
 }
 """Options of fields that plans of every kind may have, unless the fields declare their own."""
 

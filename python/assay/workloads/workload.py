@@ -134,6 +134,15 @@ class Axis:
     stops_at_plateau: bool = True
 
 
+REPEATS_FACTOR = 5
+"""A load whose limit is undecided is measured again at most this many times the asked repeats."""
+
+
+def points_of_search(repeats: int) -> tuple[int, int]:
+    """Fewest and most points that a search takes as a rule: doublings, halvings, and repeats of both ends."""
+    return 4 + 2 * repeats, 18 + 2 * REPEATS_FACTOR * repeats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """One load to be measured.

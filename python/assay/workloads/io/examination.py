@@ -17,8 +17,8 @@ REDUCED: dict[str, dict[str, Any]] = {
 }
 """Levels of the first activity that a small budget measures."""
 
-POINTS_PER_SEARCH = 13
-"""Points a search takes as a rule: doublings, halvings, repeats."""
+POINTS_PER_SEARCH = 18
+"""Points a search takes on average: doublings, halvings, repeats until the limit is decided."""
 
 
 def _cache_span(asked: Examination) -> Part[Plan]:

@@ -21,7 +21,7 @@ from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
-from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload, points_of_search
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -67,8 +67,8 @@ class IoWorkload(Workload[Plan]):
 
     def estimate_s(self, plan: Plan) -> tuple[float, float]:
         """Shortest and longest time its points take."""
-        workloads, repeats = len(plan.workloads()), plan.search.repeats
-        fewest, most = (1, 1) if plan.search.axis == "none" else (4 + 2 * repeats, 16 + 2 * repeats)
+        workloads = len(plan.workloads())
+        fewest, most = (1, 1) if plan.search.axis == "none" else points_of_search(plan.search.repeats)
         return workloads * fewest * plan.timing.shortest_s, workloads * most * plan.timing.longest_s
 
     def points_least(self, plan: Plan) -> int | None:

@@ -15,7 +15,7 @@ from assay.reading import names_of_presets, nearest, preset_table, read_table, v
 from assay.results.limits import parse_limits
 from assay.workloads.options import TIME, Fixed, Option
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.workload import AnyPlan
+from assay.workloads.workload import AnyPlan, points_of_search
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 
@@ -346,8 +346,7 @@ class TpccPlan(AnyPlan):
     @property
     def points_count(self) -> tuple[int, int]:
         """Fewest and most points that a run measures."""
-        repeats = 2 * self.search.repeats
-        return (1, 1) if self.search.axis == "none" else (4 + repeats, 16 + repeats)
+        return (1, 1) if self.search.axis == "none" else points_of_search(self.search.repeats)
 
     def with_load(self, axis: str, load: float) -> TpccPlan:
         """The plan at a load of a search."""
