@@ -205,6 +205,7 @@ class TestPresets:
             ("reads", "data"),
             ("checkpoint", "data"),
             ("log", "log"),
+            ("log reads", "log"),
             ("tempdb", "tempdb"),
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from assay.errors import UsageError
 from assay.run.request import Request, refuse_model
+from assay.run.simulate import simulate
+from assay.targets.arrays.configuration import configure
 from assay.targets.storage.safety import examine
 from assay.targets.storage.spec import parse_targets
 from assay.workloads.integrity.plan import read_integrity_preset
@@ -104,8 +107,41 @@ class TestChosen:
         assert (examined.exists, examined.fully_allocated, examined.created_by_assay) == (True, True, False)
         assert (examined.path, examined.size_bytes) == (None, 100 * 10**9)
 
+    def test_volumes_take_roles_and_sizes_by_role(self) -> None:
+        asked = Request(paths=["model:ps6100xv?volumes=data:8,log:2,tempdb:2&volume_size=data:100GB,log:20GB"])
+        volumes = asked.choose([part()]).volumes
+        assert [volume.roles for volume in volumes] == [("data",)] * 8 + [("log",)] * 2 + [("tempdb",)] * 2
+        assert [volume.name for volume in volumes[7:10]] == ["data08", "log01", "log02"]
+        assert [volume.size_bytes // 10**9 for volume in volumes[7:]] == [100, 20, 20, 100, 100]
+
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ("volumes=data:8,redo:2", "'redo' is unknown; accepted: data, log, tempdb"),
+            ("volumes=data:8,data:2", "data is given twice"),
+            ("volumes=8&volume_size=log:20GB", "no volumes of role log"),
+            ("volumes=data:1000,log:1000", "2,000 in all"),
+        ],
+    )
+    def test_roles_that_are_none(self, target: str, words: str) -> None:
+        with pytest.raises(UsageError, match=re.escape(words)):
+            Request(paths=[f"model:ps6100xv?{target}"]).choose([part()])
+
+    def test_a_log_waits_for_the_disks_without_a_battery(self) -> None:
+        plan = load_plan(
+            {"name": "log", "activity": [{"role": "log", "block_bytes": "8K", "read_share": 0, "random_share": 0,
+                                          "sync": "fdatasync", "queue_depth": 1}],
+             "timing": {"warmup_s": 1, "duration_s": 2}}, source="test",
+        )  # fmt: skip
+        means = [
+            simulate(configure("ps6100xv", {"volumes": "data:8,log:2", "write_back": battery}), plan)[0][0]["write"]
+            for battery in ("yes", "no")
+        ]
+        with_battery_ns, without_ns = (mean["latency_ns"]["mean"] for mean in means)
+        assert with_battery_ns < 1.5e6 < 4e6 < without_ns
+
     def test_sequential_and_mixed_presets_fit(self) -> None:
-        for name in ("oltp", "dss", "tempdb"):
+        for name in ("oltp", "dss", "tempdb", "log", "database"):
             assert request().choose([Part(name=name, title=name, plan=read_preset(name))]).array is not None
 
 
@@ -113,20 +149,12 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("activity", "words"),
         [
-            ({"sync": "fsync"}, r"--sync fsync \(activity 'io', key sync\): a model runs in virtual time"),
-            ({"sync": "dsync"}, "--sync dsync"),
-            ({"sync_every": 4}, "--sync-every 4"),
             ({"io_mode": "buffered"}, r"--buffered \(activity 'io', key io_mode\)"),
         ],
     )
     def test_waiting_in_real_time(self, activity: dict[str, Any], words: str) -> None:
         with pytest.raises(UsageError, match=words):
             request().choose([part(**activity)])
-
-    @pytest.mark.parametrize("preset", ["log", "database"])
-    def test_presets_that_wait(self, preset: str) -> None:
-        with pytest.raises(UsageError, match=r"key sync\): a model runs in virtual time"):
-            request().choose([Part(name=preset, title=preset, plan=read_preset(preset))])
 
     @pytest.mark.parametrize(
         ("option", "given"),

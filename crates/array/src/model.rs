@@ -394,7 +394,7 @@ impl ArrayModel {
                 match op {
                     Op::Read => at.read(now_ns, access, &mut self.events),
                     Op::Write => at.write(now_ns, access, &mut self.events),
-                    // What was acknowledged is in protected memory or on disk.
+                    // What was acknowledged is in memory with a battery, or where there is none on disk.
                     Op::Flush => at.done.push(index),
                 }
                 member
@@ -450,8 +450,12 @@ impl Simulated for ArrayModel {
         if request.op == Op::Flush || !fits || length == 0 {
             let result = if fits { result } else { -EINVAL };
             let io = self.begin_io(request.tag, result);
-            let (op, path) = (Op::Flush, 0);
-            self.send(at_ns, Command { io, op, host, member: 0, path, at_bytes: 0, bytes: 0, page_end_bytes: 0 });
+            // Every member holds a part of the volume, and says that its part is safe.
+            let members = if request.op == Op::Flush { self.members.len() as u32 } else { 1 };
+            for member in 0..members {
+                let (op, path) = (Op::Flush, 0);
+                self.send(at_ns, Command { io, op, host, member, path, at_bytes: 0, bytes: 0, page_end_bytes: 0 });
+            }
             return;
         }
         let io = self.begin_io(request.tag, result);

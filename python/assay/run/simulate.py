@@ -42,11 +42,11 @@ def model_volumes(configuration: Configuration) -> list[Volume]:
     return [
         Volume(
             spec=VolumeSpec(name=name, kind="model", path=None, size_bytes=size_bytes, array=configuration),
-            roles=("data",),
+            roles=(role or "data",),
             size_bytes=size_bytes,
             sector_bytes=512,
         )
-        for name, size_bytes in configuration.volumes
+        for (name, size_bytes), role in zip(configuration.volumes, configuration.roles, strict=True)
     ]
 
 

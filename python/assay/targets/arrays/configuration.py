@@ -266,14 +266,34 @@ class Configuration:
     @cached_property
     def volumes(self) -> list[tuple[str, int]]:
         """Names and sizes in bytes."""
-        count, size_bytes = self._count_and_size()
-        digits = max(len(str(count)), 2)
-        return [(f"v{number:0{digits}d}", size_bytes) for number in range(1, count + 1)]
+        found = []
+        for role, (count, size_bytes) in self._counts_and_sizes.items():
+            digits = max(len(str(count)), 2)
+            found += [(f"{role or 'v'}{number:0{digits}d}", size_bytes) for number in range(1, count + 1)]
+        return found
 
-    def _count_and_size(self) -> tuple[int, int]:
-        size_bytes = int(self.option("volume_size", VOLUME_BYTES))
-        if "volumes" in self.options:
-            return int(self.option("volumes", 0)), size_bytes
+    @property
+    def roles(self) -> list[str | None]:
+        """Role of each volume; None where the target says nothing of roles."""
+        return [role or None for role, (count, _) in self._counts_and_sizes.items() for _ in range(count)]
+
+    @cached_property
+    def _counts_and_sizes(self) -> dict[str, tuple[int, int]]:
+        """Number and size of the volumes of each role; of all under the empty name where there are no roles."""
+        sizes: dict[str, int] = self.option("volume_size", {"": VOLUME_BYTES})
+        counts: dict[str, int] = self.option("volumes", None) or {}
+        if strange := set(sizes) - set(counts) - {""}:
+            raise UsageError(
+                f"model: volume_size: there are no volumes of role {min(strange)}; give volumes by role too"
+            )
+        if sum(counts.values()) > VOLUMES_MAX:
+            raise UsageError(f"model: volumes: {sum(counts.values()):,} in all, and there may be {VOLUMES_MAX:,}")
+        if counts:
+            return {role: (count, sizes.get(role, sizes.get("", VOLUME_BYTES))) for role, count in counts.items()}
+        return {"": self._count_and_size(sizes[""])}
+
+    def _count_and_size(self, size_bytes: int) -> tuple[int, int]:
+        """Volumes by what they fill."""
         if "fill" in self.options:
             wanted_bytes = self.option("fill", 0.0) * self.usable_bytes
             count = max(round(wanted_bytes / size_bytes), 1)
@@ -290,6 +310,13 @@ class Configuration:
         return max(min(VOLUMES_USUAL, fitting // size_bytes), 1), size_bytes
 
     @property
+    def _volumes_text(self) -> str:
+        return ", ".join(
+            f"{count} {role} volumes of {size_text(size_bytes)}".replace("  ", " ")
+            for role, (count, size_bytes) in self._counts_and_sizes.items()
+        )
+
+    @property
     def notices(self) -> list[str]:
         """What a reader of the figures should know of the options."""
         if "fill" not in self.options:
@@ -297,9 +324,8 @@ class Configuration:
         label = self.option("fill", 0.0)
         if abs(label - self.fill) <= FILL_LABEL_OFF:
             return []
-        count, size_bytes = len(self.volumes), self.volumes[0][1]
         return [
-            f"fill={self.options['fill']} is a label only: {count} volumes of {size_text(size_bytes)} are"
+            f"fill={self.options['fill']} is a label only: {self._volumes_text} are"
             f" {self.fill:.0%} of the {size_text(self.usable_bytes)} that are usable; the volumes decide"
         ]
 
@@ -345,9 +371,8 @@ class Configuration:
         taken = sum(-(-size // page_bytes) * page_bytes for _, size in self.volumes)
         free_bytes = self.usable_bytes - self.kept_bytes
         if taken > free_bytes:
-            count, size_bytes = len(self.volumes), self.volumes[0][1]
             raise UsageError(
-                f"model: {count} volumes of {size_text(size_bytes)} are {size_text(self.used_bytes)}, and {self.label}"
+                f"model: {self._volumes_text} are {size_text(self.used_bytes)}, and {self.label}"
                 f" may hold {size_text(free_bytes)} ({size_text(self.kept_bytes)} of {size_text(self.usable_bytes)}"
                 " stay free); give fewer or smaller volumes, or more members"
             )

@@ -17,12 +17,14 @@ HOSTS_MAX = 1024
 PORTS_MAX = 64
 WAIT_MAX_S = 600
 SEED_MAX = (1 << 63) - 1
+ROLES = ("data", "log", "tempdb")
+"""What a volume can be for, as in targets/storage/spec.py."""
 STATES = ("healthy", "degraded", "rebuilding")
 
 OPTIONS = {
     "raid": "RAID policy, of those the array offers",
-    "volumes": "number of volumes",
-    "volume_size": "size of each volume, such as 100GB",
+    "volumes": "number of volumes, or of each role: data:8,log:2,tempdb:2",
+    "volume_size": "size of each volume, such as 100GB, or of each role's: data:100GB,log:20GB",
     "fill": "share of the usable capacity, such as 0.85",
     "members": "equal members in one pool",
     "paths": "ports at both ends: of each host, and of each controller",
@@ -135,6 +137,24 @@ def _flag(key: str, text: str) -> bool:
     return _choice(key, text, ("yes", "no")) == "yes"
 
 
+def _by_role(read: Callable[[str, str], Any]) -> Callable[[str, str], dict[str, Any]]:
+    """A reader of values by role; one for all volumes is under the empty name."""
+
+    def read_all(key: str, text: str) -> dict[str, Any]:
+        if ":" not in text:
+            return {"": read(key, text)}
+        found: dict[str, Any] = {}
+        for item in text.split(","):
+            role, _, value = item.partition(":")
+            _choice(key, role, ROLES)
+            if role in found:
+                raise UsageError(f"model: option {key!r}: {role} is given twice; give it once")
+            found[role] = read(key, value)
+        return found
+
+    return read_all
+
+
 def _volume_size(key: str, text: str) -> int:
     size_bytes = parse_bytes(text, what=f"model: option {key!r}")
     if not 1 << 20 <= size_bytes < 1 << 60:
@@ -172,8 +192,8 @@ def _rate(key: str, text: str) -> float:
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
-    "volumes": lambda key, text: _whole(key, text, 1, VOLUMES_MAX),
-    "volume_size": _volume_size,
+    "volumes": _by_role(lambda key, text: _whole(key, text, 1, VOLUMES_MAX)),
+    "volume_size": _by_role(_volume_size),
     "fill": _fill,
     "members": lambda key, text: _whole(key, text, 1, 1 << 20),
     "paths": lambda key, text: _whole(key, text, 1, 1 << 20),

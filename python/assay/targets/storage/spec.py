@@ -219,7 +219,7 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
 
 
 def _parse_model(asked: Sequence[tuple[str, str]], sizes: str | None) -> list[VolumeSpec]:
-    """The volumes of the one array that is the whole target; every one has the role it was named for."""
+    """The volumes of the one array that is the whole target, each with its own role or the one the target has."""
     from assay.targets.arrays.configuration import configure
     from assay.targets.arrays.options import parse_model_target
 
@@ -229,17 +229,21 @@ def _parse_model(asked: Sequence[tuple[str, str]], sizes: str | None) -> list[Vo
         raise UsageError("--size: volumes of a model have theirs in the target: model:NAME?volume_size=100GB")
     role, text = asked[0]
     array = configure(*parse_model_target(text))
+    if role != "data" and any(array.roles):
+        raise UsageError(
+            f"--volume {role}=model:...: the target says the roles of its volumes; give it without --volume"
+        )
     return [
         VolumeSpec(
             name=name,
             kind="model",
             path=None,
-            role=role,
+            role=own or role,
             size_bytes=size_bytes,
             options=dict(array.options),
             array=array,
         )
-        for name, size_bytes in array.volumes
+        for (name, size_bytes), own in zip(array.volumes, array.roles, strict=True)
     ]
 
 

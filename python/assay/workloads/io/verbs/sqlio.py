@@ -201,8 +201,7 @@ def _plan(facts: PlanFacts, target: StorageTarget) -> Plan:
                 "queue_depth": file.outstanding,
                 "workers": file.threads,
                 "io_mode": facts.io_mode,
-                # A model has a cache of its own and nothing that could be flushed.
-                "sync": "none" if is_model(file.path) else facts.sync,
+                "sync": facts.sync,
             }
         )
     timing = {"warmup_s": 0, "duration_s": facts.duration_s}
