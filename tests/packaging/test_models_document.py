@@ -147,7 +147,7 @@ def test_figures_of_calibration_and_error_bands_are_those_of_the_code(text: str)
     ):
         assert sentence in calibration
     assert calibrate.GAIN_MIN == 0.1
-    assert "a further one must take away a tenth of what is left" in calibration
+    assert "A further one must take away a tenth of what is left" in calibration
     assert opened.SETTLING_MAX_S == 300
     assert "the warm-up is prolonged, by five minutes at most" in " ".join(text.split())
 
