@@ -52,28 +52,15 @@ class TestGoingOnFromAnotherFolder:
         bench.folder = others
         return others / "data.dat"
 
-    def test_the_permission_is_not_kept(self, bench: Bench) -> None:
+    def test_the_permission_is_given_again_for_the_file_where_it_began(self, bench: Bench) -> None:
         others = self.killed(bench)
 
-        outcome = resume(bench)
-
-        assert (outcome.code, others.read_bytes() == PRECIOUS) == (2, True)
-        assert "--overwrite" in outcome.complaint
-
-    def test_the_permission_for_the_other_file_is_none_for_this_one(self, bench: Bench) -> None:
-        others = self.killed(bench)
-
-        outcome = resume(bench, "--overwrite", "data.dat")
-
-        assert (outcome.code, others.read_bytes() == PRECIOUS) == (2, True)
-
-    def test_with_the_permission_given_again_it_goes_on_where_it_began(self, bench: Bench) -> None:
-        others = self.killed(bench)
-
-        outcome = resume(bench, "--overwrite", others.parent.parent / "own" / "data.dat")
-
-        assert (outcome.code, others.read_bytes() == PRECIOUS) == (0, True)
+        without, for_another = resume(bench), resume(bench, "--overwrite", "data.dat")
+        assert (without.code, for_another.code, len(bench.point_lines())) == (2, 2, 1)
+        assert "--overwrite" in without.complaint
+        assert resume(bench, "--overwrite", others.parent.parent / "own" / "data.dat").code == 0
         assert len(bench.point_lines()) == 3
+        assert others.read_bytes() == PRECIOUS
 
     def test_a_file_that_took_the_place_is_not_it(self, bench: Bench) -> None:
         self.killed(bench)
@@ -102,47 +89,32 @@ class TestEditedRunFolder:
         with bench.started("profile", bench.target, "--size", "4M", *SLOW, "-o", bench.results) as running:
             killed_after_a_point(bench, running)
 
-    @pytest.mark.parametrize("there", ["nothing", "an empty file", "a file"])
-    def test_other_paths_in_it_are_not_written_to(self, bench: Bench, there: str) -> None:
+    def test_other_paths_in_it_are_not_written_to_and_its_permissions_count_for_nothing(self, bench: Bench) -> None:
         self.killed(bench)
-        victim = bench.folder / "victim"
-        if there != "nothing":
-            victim.write_bytes(PRECIOUS if there == "a file" else b"")
-        text = (bench.run / "run.json").read_text().replace(str(bench.target), str(victim))
-        (bench.run / "run.json").write_text(text)
+        victim, file = bench.folder / "victim", bench.run / "run.json"
+        manifest = json.loads(file.read_text().replace(str(bench.target), str(victim)))
+        permitted = manifest["request"] | {"overwrite": [str(victim)], "yes_destroy": [str(victim)]}
+        for there in (None, b"", PRECIOUS):
+            if there is not None:
+                victim.write_bytes(there)
+            for request in (manifest["request"], permitted) if there else (manifest["request"],):
+                file.write_text(json.dumps(manifest | {"request": request}))
 
-        outcome = resume(bench)
+                outcome = resume(bench)
 
-        assert outcome.code == 2, outcome.stderr
-        left = victim.read_bytes() if victim.exists() else None
-        assert left == {"nothing": None, "an empty file": b"", "a file": PRECIOUS}[there]
+                assert outcome.code == 2, outcome.stderr
+                assert (victim.read_bytes() if victim.exists() else None) == there
 
-    def test_permissions_in_it_count_for_nothing(self, bench: Bench) -> None:
-        self.killed(bench)
-        victim = bench.folder / "victim"
-        victim.write_bytes(PRECIOUS)
-        manifest = json.loads((bench.run / "run.json").read_text().replace(str(bench.target), str(victim)))
-        manifest["request"] |= {"overwrite": [str(victim)], "yes_destroy": [str(victim)]}
-        (bench.run / "run.json").write_text(json.dumps(manifest))
-
-        assert (resume(bench).code, victim.read_bytes()) == (2, PRECIOUS)
-
-    def test_a_copy_of_it_is_not_gone_on_with(self, bench: Bench) -> None:
+    def test_neither_a_copy_of_it_nor_one_that_all_may_write_to_is_gone_on_with(self, bench: Bench) -> None:
         self.killed(bench)
         copy = bench.folder / bench.run.name
         shutil.copytree(bench.run, copy)
-
-        outcome = bench.assay("profile", "--resume", copy)
-
-        assert (outcome.code, "was not made here" in outcome.complaint) == (2, True)
-
-    def test_nor_one_that_all_may_write_to(self, bench: Bench) -> None:
-        self.killed(bench)
+        copied = bench.assay("profile", "--resume", copy)
         bench.run.chmod(0o777)
+        open_to_all = resume(bench)
 
-        outcome = resume(bench)
-
-        assert (outcome.code, "other users may write to it" in outcome.complaint) == (2, True)
+        assert (copied.code, "was not made here" in copied.complaint) == (2, True)
+        assert (open_to_all.code, "other users may write to it" in open_to_all.complaint) == (2, True)
 
     def test_no_umask_makes_such_a_one(self, bench: Bench) -> None:
         before = os.umask(0)
@@ -151,7 +123,8 @@ class TestEditedRunFolder:
         finally:
             os.umask(before)
 
-        assert resume(bench).code == 0
+        # And otherwise untouched, it is gone on with.
+        assert (resume(bench).code, len(bench.point_lines())) == (0, 3)
 
     def test_nor_another_users(self, bench: Bench) -> None:
         if os.geteuid() != 0:
@@ -160,12 +133,6 @@ class TestEditedRunFolder:
         os.chown(bench.run, 65533, 65533)
 
         assert resume(bench).code == 2
-
-    def test_an_untouched_one_is(self, bench: Bench) -> None:
-        self.killed(bench)
-
-        assert resume(bench).code == 0
-        assert len(bench.point_lines()) == 3
 
 
 class TestBetweenPoints:
