@@ -216,6 +216,14 @@ def test_what_is_saved_is_asked_without_the_right_to_read_the_history(driver: Sc
         database.restore()
 
 
+def test_statistics_that_cannot_be_updated_do_not_end_a_load(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL))
+    database.open()
+    driver.answers = {"sys.objects": [("stock",)], "UPDATE STAT": driver.OperationalError(1, b"not supported")}
+    database.vacuum_analyze()
+    assert "not supported; statistics are as the server keeps them" in database.notices[0]
+
+
 def test_rights_are_found_out_in_a_transaction(driver: ScriptedDriver) -> None:
     database = open_database(parse_database(URL))
     database.open()

@@ -247,7 +247,10 @@ class SqlServer(Database):
         there = set(self.tables())
         tables = [table for table in TABLES if table in there]
         for number, table in enumerate(tables):
-            self.execute(f"UPDATE STATISTICS {table}")
+            try:
+                self.execute(f"UPDATE STATISTICS {table}")
+            except (IoFailed, RefusedTarget) as error:
+                self.notice(f"{error}; statistics are as the server keeps them by itself")
             if progress is not None:
                 progress(number + 1, len(tables))
 
