@@ -38,7 +38,8 @@ def mine(**changes: Any) -> dict[str, Any]:
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
         "block-and-mix", "cache-size", "degraded", "fill", "oltp-layout", "oltp-partition", "path-policy",
-        "paths", "published", "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "steady-state",
+        "paths", "published", "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling",
+        "steady-state",
     ]  # fmt: skip
 
 

@@ -131,6 +131,8 @@ def test_counters_grow_with_what_is_done(database: Database) -> None:
 
 
 def test_the_saved_state_comes_back(database: Database) -> None:
+    if "Babelfish" in str(database.facts().get("version_text")):
+        pytest.skip("a TDS server that has no BACKUP")
     load(database)
     before = {table: sorted(database.query(f"SELECT * FROM {table}")) for table in database.tables()}
     assert len(before) == 4

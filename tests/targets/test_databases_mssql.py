@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases import ConnectionLost, open_database, parse_database
+from assay.targets.databases import ConnectionLost, open_database, parse_database, session_mssql
 from assay.workloads.tpcc.tables import TABLES
+from servers.mssql import MssqlServer
 
 URL = "mssql://sa:s3kr1t@db.example/tpcc"
 SAVED = 'saved by Assay: {"warehouses": 5, "seed": 7, "state": "loaded", "saved_utc": "2026-01-01T00:00:00+00:00"}'
@@ -48,11 +50,13 @@ class ScriptedDriver(ModuleType):
             "@@max_connections": [(32767,)],
             "dm_exec_sessions": [(12,)],
             "sys.objects": [("assay_schema",)],
+            "@@SPID": [(51,)],
             "SELECT k, v": [("state", "loaded"), ("warehouses", "5"), ("seed", "7")],
         }
         self.statements: list[str] = []
         self.parameters: list[Any] = []
         self.refuses: Exception | None = None
+        self.closed = 0
         self.arguments: dict[str, Any] = {}
 
     def connect(self, **arguments: Any) -> ScriptedConnection:
@@ -83,6 +87,9 @@ class ScriptedConnection:
         found = next((answer for part, answer in self.driver.answers.items() if part in sql), [])
         if isinstance(found, Exception):
             raise found
+        if callable(found):
+            found()
+            found = []
         self.rows = found
         self.description = [(name,) for name in ("BackupName", "BackupSetGUID")]
 
@@ -93,7 +100,7 @@ class ScriptedConnection:
         return False
 
     def close(self) -> None:
-        pass
+        self.driver.closed += 1
 
 
 @pytest.fixture
@@ -137,6 +144,8 @@ def test_an_old_server_and_too_many_connections_are_refused(driver: ScriptedDriv
         ),
         (4060, b'Cannot open database "tpcc"', UsageError, "there is no database 'tpcc' on the server"),
         (20009, b"DB-Lib error message 20009, severity 9", OpenFailed, "no server answers at db.example:1433"),
+        # The number is the one of an earlier connection that failed.
+        (18456, b"DB-Lib error message 20009, severity 9:\nUnable", OpenFailed, "no server answers at db.example:1433"),
         (20002, b"Adaptive Server connection failed", OpenFailed, r"or not as asked \(sslmode=prefer\)"),
         (1, b"odd: s3kr1t\nsecond line", OpenFailed, r"cannot be connected to: odd: \*\*\*; check"),
     ],
@@ -158,6 +167,7 @@ def test_why_it_does_not_connect_is_said(
         (9002, OutOfSpace, "no space is left under the server"),
         (229, RefusedTarget, "user 'sa' may not do this"),
         (20047, ConnectionLost, "the connection was lost"),
+        (20017, ConnectionLost, "the connection was lost"),
     ],
 )
 def test_why_a_statement_fails_is_said(driver: ScriptedDriver, code: int, kind: type[AssayError], message: str) -> None:
@@ -168,12 +178,59 @@ def test_why_a_statement_fails_is_said(driver: ScriptedDriver, code: int, kind: 
         database.execute("UPDATE x SET y = 1")
 
 
+@pytest.mark.parametrize("may_kill", [True, False])
+def test_a_statement_is_cancelled_from_another_session_and_closed_by_none(
+    driver: ScriptedDriver, may_kill: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FreeTDS aborts the process where a connection is closed while a statement runs in it."""
+    monkeypatch.setattr(session_mssql, "CLOSE_S", 0.01)
+    database = open_database(parse_database(URL), TABLES)
+    session = database.new_session()
+    session.cancel()
+    assert not any(sql.startswith("KILL") for sql in driver.statements)
+    if not may_kill:
+        driver.answers["KILL"] = driver.OperationalError(6102, b"User does not have permission to use KILL")
+    begun, go_on = threading.Event(), threading.Event()
+    driver.answers["BACKUP"] = lambda: (begun.set(), go_on.wait())
+    worker = threading.Thread(target=session.execute, args=("BACKUP DATABASE tpcc",))
+    worker.start()
+    begun.wait()
+    session.cancel()
+    closed = driver.closed
+    session.close()
+    assert driver.statements[-1] == "KILL 51"
+    assert driver.closed == closed
+    go_on.set()
+    worker.join()
+    session.close()
+    assert driver.closed == closed + 1
+
+
+def test_what_is_saved_is_asked_without_the_right_to_read_the_history(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL), TABLES)
+    database.open()
+    driver.answers["backupset"] = driver.OperationalError(229, b"The SELECT permission was denied on 'backupset'")
+    assert database.saved() is None
+    database.drop_saved()
+    assert "nothing counts as saved" in database.notices[0]
+    with pytest.raises(RefusedTarget, match="may not do this: The SELECT permission"):
+        database.restore()
+
+
+def test_statistics_that_cannot_be_updated_do_not_end_a_load(driver: ScriptedDriver) -> None:
+    database = open_database(parse_database(URL), TABLES)
+    database.open()
+    driver.answers = {"sys.objects": [("stock",)], "UPDATE STAT": driver.OperationalError(1, b"not supported")}
+    database.vacuum_analyze()
+    assert "not supported; statistics are as the server keeps them" in database.notices[0]
+
+
 def test_rights_are_found_out_in_a_transaction(driver: ScriptedDriver) -> None:
     database = open_database(parse_database(URL), TABLES)
     database.open()
     database.check_rights()
     assert driver.statements[-1] == "BEGIN TRANSACTION; CREATE TABLE assay_rights (k int); ROLLBACK TRANSACTION"
-    driver.answers = {"CREATE TABLE": driver.OperationalError(262, b"CREATE TABLE permission denied")}
+    driver.answers |= {"CREATE TABLE": driver.OperationalError(262, b"CREATE TABLE permission denied")}
     with pytest.raises(RefusedTarget, match="ALTER ROLE db_owner ADD MEMBER sa"):
         database.check_rights()
 
@@ -223,8 +280,9 @@ def test_only_the_files_of_the_saved_state_are_deleted(driver: ScriptedDriver) -
     database.drop_saved()
     assert "sys.dm_os_file_exists(f.physical_device_name)" in driver.statements[0]
     assert "e.file_exists = 1" in driver.statements[0]
-    assert driver.statements[1:] == ["RESTORE HEADERONLY FROM DISK = %s", "EXECUTE master.sys.xp_delete_files %s"]
-    assert driver.parameters[1:] == [("new.bak",), ("new.bak",)]
+    assert driver.statements[-2:] == ["RESTORE HEADERONLY FROM DISK = %s", "EXECUTE master.sys.xp_delete_files %s"]
+    assert driver.parameters[-2:] == [("new.bak",), ("new.bak",)]
+    assert sum("xp_delete_files" in sql for sql in driver.statements) == 1
 
 
 @pytest.mark.parametrize("header", [[("by hand", "0b-1")], [("new", "0A-1"), ("appended by hand", "0b-1")]])
@@ -337,3 +395,23 @@ def test_the_real_driver_says_that_nobody_answers() -> None:
     pytest.importorskip("pymssql")
     with pytest.raises(OpenFailed, match=r"no server answers at 127\.0\.0\.1:1"):
         open_database(parse_database("mssql://sa:s3kr1t@127.0.0.1:1/tpcc"), TABLES).open()
+
+
+def test_a_statement_under_way_on_a_server_is_ended_from_another_thread(mssql: MssqlServer) -> None:
+    database = open_database(parse_database(mssql.fresh_database()), TABLES)
+    session = database.new_session()
+    ends: list[AssayError] = []
+
+    def work() -> None:
+        try:
+            session.query("SELECT count_big(*) FROM " + ", ".join(f"sys.all_columns AS c{n}" for n in range(4)))
+        except AssayError as error:
+            ends.append(error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        session.cancel()
+        worker.join(0.1)
+    session.close()
+    assert [type(error) for error in ends] == [ConnectionLost]

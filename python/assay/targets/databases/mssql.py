@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
-from assay.errors import NotSupported, RefusedTarget, UsageError
+from assay.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK, own_columns
@@ -108,7 +108,7 @@ class SqlServer(Database):
             )
         except driver.Error as error:
             raise connect_error(spec, error) from error
-        return SqlServerSession(spec, driver, connection)
+        return SqlServerSession(spec, driver, connection, self.new_session)
 
     def connection(self) -> Connection:
         """What the load's connections need."""
@@ -247,7 +247,10 @@ class SqlServer(Database):
         there = set(self.tables())
         tables = [table for table in self.table_set.names if table in there]
         for number, table in enumerate(tables):
-            self.execute(f"UPDATE STATISTICS {table}")
+            try:
+                self.execute(f"UPDATE STATISTICS {table}")
+            except (IoFailed, RefusedTarget) as error:
+                self.notice(f"{error}; statistics are as the server keeps them by itself")
             if progress is not None:
                 progress(number + 1, len(tables))
 
@@ -306,13 +309,13 @@ class SqlServer(Database):
             )
 
     def saved(self) -> dict[str, Any] | None:
-        """What is saved."""
-        backups = self._backups()
+        """What is saved; a load asks as well, whose user need not have the right to read the history of backups."""
+        backups = self._known_backups()
         return {key: value for key, value in backups[0].facts.items() if key != "others"} if backups else None
 
     def drop_saved(self) -> None:
         """Delete the backup files; the server's history of backups stays."""
-        for backup in self._backups():
+        for backup in self._known_backups():
             self._delete(backup)
 
     def _refuse_others(self) -> None:
@@ -327,6 +330,14 @@ class SqlServer(Database):
         )
         known = own_columns(self.table_set, "mssql").keys()
         refuse_others(self.spec.display, [str(row[0]) for row in rows if str(row[0]).lower() not in known])
+
+    def _known_backups(self) -> list[Backup]:
+        """Those of `_backups`; none where the history cannot be read, which a notice says."""
+        try:
+            return self._backups()
+        except (IoFailed, RefusedTarget) as error:
+            self.notice(f"{error}; backups cannot be looked up in msdb, so nothing counts as saved")
+            return []
 
     def _backups(self, session: SqlServerSession | None = None) -> list[Backup]:
         """Whole backups of Assay's whose files are there, the newest first."""

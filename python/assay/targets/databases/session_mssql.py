@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -14,62 +15,87 @@ from assay.targets.databases.spec import DatabaseSpec
 
 _DENIED = frozenset({229, 230, 262, 297, 300, 916, 1088, 2760, 3906, 3908, 15247})
 _FULL = frozenset({1101, 1105, 9002, 3257})
-_LOST = frozenset({20003, 20004, 20006, 20047, 10054, 6005, 596})
+_LOST = frozenset({20003, 20004, 20006, 20017, 20047, 10054, 6005, 596})
+_LIBRARY = re.compile(r"\s*DB-Lib error message (\d+)")
+"""How a text begins that FreeTDS gives by itself; one of the server's begins with what the server said."""
+
+CLOSE_S = 5.0
+"""How long the end of a session waits for a statement that another thread runs in it."""
 
 
 class SqlServerSession:
     """One connection; errors come as those of `assay.errors`."""
 
-    def __init__(self, spec: DatabaseSpec, driver: ModuleType, connection: Any) -> None:
+    def __init__(
+        self, spec: DatabaseSpec, driver: ModuleType, connection: Any, another: Callable[[], SqlServerSession]
+    ) -> None:
         self._spec = spec
         self._driver = driver
         self._connection = connection
+        self._another = another
+        self._at_work = threading.Lock()
+        """Held by the thread that runs a statement: FreeTDS aborts the process if another closes it meanwhile."""
+        self._number = int(self.query("SELECT @@SPID")[0][0])
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        with self._at_work:
+            try:
+                with self._connection.cursor() as cursor:
+                    yield cursor
+            except self._driver.Error as error:
+                raise statement_error(self._spec, error) from error
 
     def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-                return [tuple(row) for row in cursor.fetchall()]
-        except self._driver.Error as error:
-            raise statement_error(self._spec, error) from error
+        with self._cursor() as cursor:
+            cursor.execute(sql, tuple(params) or None)
+            return [tuple(row) for row in cursor.fetchall()]
 
     def column(self, sql: str, params: Sequence[object] = (), *, name: str) -> list[object]:
         """Return one column of a statement's rows, by its name."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-                place = [description[0] for description in cursor.description].index(name)
-                return [row[place] for row in cursor.fetchall()]
-        except self._driver.Error as error:
-            raise statement_error(self._spec, error) from error
+        with self._cursor() as cursor:
+            cursor.execute(sql, tuple(params) or None)
+            place = [description[0] for description in cursor.description].index(name)
+            return [row[place] for row in cursor.fetchall()]
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> None:
         """Run a statement; rows and messages it gives are read to their end, for BACKUP works while they come."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-                while cursor.nextset():
-                    pass
-        except self._driver.Error as error:
-            raise statement_error(self._spec, error) from error
+        with self._cursor() as cursor:
+            cursor.execute(sql, tuple(params) or None)
+            while cursor.nextset():
+                pass
 
     def cancel(self) -> None:
-        """End the session: the driver cannot end a statement alone."""
-        self.close()
+        """End the session by KILL from another one; without that right (ALTER ANY CONNECTION) the statement ends first.
+
+        A session without a statement is left alone.
+        """
+        if self._at_work.locked():
+            with contextlib.suppress(AssayError), contextlib.closing(self._another()) as other:
+                other.execute(f"KILL {self._number}")
 
     def close(self) -> None:
-        """End the session."""
-        with contextlib.suppress(self._driver.Error):
-            self._connection.close()
+        """End the session, unless a statement goes on in it for longer than `CLOSE_S`."""
+        if self._at_work.acquire(timeout=CLOSE_S):
+            try:
+                with contextlib.suppress(self._driver.Error):
+                    self._connection.close()
+            finally:
+                self._at_work.release()
 
 
 def _code_and_text(spec: DatabaseSpec, error: Exception) -> tuple[int, str]:
-    """Number and first line of what the server or FreeTDS says."""
+    """Number and first line of what the server or FreeTDS says.
+
+    The number that comes with a text of FreeTDS alone may be an earlier connection's: the text has the right one.
+    """
     arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
     number = arguments[0] if arguments and isinstance(arguments[0], int) else -1
     raw = arguments[1] if len(arguments) > 1 else str(error)
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    if of_library := _LIBRARY.match(text):
+        number = int(of_library[1])
     line = re.sub(r"DB-Lib error message .*", "", text, flags=re.DOTALL).strip().partition("\n")[0]
     line = line or text.strip().partition("\n")[0]
     return number, spec.password.removed_from(line) if spec.password is not None else line

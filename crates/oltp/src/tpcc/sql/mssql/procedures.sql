@@ -1,11 +1,15 @@
 -- Not verified on SQL Server.
 --
 -- A procedure is one transaction; any error undoes it and goes on to the client. Locks are as in statements.sql.
+-- Each is dropped first: not all servers that speak T-SQL have CREATE OR ALTER.
+
+-- name: drop.assay_new_order
+DROP PROCEDURE IF EXISTS assay_new_order
 
 -- name: assay_new_order
 -- Lines are JSON, [[item, supplying warehouse, quantity], ...], in the order of (warehouse, item) in which stock rows are locked.
 -- An item that does not exist is reported after all other work has been done, which is then undone.
-CREATE OR ALTER PROCEDURE assay_new_order @w_id int, @d_id int, @c_id int, @lines nvarchar(max)
+CREATE PROCEDURE assay_new_order @w_id int, @d_id int, @c_id int, @lines nvarchar(max)
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -85,9 +89,12 @@ BEGIN
         CAST(round(@amount * (1 - @discount) * (1 + @warehouse_tax + @district_tax) * 100, 0) AS bigint) AS total_cents;
 END
 
+-- name: drop.assay_payment
+DROP PROCEDURE IF EXISTS assay_payment
+
 -- name: assay_payment
 -- Rows are locked from the least to the most wanted: the warehouse is held shortest.
-CREATE OR ALTER PROCEDURE assay_payment @w_id int, @d_id int, @c_w_id int, @c_d_id int, @c_id int, @last varchar(16),
+CREATE PROCEDURE assay_payment @w_id int, @d_id int, @c_w_id int, @c_d_id int, @c_id int, @last varchar(16),
     @amount decimal(12, 2)
 AS
 BEGIN
@@ -130,8 +137,11 @@ BEGIN
     SELECT @c_id AS customer_id, @balance AS balance;
 END
 
+-- name: drop.assay_order_status
+DROP PROCEDURE IF EXISTS assay_order_status
+
 -- name: assay_order_status
-CREATE OR ALTER PROCEDURE assay_order_status @w_id int, @d_id int, @c_id int, @last varchar(16)
+CREATE PROCEDURE assay_order_status @w_id int, @d_id int, @c_id int, @last varchar(16)
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -161,8 +171,11 @@ BEGIN
     SELECT @c_id AS customer_id, @order_id AS order_id, @line_count AS line_count;
 END
 
+-- name: drop.assay_delivery
+DROP PROCEDURE IF EXISTS assay_delivery
+
 -- name: assay_delivery
-CREATE OR ALTER PROCEDURE assay_delivery @w_id int, @carrier_id int
+CREATE PROCEDURE assay_delivery @w_id int, @carrier_id int
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -199,8 +212,11 @@ BEGIN
     SELECT @delivered_count AS delivered_count;
 END
 
+-- name: drop.assay_stock_level
+DROP PROCEDURE IF EXISTS assay_stock_level
+
 -- name: assay_stock_level
-CREATE OR ALTER PROCEDURE assay_stock_level @w_id int, @d_id int, @threshold int
+CREATE PROCEDURE assay_stock_level @w_id int, @d_id int, @threshold int
 AS
 BEGIN
     SET NOCOUNT ON;
