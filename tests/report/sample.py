@@ -95,7 +95,8 @@ class Sample:
             "max": best, "knee": _knee(passing), "edge": best, "first_failing": ends(failing[0]) if failing else None,
             "limited_by": missed[0] if missed else "axis end",
             "interval_95": [best["iops"] * 0.965, best["iops"] * 1.031] if best else None, "crossing": None,
-            "step_share": 0.5 if failing else None, "resolution_share": 0.06, "undecided": False, "non_monotone": False,
+            "step_share": 0.05 if failing else None, "resolution_share": 0.06, "undecided": False,
+            "non_monotone": False,
         }  # fmt: skip
         self.answers.append(answer)
         held = best["iops"] if best else None

@@ -170,12 +170,12 @@ def judge(limits: Sequence[Limit], point: Point, figures: Iterable[Figure] = ())
     -------
     list of JudgedLimit
         The `limits` of docs/results.md; `met` is None where nothing was measured. In a point that the load generator
-        limited that is everything: its values are the generator's, not the target's.
+        limited no limit is met: the target was asked for less than was meant. One that is missed even so stays missed.
     """
     known = _bounded(figures)
     judged = [verdict for limit in limits for verdict in _judge_one(limit, known[limit.name], point)]
     if (point.get("generator") or {}).get("saturated"):
-        return [{**verdict, "value": None, "met": None} for verdict in judged]
+        return [{**verdict, "value": None, "met": None} if verdict["met"] else verdict for verdict in judged]
     return judged
 
 

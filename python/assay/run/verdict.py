@@ -72,6 +72,7 @@ def _within(limits: Sequence[str], figures: Sequence[Figure]) -> str:
 
 def _point_lines(point: Point) -> list[VerdictLine]:
     title, figures, point_id = _point_title(point), figures_of(point), point["id"]
+    is_saturated = bool((point.get("generator") or {}).get("saturated"))
     told = [
         VerdictLine(
             question=title, limit=None, value=figure.value(point), unit=figure.unit, met=None, meaning=text,
@@ -86,7 +87,7 @@ def _point_lines(point: Point) -> list[VerdictLine]:
             meaning=_limit_meaning(point["workload"].get("role") or "", one, figures), point_id=point_id,
         )
         for one in point["limits"]
-        if one["met"] is not None or (point.get("generator") or {}).get("saturated")
+        if one["met"] is not None or is_saturated
     ]  # fmt: skip
     return [*told, *judged, *_burst_lines(title, point)]
 
