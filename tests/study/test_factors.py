@@ -37,9 +37,9 @@ def mine(**changes: Any) -> dict[str, Any]:
 
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
-        "block-and-mix", "cache-size", "degraded", "fill", "oltp-layout", "oltp-partition", "path-policy",
-        "paths", "published", "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling",
-        "steady-state",
+        "block-and-mix", "cache-size", "degraded", "fill", "oltp-layout", "oltp-partition", "path-policy", "paths",
+        "published", "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "steady-state",
+        "write-allocation",
     ]  # fmt: skip
 
 

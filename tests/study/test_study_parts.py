@@ -71,12 +71,23 @@ def test_paths_are_asked_with_the_loads_of_the_published_study() -> None:
 def test_reallocation_ages_first_and_goes_on_from_scan_to_scan() -> None:
     parts, facts = parts_of("read-realloc")
 
-    assert [part.continues for part in parts] == [False, True, True, True]
-    assert facts["order"] == [part.name for part in parts]
-    assert [options_of(part)["read_realloc"] for part in parts] == ["no", "no", "yes", "yes"]
-    assert [plan_of(part).timing.duration_s for part in parts] == [1200, 600, 600, 600]
-    ageing = plan_of(parts[0]).workloads()[0].activities[0]
+    assert [part.continues for part in parts] == [False, True, True, True] * 2
+    chains = [[part.name for part in parts[first : first + 4]] for first in (0, 4)]
+    assert facts["order"] in (chains[0] + chains[1], chains[1] + chains[0])
+    assert [options_of(part)["read_realloc"] for part in parts] == ["no", "no", "yes", "yes"] * 2
+    assert [plan_of(part).timing.duration_s for part in parts] == [1200, 600, 600, 600] * 2
+    activities = [plan_of(part).workloads()[0].activities[0] for part in parts]
+    # The published tool keeps one I/O outstanding for each worker unless told otherwise.
+    assert [activity.depth for activity in activities] == [1] * 4 + [8] * 4
+    ageing = activities[0]
     assert (ageing.block_bytes, ageing.read_share, ageing.random_share) == (32768, 0.5, 0.3)
+
+
+def test_write_allocation_scans_what_was_written_in_short_and_in_long_runs() -> None:
+    parts, _ = parts_of("write-allocation")
+
+    assert [options_of(part)["layout.write_run"] for part in parts] == ["64"] * 3 + ["256"] * 3
+    assert [part.continues for part in parts] == [False, True, True] * 2
 
 
 def test_queue_depth_keeps_the_target_that_is_given() -> None:
@@ -170,7 +181,8 @@ def test_targets_of_parts_are_examined_once_for_each_text() -> None:
 
 def test_of_an_unfinished_chain_nothing_is_kept() -> None:
     parts, facts = parts_of("read-realloc")
-    ordered = in_order(parts, facts)
+    parts = parts[:4]
+    ordered = in_order(parts, facts | {"order": [part.name for part in parts]})
     whole = {part.name: {"part": part.name} for part in parts}
     cut = {name: point for name, point in whole.items() if name != parts[-1].name}
     others = {"other": {"part": "another part"}}

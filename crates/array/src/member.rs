@@ -29,6 +29,9 @@ pub(crate) struct MemberCounters {
     pub(crate) rebuilt_bytes: u64,
     /// Read ahead in pieces, and made dirty to be written in one.
     pub(crate) reallocated_bytes: u64,
+    /// Pieces on disks that reading ahead took together, and their bytes.
+    pub(crate) ahead_pieces: u64,
+    pub(crate) ahead_bytes: u64,
 }
 
 #[derive(Debug, Clone)]

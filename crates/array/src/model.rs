@@ -78,6 +78,9 @@ pub struct MemberReading {
     pub rebuilt_bytes: u64,
     /// Found scattered by reading ahead, and given to destaging to be written in one piece.
     pub reallocated_bytes: u64,
+    /// Of write-anywhere layouts: pieces on disks that reading ahead took together, and their bytes.
+    pub ahead_pieces: u64,
+    pub ahead_bytes: u64,
     pub cpu_busy_ns: u64,
     pub cores: u32,
     pub dirty_bytes: u64,
@@ -231,6 +234,8 @@ impl ArrayModel {
             cpu_busy_ns,
             rebuilt_bytes,
             reallocated_bytes,
+            ahead_pieces,
+            ahead_bytes,
         } = member.counters;
         let disk = |counters: DiskCounters| DiskReading {
             reads: counters.reads,
@@ -249,6 +254,8 @@ impl ArrayModel {
             writes_waited,
             rebuilt_bytes,
             reallocated_bytes,
+            ahead_pieces,
+            ahead_bytes,
             cpu_busy_ns: cpu_busy_ns - member.cpu_booked_ns(self.now_ns),
             cores: member.cores(),
             dirty_bytes: member.cache.dirty_bytes(),

@@ -284,6 +284,10 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
     if after.rebuilt_bytes > 0 {
         row(name, "rebuilt_bytes", "delta", (after.rebuilt_bytes - before.rebuilt_bytes) as f64);
     }
+    let pieces = after.ahead_pieces - before.ahead_pieces;
+    if pieces > 0 {
+        row(name, "ahead_piece_bytes", "gauge", (after.ahead_bytes - before.ahead_bytes) as f64 / pieces as f64);
+    }
     let cpu_ns = (after.cpu_busy_ns - before.cpu_busy_ns) as f64;
     row(name, "cpu_busy_share", "gauge", cpu_ns / interval_ns / f64::from(after.cores));
     for (number, (before, after)) in before.disks.iter().zip(&after.disks).enumerate() {

@@ -69,6 +69,8 @@ impl Member {
                     break;
                 }
             }
+            self.counters.ahead_pieces += pieces.len() as u64;
+            self.counters.ahead_bytes += pieces.iter().map(|piece| piece.bytes).sum::<u64>();
             self.read_pieces(now_ns, task, &mut pieces, events);
         }
         self.anywhere_mut().scratch.pieces = pieces;

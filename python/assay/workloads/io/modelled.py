@@ -95,6 +95,7 @@ def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int)
         "cpu_busy_share": mean("member cpu_busy_share"),
         "read_hit_share": mean("member read_hit_share"),
         "dirty_bytes": mean("member dirty_bytes"),
+        "ahead_piece_bytes": mean("member ahead_piece_bytes"),
         "rebuilt_bytes": sums.get("member rebuilt_bytes"),
     }
 
