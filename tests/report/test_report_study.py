@@ -16,6 +16,7 @@ from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
+from assay.report.sections.study import _groups
 from assay.studies.files import study_names
 
 
@@ -31,6 +32,12 @@ def section_of(document: Document) -> Any:
 
 def blocks(document: Document, kind: type) -> list[Any]:
     return [block for block in section_of(document).blocks if isinstance(block, kind)]
+
+
+def drawn(figure: Figure) -> list[dict[str, Any]]:
+    """What a chart draws: rows of its first data."""
+    (rows, *_) = figure.chart.to_dict()["datasets"].values()
+    return list(rows)
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -89,11 +96,38 @@ def test_bands_of_a_model_are_drawn_and_named(tmp_path: Path) -> None:
 
 
 def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) -> None:
-    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)
+    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)[:4]
 
     told = [figure.alternative for figure in figures]
     assert [["sequential read", "sequential write", "random read", "random write"][at] in text
             for at, text in enumerate(told)] == [True] * 4  # fmt: skip
+
+
+def test_all_paths_and_queue_depths_share_one_figure_with_a_line_per_number_of_paths(tmp_path: Path) -> None:
+    (figure,) = blocks(document_of(study_run(tmp_path, "paths", bands=True)), Figure)[4:]
+
+    assert figure.name == "study-iops-over-queue-depth-1"
+    assert figure.caption.startswith("I/Os per second by queue depth")
+    rows = drawn(figure)
+    assert list(dict.fromkeys(row["level"] for row in rows)) == ["4", "8", "16", "32"]
+    assert {row["series"] for row in rows} == {
+        f"{paths}, random {side}" for paths in ("1 path", "2 paths", "3 paths") for side in ("reads", "writes")
+    }
+    assert all(row["low"] < row["value"] < row["high"] for row in rows)
+
+
+def test_a_study_of_two_numeric_factors_draws_a_line_per_level_of_the_second(tmp_path: Path) -> None:
+    (figure,) = blocks(document_of(study_run(tmp_path, "block-and-mix")), Figure)
+
+    assert [(row["level"], row["series"]) for row in drawn(figure)][::5] == [
+        ("8 KiB", "100 % reads"), ("16 KiB", "80 % reads"), ("32 KiB", "70 % reads"), ("64 KiB", "60 % reads"),
+    ]  # fmt: skip
+
+
+def test_series_that_share_nothing_are_drawn_together_as_far_as_they_can_be_told_apart() -> None:
+    rows = [{"series": f"{depth} out", "group": str(depth)} for depth in range(8)]
+
+    assert [len(group) for group in _groups(rows)] == [4, 4]
 
 
 def test_a_figure_refuses_more_series_than_can_be_told_apart() -> None:
