@@ -54,7 +54,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     step = PANEL_WIDTH[1] / len(levels)
     x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=step)
     gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
-    spread = alt.Undefined if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
+    spread = alt.Scale(type="point", padding=0.5) if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
     base = alt.Chart(alt.InlineData(values=data))
     alone = len(series) == 1
