@@ -10,6 +10,7 @@ import pytest
 from sample import Sample, io, write_run
 from sample_study import study_run
 
+from assay.document.charts import with_others
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import MAX_SERIES
 from assay.report import write_report
@@ -18,6 +19,7 @@ from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
 from assay.studies.files import study_names
+from assay.workloads.tpcc.report.study import written_rows
 
 
 def document_of(run: Path) -> Document:
@@ -70,13 +72,56 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
     assert [column.title for column in table.columns][1:8] == [
         "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
-    titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document, Figure)]
+    figures = blocks(document, Figure)
+    assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written"]
+    titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in figures[:4]]
     assert titles == [
         "new orders per minute", "response time of new orders, p90 (ms)", "mean data write latency (us)",
         "mean log write latency (us)",
     ]  # fmt: skip
-    spanned = ["whiskers" in figure.caption for figure in blocks(document, Figure)]
+    spanned = ["whiskers" in figure.caption for figure in figures[:4]]
     assert spanned == [True, False, False, False]
+
+
+def test_a_study_of_databases_shows_their_storage_at_each_level(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "oltp-partition")
+    storage, written = (
+        figure for figure in blocks(document_of(run), Figure) if figure.name in ("study-storage", "study-written")
+    )
+    points = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
+
+    panels = [panel["data"]["name"] for panel in storage.chart.to_dict()["hconcat"]]
+    throughput, ios, latency = (storage.chart.to_dict()["datasets"][name] for name in panels)
+    labels = ["one table", "4 partitions", "8 partitions"]
+    assert [row["level"] for row in throughput] == labels
+    assert [row["value"] * 60 for row in throughput] == pytest.approx([one["oltp"]["tpm_client"] for one in points])
+    assert [(row["series"], row["value"]) for row in ios[:3]] == [
+        (f"{role} {side}s", pytest.approx((points[0]["roles"][role][side] or {"iops": 0})["iops"]))
+        for role, side in (("data", "read"), ("data", "write"), ("log", "write"))
+    ]
+    assert [row["value"] * 1e3 for row in latency] == pytest.approx(
+        [one["roles"]["data"]["read"]["latency_ns"]["mean"] for one in points]
+    )
+    assert {row["series"] for row in drawn(written)} == {"vda (data)", "vdb (log)"}
+    devices = [device["write_bytes_per_s"] / 2**20 for one in points for device in one["oltp"]["storage"]["devices"]]
+    assert [row["value"] for row in drawn(written)] == pytest.approx(devices)
+
+
+def test_without_devices_the_server_says_what_was_written() -> None:
+    counted = {"write_bytes_per_s": 3 * 2.0**20, "log_bytes_per_s": 2.0**20}
+    point = {"oltp": {"storage": {"devices": [], "database": counted}}}
+
+    assert [(row["series"], row["value"]) for row in written_rows([("1", point)])] == [
+        ("data (server)", 3.0), ("log (server)", 1.0),
+    ]  # fmt: skip
+
+
+def test_the_smallest_of_too_many_series_are_added_up() -> None:
+    rows = [{"level": level, "series": str(size), "value": float(size)} for level in "ab" for size in range(1, 9)]
+
+    shown = with_others(rows)
+    assert [row["series"] for row in shown if row["level"] == "a"] == ["4", "5", "6", "7", "8", "others"]
+    assert [row["value"] for row in shown if row["series"] == "others"] == [6.0, 6.0]
 
 
 def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:

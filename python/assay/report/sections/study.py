@@ -59,7 +59,8 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
     if study.get("published"):
         blocks += _published(study["published"])
     elif study.get("results"):
-        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), _table(study)]
+        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study)]
+        blocks += [*(figure for found in remarks for figure in found.study_figures), _table(study)]
     else:
         blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
     parts = facts.manifest.get("parts") or []
