@@ -10,13 +10,16 @@ import pytest
 from sample import Sample, io, write_run
 from sample_study import study_run
 
+from assay.document.charts import with_others
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import MAX_SERIES
 from assay.report import write_report
 from assay.report.assemble import assemble
 from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
+from assay.report.sections.study import _groups
 from assay.studies.files import study_names
+from assay.workloads.tpcc.report.study import written_rows
 
 
 def document_of(run: Path) -> Document:
@@ -31,6 +34,12 @@ def section_of(document: Document) -> Any:
 
 def blocks(document: Document, kind: type) -> list[Any]:
     return [block for block in section_of(document).blocks if isinstance(block, kind)]
+
+
+def drawn(figure: Figure) -> list[dict[str, Any]]:
+    """What a chart draws: rows of its first data."""
+    (rows, *_) = figure.chart.to_dict()["datasets"].values()
+    return list(rows)
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -63,13 +72,56 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
     assert [column.title for column in table.columns][1:8] == [
         "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
-    titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document, Figure)]
+    figures = blocks(document, Figure)
+    assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written"]
+    titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in figures[:4]]
     assert titles == [
         "new orders per minute", "response time of new orders, p90 (ms)", "mean data write latency (us)",
         "mean log write latency (us)",
     ]  # fmt: skip
-    spanned = ["whiskers" in figure.caption for figure in blocks(document, Figure)]
+    spanned = ["whiskers" in figure.caption for figure in figures[:4]]
     assert spanned == [True, False, False, False]
+
+
+def test_a_study_of_databases_shows_their_storage_at_each_level(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "oltp-partition")
+    storage, written = (
+        figure for figure in blocks(document_of(run), Figure) if figure.name in ("study-storage", "study-written")
+    )
+    points = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
+
+    panels = [panel["data"]["name"] for panel in storage.chart.to_dict()["hconcat"]]
+    throughput, ios, latency = (storage.chart.to_dict()["datasets"][name] for name in panels)
+    labels = ["one table", "4 partitions", "8 partitions"]
+    assert [row["level"] for row in throughput] == labels
+    assert [row["value"] * 60 for row in throughput] == pytest.approx([one["oltp"]["tpm_client"] for one in points])
+    assert [(row["series"], row["value"]) for row in ios[:3]] == [
+        (f"{role} {side}s", pytest.approx((points[0]["roles"][role][side] or {"iops": 0})["iops"]))
+        for role, side in (("data", "read"), ("data", "write"), ("log", "write"))
+    ]
+    assert [row["value"] * 1e3 for row in latency] == pytest.approx(
+        [one["roles"]["data"]["read"]["latency_ns"]["mean"] for one in points]
+    )
+    assert {row["series"] for row in drawn(written)} == {"vda (data)", "vdb (log)"}
+    devices = [device["write_bytes_per_s"] / 2**20 for one in points for device in one["oltp"]["storage"]["devices"]]
+    assert [row["value"] for row in drawn(written)] == pytest.approx(devices)
+
+
+def test_without_devices_the_server_says_what_was_written() -> None:
+    counted = {"write_bytes_per_s": 3 * 2.0**20, "log_bytes_per_s": 2.0**20}
+    point = {"oltp": {"storage": {"devices": [], "database": counted}}}
+
+    assert [(row["series"], row["value"]) for row in written_rows([("1", point)])] == [
+        ("data (server)", 3.0), ("log (server)", 1.0),
+    ]  # fmt: skip
+
+
+def test_the_smallest_of_too_many_series_are_added_up() -> None:
+    rows = [{"level": level, "series": str(size), "value": float(size)} for level in "ab" for size in range(1, 9)]
+
+    shown = with_others(rows)
+    assert [row["series"] for row in shown if row["level"] == "a"] == ["4", "5", "6", "7", "8", "others"]
+    assert [row["value"] for row in shown if row["series"] == "others"] == [6.0, 6.0]
 
 
 def test_rising_levels_are_joined_and_others_are_bars(tmp_path: Path) -> None:
@@ -89,11 +141,38 @@ def test_bands_of_a_model_are_drawn_and_named(tmp_path: Path) -> None:
 
 
 def test_many_series_are_spread_over_figures_by_what_they_share(tmp_path: Path) -> None:
-    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)
+    figures = blocks(document_of(study_run(tmp_path, "paths")), Figure)[:4]
 
     told = [figure.alternative for figure in figures]
     assert [["sequential read", "sequential write", "random read", "random write"][at] in text
             for at, text in enumerate(told)] == [True] * 4  # fmt: skip
+
+
+def test_all_paths_and_queue_depths_share_one_figure_with_a_line_per_number_of_paths(tmp_path: Path) -> None:
+    (figure,) = blocks(document_of(study_run(tmp_path, "paths", bands=True)), Figure)[4:]
+
+    assert figure.name == "study-iops-over-queue-depth-1"
+    assert figure.caption.startswith("I/Os per second by queue depth")
+    rows = drawn(figure)
+    assert list(dict.fromkeys(row["level"] for row in rows)) == ["4", "8", "16", "32"]
+    assert {row["series"] for row in rows} == {
+        f"{paths}, random {side}" for paths in ("1 path", "2 paths", "3 paths") for side in ("reads", "writes")
+    }
+    assert all(row["low"] < row["value"] < row["high"] for row in rows)
+
+
+def test_a_study_of_two_numeric_factors_draws_a_line_per_level_of_the_second(tmp_path: Path) -> None:
+    (figure,) = blocks(document_of(study_run(tmp_path, "block-and-mix")), Figure)
+
+    assert [(row["level"], row["series"]) for row in drawn(figure)][::5] == [
+        ("8 KiB", "100 % reads"), ("16 KiB", "80 % reads"), ("32 KiB", "70 % reads"), ("64 KiB", "60 % reads"),
+    ]  # fmt: skip
+
+
+def test_series_that_share_nothing_are_drawn_together_as_far_as_they_can_be_told_apart() -> None:
+    rows = [{"series": f"{depth} out", "group": str(depth)} for depth in range(8)]
+
+    assert [len(group) for group in _groups(rows)] == [4, 4]
 
 
 def test_a_figure_refuses_more_series_than_can_be_told_apart() -> None:

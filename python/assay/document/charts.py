@@ -12,7 +12,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.palette import INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
+from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
 
@@ -31,6 +31,27 @@ MEETS = "meets the limits"
 def ordered(rows: Sequence[Row], field: str) -> list[str]:
     """Distinct values of a field, in the order of the rows."""
     return list(dict.fromkeys(str(row[field]) for row in rows))
+
+
+def with_others(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows with `series` and `value` whose series can be told apart: of more, the smallest are added up as `others`.
+
+    Rows of the smaller series are added up where all else in them is equal.
+    """
+    totals: dict[str, float] = {}
+    for row in rows:
+        totals[row["series"]] = totals.get(row["series"], 0.0) + (row["value"] or 0.0)
+    if len(totals) <= MAX_SERIES:
+        return [dict(row) for row in rows]
+    kept = set(sorted(totals, key=lambda name: totals[name], reverse=True)[: MAX_SERIES - 1])
+    shown = [dict(row) for row in rows if row["series"] in kept]
+    added: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if row["series"] not in kept:
+            key = tuple((name, value) for name, value in row.items() if name not in ("series", "value"))
+            own = added.setdefault(key, {**row, "series": "others", "value": 0.0})
+            own["value"] += row["value"] or 0.0
+    return [*shown, *added.values()]
 
 
 def nines(share_percent: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from assay.document.elements import Notice, Paragraph, Table
+from assay.document.elements import Figure, Notice, Paragraph, Table
 
 Word = tuple[str, str]
 """A word and its meaning."""
@@ -49,6 +49,8 @@ class Remarks:
         What a reader must know before believing the figures.
     study
         What a study of it has to say of its method.
+    study_figures
+        What a study of it shows beside the figures that are compared.
     timing
         Sentences on how long what took.
     method
@@ -65,6 +67,7 @@ class Remarks:
     without_verdict: str | None = None
     notices: list[Notice] = field(default_factory=list)
     study: list[str] = field(default_factory=list)
+    study_figures: list[Figure] = field(default_factory=list)
     timing: list[str] = field(default_factory=list)
     method: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)

@@ -17,6 +17,8 @@ TEXTS_MAX = 16
 """Most bars with their value above them: more would overlap."""
 BAR_MAX_PX = 80
 """Widest bar: one as wide as it is high looks like an area."""
+ASIDE_PX = 5
+"""Half the room of a series beside the others at a level, in pixels."""
 TOLERATED_PERCENT = 10
 """Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
 
@@ -52,7 +54,7 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     step = PANEL_WIDTH[1] / len(levels)
     x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=step)
     gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
-    spread = alt.Undefined if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
+    spread = alt.Scale(type="point", padding=0.5) if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)
     base = alt.Chart(alt.InlineData(values=data))
     alone = len(series) == 1
@@ -100,7 +102,11 @@ def _bars(
 
 
 def _lines(base: alt.Chart, x: alt.X, y: alt.Y, series: list[str], hues: Any) -> list[alt.Chart]:
-    placed = base.encode(x=x)
+    # Series of equal values stand beside each other, so that each is seen with its intervals.
+    aside = alt.XOffset(
+        "series:N", sort=series, scale=alt.Scale(range=[-ASIDE_PX * len(series), ASIDE_PX * len(series)])
+    )
+    placed = base.encode(x=x) if len(series) == 1 else base.encode(x=x, xOffset=aside)
     detail = placed.encode(detail="series:N")
     # Colour and shape share one legend only where both say the same of it.
     same = {"orient": "top", "title": None, "labelLimit": 230, "symbolLimit": 0, "columns": 4, **_legend(series)}

@@ -59,7 +59,8 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
     if study.get("published"):
         blocks += _published(study["published"])
     elif study.get("results"):
-        blocks += [*_figures(study), *_gap_figures(study), _table(study)]
+        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study)]
+        blocks += [*(figure for found in remarks for figure in found.study_figures), _table(study)]
     else:
         blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
     parts = facts.manifest.get("parts") or []
@@ -109,7 +110,7 @@ def _figures(study: Record) -> list[Block]:
             own = [row for row in rows if row["series"] in group]
             chart = level_figure(own, name, str(factor["title"]), joined=bool(factor["ordered"]))
             if chart is not None:
-                blocks.append(_figure(study, name, number, own, chart))
+                blocks.append(_figure(name, full_name_of(name), str(factor["title"]), number, own, chart))
     return blocks
 
 
@@ -150,14 +151,14 @@ def _groups(rows: Sequence[Record]) -> list[list[str]]:
         names = by_group.setdefault(row["group"], [])
         if row["series"] not in names:
             names.append(row["series"])
+    if len(by_group) == len(series):  # they share nothing
+        return chunks(series)
     return [part for names in by_group.values() for part in chunks(names)]
 
 
-def _figure(study: Record, name: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
-    title = full_name_of(name)
+def _figure(name: str, title: str, by: str, number: int, rows: Sequence[Record], chart: Any) -> Figure:
     banded = any(row["band_low"] is not None for row in rows)
     told = joined(f"{row['told']} {figure_text(row['value'], row['unit'])}" for row in rows)
-    by = next(factor["title"] for factor in study["factors"] if factor["name"] == study["comparison"]["by"])
     spanned = any(row["low"] is not None for row in rows)
     caption = f"{title[0].upper()}{title[1:]} by {by}" + ("; whiskers are 95 % intervals" if spanned else "")
     caption += ", wide pale ones how far the model may be off (90 %)." if banded else "."
@@ -175,18 +176,69 @@ def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
         key = (result.get("levels") or {}).get(factor["name"])
         if held is None or key not in labels:
             continue
-        interval = held.get("interval_95") or (None, None)
-        scale = _band_scale(result, name)
-        band = [edge * scale for edge in result["band_90"]] if scale and result.get("band_90") else (None, None)
         series = str(result.get("series") or "")
         group = str(result["levels"].get(others[0]["name"])) if others else ""
-        rows.append(
-            {"level": labels[key], "series": series, "group": group, "told": f"{series} {labels[key]}".strip(),
-             "value": held["value"], "unit": held["unit"], "low": interval[0], "high": interval[1],
-             "band_low": band[0], "band_high": band[1], "point_ids": result.get("point_ids") or []}
-        )  # fmt: skip
+        told = f"{series} {labels[key]}".strip()
+        rows.append(_row(result, name, {"level": labels[key], "series": series, "group": group, "told": told}))
     order = list(labels.values())
     return sorted(rows, key=lambda row: order.index(row["level"]))
+
+
+def _row(result: Record, name: str, told: Record) -> dict[str, Any]:
+    """A row of `level_figure`: what is told of a result, its value, its interval and its band."""
+    held = result["values"][name]
+    interval = held.get("interval_95") or (None, None)
+    scale = _band_scale(result, name)
+    band = [edge * scale for edge in result["band_90"]] if scale and result.get("band_90") else (None, None)
+    return {
+        **told, "value": held["value"], "unit": held["unit"], "low": interval[0], "high": interval[1],
+        "band_low": band[0], "band_high": band[1], "point_ids": result.get("point_ids") or [],
+    }  # fmt: skip
+
+
+def _load_figures(facts: RunFacts, study: Record) -> list[Block]:
+    """The first figure over the load, with a line per combination of levels, where one workload ran at several."""
+    name = common_figures(study["results"])[0].study
+    by_axis: dict[str, list[dict[str, Any]]] = {}
+    for axis, row in _load_rows(facts, study, name):
+        by_axis.setdefault(axis, []).append(row)
+    blocks: list[Block] = []
+    for axis, rows in by_axis.items():
+        title = axis.replace("_", " ")
+        rows.sort(key=lambda row: float(row["load"]))
+        for number, group in enumerate(_groups(rows), start=1):
+            own = [row for row in rows if row["series"] in group]
+            chart = level_figure(own, name, title, joined=True)
+            if chart is not None:
+                blocks.append(_figure(f"{name}-over-{axis}", full_name_of(name), title, number, own, chart))
+    return blocks
+
+
+def _load_rows(facts: RunFacts, study: Record, name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Rows of `level_figure` for workloads that ran at several loads, each with the key of the load that differs."""
+    sweeps: dict[tuple[object, ...], list[tuple[Record, Record]]] = {}
+    for result in study["results"]:
+        point = facts.point(next(iter(result.get("point_ids") or []), None))
+        if point is not None and name in (result.get("values") or {}):
+            key = (*(result.get("levels") or {}).items(), result.get("workload"))
+            sweeps.setdefault(key, []).append((result, point["load"]))
+    workloads: dict[object, set[object]] = {}
+    for result, _ in (pair for sweep in sweeps.values() for pair in sweep):
+        workloads.setdefault(result["title"], set()).add(result["workload"])
+    rows = []
+    for sweep in sweeps.values():
+        sizes = [key for key, size in sweep[0][1].items() if isinstance(size, int | float)]
+        axis = next((key for key in sizes if len({load.get(key) for _, load in sweep}) > 1), None)
+        if axis is None:
+            continue
+        for result, load in sweep:
+            several = len(workloads[result["title"]]) > 1
+            series = f"{result['title']}, {result['workload']}" if several else str(result["title"])
+            size = load[axis]
+            told = {"level": f"{size:g}", "load": size, "series": series, "group": series,
+                    "told": f"{series} at {size:g}"}  # fmt: skip
+            rows.append((axis, _row(result, name, told)))
+    return rows
 
 
 def _band_scale(result: Record, name: str) -> float | None:

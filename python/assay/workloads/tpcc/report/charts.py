@@ -19,6 +19,9 @@ SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25)}
 STACKED = ("transactions/s", "sessions (%)")
 """Panels whose series add up to a whole, drawn as areas upon each other."""
 
+BAR_MAX_PX = 60
+"""Widest bar: one as wide as it is high looks like an area."""
+
 AREA_INK = "#FFFFFF"
 """Edge between areas, so that they are told apart in grey as well."""
 
@@ -126,3 +129,59 @@ def response_curves(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     hues, marks = colour("series", labels, columns=5), shape("series", labels)
     figure: alt.TopLevelMixin = marked_lines(base, hues, marks).properties(width=PANEL_WIDTH[1] - 60, height=240)
     return figure
+
+
+def storage_levels(rows: Sequence[Row], by: str) -> alt.TopLevelMixin:
+    """Panels beside each other with bars by level; I/Os of several kinds stand upon each other.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `panel` (title of the axis, unit included), `level`, `series`, `value`, in the order to show.
+    by : str
+        What the levels are of.
+    """
+    panels, series = ordered(rows, "panel"), ordered(rows, "series")
+    width = PANEL_WIDTH[1] / len(panels) - 60
+    charts = [
+        _level_bars([row for row in rows if row["panel"] == panel], panel, by, series, width=width) for panel in panels
+    ]
+    figure: alt.TopLevelMixin = alt.hconcat(*charts, spacing=16)
+    return figure
+
+
+def stacked_levels(rows: Sequence[Row], title: str, by: str) -> alt.TopLevelMixin:
+    """Bars by level of series upon each other.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `level`, `series`, `value`, in the order to show.
+    title : str
+        Title of the axis, unit included.
+    by : str
+        What the levels are of.
+    """
+    figure: alt.TopLevelMixin = _level_bars(rows, title, by, ordered(rows, "series"), width=PANEL_WIDTH[1])
+    return figure
+
+
+def _level_bars(rows: Sequence[Row], title: str, by: str, series: Sequence[str], *, width: float) -> alt.Chart:
+    levels = ordered(rows, "level")
+    data = [{**row, "place": series.index(row["series"])} for row in rows]
+    form = ",d" if max(row["value"] for row in rows) >= 20 else "~f"
+    spare = 1 - min(0.9, BAR_MAX_PX * len(levels) / width)
+    axis = alt.Axis(labelAngle=0, grid=False, labelLimit=width / len(levels))
+    spread = alt.Scale(paddingInner=max(spare, 0.1), paddingOuter=max(spare, 0.1) / 2)
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=data))
+        .mark_bar(stroke=AREA_INK, strokeWidth=0.6)
+        .encode(
+            x=alt.X("level:N", sort=levels, title=by, axis=axis, scale=spread),
+            y=alt.Y("value:Q", title=title, stack="zero", axis=alt.Axis(format=form, tickCount=6)),
+            color=colour("series", series),
+            order=alt.Order("place:Q"),
+        )
+        .properties(width=width, height=220)
+    )
+    return chart

@@ -8,6 +8,7 @@ from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import DASH, joined, latency_text, load_label, percent, shorten
 from assay.results.source import Record, RunFacts
 from assay.units import format_latency
+from assay.workloads.tpcc.report.study import study_figures
 from assay.workloads.tpcc.report.transactions import (
     DISCLAIMER,
     KIND,
@@ -43,6 +44,7 @@ def tpcc_remarks(facts: RunFacts) -> Remarks:
     return Remarks(
         headlines=headlines,
         study=_states(facts, points),
+        study_figures=study_figures(facts),
         method=[DISCLAIMER],
         points=point_table(points),
         words=(*OWN_WORDS, *WORDS),

@@ -1,0 +1,120 @@
+"""Figures of studies of databases: what their storage did at each level, beside the transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.document.charts import with_others
+from assay.document.elements import Figure
+from assay.document.palette import latency_unit
+from assay.document.text import id_range, joined
+from assay.results.source import Record, RunFacts
+from assay.workloads.tpcc.report.charts import stacked_levels, storage_levels
+from assay.workloads.tpcc.report.transactions import oltp_points
+
+SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log", "write"): "log writes"}
+"""Roles and directions of I/O, in the order they are stacked."""
+
+LATENCY = "data read latency"
+
+
+def study_figures(facts: RunFacts) -> list[Figure]:
+    """Storage beside transactions by level, and where was written; none without a study that compares levels."""
+    study = facts.told("study") or {}
+    levels = _levels(facts, study)
+    if len(levels) < 2:
+        return []
+    by = ", ".join(str(factor["title"]) for factor in study["factors"] if len(factor["levels"]) > 1)
+    return [figure for figure in (_storage_figure(levels, by), _written_figure(levels, by)) if figure is not None]
+
+
+def _levels(facts: RunFacts, study: Record) -> list[tuple[str, Record]]:
+    """The points of transactions a study compares, in the order of its levels, each with its level's title."""
+    by_id = {point.get("id"): point for point in oltp_points(facts)}
+    return [
+        (str(result.get("title") or result.get("part")), by_id[point_id])
+        for result in study.get("results") or []
+        for point_id in result.get("point_ids") or []
+        if point_id in by_id
+    ]
+
+
+def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
+    """Rows of `charts.storage_levels`: means over the points of a level, in units of the panels.
+
+    I/Os of a role are those of the point's `roles`: of its devices, or as the server counts them.
+    """
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for level, point in levels:
+        roles = point.get("roles") or {}
+        sides = {side: (roles.get(role) or {}).get(way) or {} for (role, way), side in SIDES.items()}
+        values = {("transactions/s", "transactions"): (point["oltp"].get("tpm_client") or 0.0) / 60}
+        values |= {("I/Os per second", side): own.get("iops") or 0.0 for side, own in sides.items()}
+        latency_ns = (sides["data reads"].get("latency_ns") or {}).get("mean")
+        if latency_ns is not None:
+            values[LATENCY, "data reads"] = latency_ns
+        for (panel, series), value in values.items():
+            found.setdefault((panel, level, series), []).append(value)
+    means = {key: sum(values) / len(values) for key, values in found.items()}
+    factor, unit = latency_unit(value for (panel, _, _), value in means.items() if panel == LATENCY)
+    return [
+        {"panel": f"{LATENCY} ({unit})" if panel == LATENCY else panel, "level": level, "series": series,
+         "value": value / factor if panel == LATENCY else value}
+        for (panel, level, series), value in means.items()
+    ]  # fmt: skip
+
+
+def written_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
+    """Rows of `charts.stacked_levels`: mean MiB/s written to each device, over the points of a level.
+
+    Where the devices are not known, these are the data and the log as the servers count them.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    counts: dict[str, int] = {}
+    for level, point in levels:
+        counts[level] = counts.get(level, 0) + 1
+        for name, bytes_per_s in _written(point["oltp"]["storage"] or {}):
+            found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
+    return with_others(
+        [
+            {"level": level, "series": name, "value": sum(values) / counts[level]}
+            for (level, name), values in found.items()
+        ]
+    )
+
+
+def _written(storage: Record) -> list[tuple[str, float | None]]:
+    devices = [
+        (f"{device.get('device')} ({' and '.join(device.get('roles') or ())})", device.get("write_bytes_per_s"))
+        for device in storage.get("devices") or ()
+    ]
+    database = storage.get("database") or {}
+    counted = [("data (server)", "write_bytes_per_s"), ("log (server)", "log_bytes_per_s")]
+    return devices or [(name, database.get(key)) for name, key in counted]
+
+
+def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
+    rows = storage_rows(levels)
+    if not any(row["value"] for row in rows if row["panel"] == "I/Os per second"):
+        return None
+    caption = (
+        "Transactions a second, the I/Os beneath them (data reads, data writes and log writes upon each other), and the"
+        f" mean latency of data reads, by level. Points {_ids(levels)}."
+    )
+    told = joined(f"{row['level']}: {row['series']} {row['value']:,.4g} ({row['panel']})" for row in rows)
+    alternative = f"Transactions and the storage beneath them: {told}."
+    return Figure("study-storage", caption, alternative, storage_levels(rows, by))
+
+
+def _written_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
+    rows = written_rows(levels)
+    if not any(row["value"] for row in rows):
+        return None
+    told = joined(f"{row['level']}: {row['series']} {row['value']:,.1f} MiB/s" for row in rows)
+    caption = f"Mean rate of writing to each device, with its roles, by level. Points {_ids(levels)}."
+    chart = stacked_levels(rows, "written (MiB/s)", by)
+    return Figure("study-written", caption, f"Written to each device: {told}.", chart)
+
+
+def _ids(levels: list[tuple[str, Record]]) -> str:
+    return id_range(str(point.get("id")) for _, point in levels)
