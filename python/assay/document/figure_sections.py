@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from assay.document.charts import MEETS, search_curve
+from assay.document.advice import limiting_text, next_texts, running_text
+from assay.document.charts import search_curve
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
-from assay.document.limits import limit_text, limited_text
+from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.results.figures import Figure as Measure
@@ -48,7 +49,12 @@ def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Me
 def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Remarks:
     """Remarks of a kind of workload: what its searches found."""
     answers = facts.answers_of(kind, figures[0].name) if figures else []
-    return Remarks(headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers])
+    return Remarks(
+        headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers],
+        limiting=[text for answer in answers if (text := limiting_text(answer, _name(answer)))],
+        running=[text for answer in answers if (text := running_text(facts, answer, figures[0], _name(answer)))],
+        next_steps=next_texts(facts, kind, answers, _name),
+    )
 
 
 def answer_sentence(answer: Record, figure: Measure) -> str:
@@ -62,19 +68,6 @@ def answer_sentence(answer: Record, figure: Measure) -> str:
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
     held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
     return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
-
-
-def search_state(point: Record, failed: str = "errors") -> str:
-    """Whether a point of a search is an answer, in words of a legend; at most six."""
-    if (point.get("errors") or {}).get("count"):
-        return failed
-    if (point.get("generator") or {}).get("saturated"):
-        return "the load generator limits"
-    if any(limit.get("met") is False for limit in point.get("limits") or []):
-        return "misses a limit"
-    if (point.get("offered") or {}).get("sustained") is False:
-        return "rate not sustained"
-    return MEETS
 
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
