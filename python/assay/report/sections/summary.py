@@ -37,7 +37,7 @@ def summary_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -
         good = []
     blocks += _answering("What it holds", [*_headlines(remarks), *good])
     reasons = [Paragraph(text) for text in _excuses(found)]
-    blocks += _answering("What limits it", [*reasons, *_said(remarks, "limiting")])
+    blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting")])))
     blocks += _answering("Where to run it", _said(remarks, "running"))
     blocks += _answering("What to do next", _said(remarks, "next_steps"))
     notices = run_notices(facts, remarks.values())
@@ -78,7 +78,11 @@ def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
     else:
         word = "The storage is good enough" if missed else "Good enough"
         word += ", as far as it was measured" if unknown else ""
-    tail = "; what is missed is not the storage's fault" if missed and not blamed else ""
+    tail = ""
+    if wrong and not blamed:
+        tail = "; but the data are wrong"
+    elif missed and not blamed:
+        tail = "; what is missed is not the storage's fault"
     return f"{word}: {counted}{tail}."
 
 

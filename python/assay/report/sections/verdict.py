@@ -71,7 +71,7 @@ def _table(verdict: list[Record]) -> Table:
                 Cell(str(line.get("meaning") or "")),
             ]
         )
-    return Table("verdict", "Verdict: what was asked, its limit, and what was found.", columns, rows)
+    return Table("verdict-table", "Verdict: what was asked, its limit, and what was found.", columns, rows)
 
 
 def _value_text(line: Record) -> str:

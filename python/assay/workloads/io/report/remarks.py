@@ -79,6 +79,8 @@ def _held(answer: Record) -> str:
     """Most that the answer holds, in one sentence; what limits it stands apart."""
     most = answer.get("max")
     if not most:
+        if answer.get("limited_by") == "generator":
+            return f"{_name(answer)}: not measured, because the load generator was the bottleneck at every load."
         return f"{_name(answer)}: no load was found that meets the limits ({stopped_text(answer)})."
     span = interval_text(answer.get("interval_95"), format_iops)
     return f"Holds {format_iops(most['iops'])} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."

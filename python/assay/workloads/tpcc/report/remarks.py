@@ -54,12 +54,16 @@ def tpcc_remarks(facts: RunFacts) -> Remarks:
         text, tone = consistency_sentence(conditions)
         headlines.append(Paragraph(text, strong=True, tone=tone))
     answers, not_storage = oltp_answers(facts), _not_storage(facts)
+    shared = bool(not_storage) and _misses(facts, points, CPU_LIMIT)
     return Remarks(
         headlines=headlines,
-        limiting=[said for answer in answers if (said := limiting_text(answer, _name(answer)))],
+        limiting=[
+            *([SHARED_HOST] if shared else []),
+            *(said for answer in answers if (said := limiting_text(answer, _name(answer)))),
+        ],
         running=[said for answer in answers if (said := running_text(facts, answer, NOPM, _name(answer), _response))],
         next_steps=[
-            *([REMOTE_LOAD] if not_storage and _misses(facts, points, CPU_LIMIT) else []),
+            *([REMOTE_LOAD] if shared else []),
             *next_texts(facts, KIND, answers, _name, not_storage),
         ],
         not_storage=not_storage,
