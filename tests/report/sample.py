@@ -102,7 +102,8 @@ class Sample:
         held = best["iops"] if best else None
         self.verdict.append(
             {"question": workload["name"], "limit": "read.mean<=20ms", "value": held, "unit": "iops", "met": bool(best),
-             "meaning": f"holds {held:,.0f} IOPS within 20 ms" if held else "no load holds the limit"}
+             "meaning": f"holds {held:,.0f} IOPS within 20 ms" if held else "no load holds the limit",
+             "point_id": best["point_id"] if best else None}
         )  # fmt: skip
         return answer
 

@@ -16,6 +16,7 @@ SETTINGS = {
     "max_wal_size": "256MB",
     "max_connections": "60",
     "fsync": "on",
+    "track_wal_io_timing": "on",
     "track_io_timing": "on",
     "shared_preload_libraries": "pg_stat_statements",
     "wal_level": "logical",

@@ -26,8 +26,6 @@ STATISTICS_MET_S = 1.1
 
 @pytest.fixture
 def database(postgresql: PostgresqlServer, connect: Connect) -> Database:
-    postgresql.execute("ALTER SYSTEM SET track_wal_io_timing = on")
-    postgresql.execute("SELECT pg_reload_conf()")
     return connect(postgresql.fresh_database())
 
 

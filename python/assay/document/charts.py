@@ -12,6 +12,7 @@ from typing import Any
 
 import altair as alt
 
+from assay.document.limits import MEETS
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
@@ -22,10 +23,6 @@ PANEL_WIDTH = {1: 600, 2: 292}
 NINES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9, "p99_99": 99.99}
 MAX_AT = 5.0
 """Where the maximum stands on the axis of nines: one step beyond 99.99 %."""
-
-
-MEETS = "meets the limits"
-"""State of a point of a search that is an answer."""
 
 
 def ordered(rows: Sequence[Row], field: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from assay.document.charts import MEETS, search_curve
+from assay.document.advice import limiting_text, next_texts, running_text
+from assay.document.charts import search_curve
 from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table
-from assay.document.limits import limit_text, limited_text
+from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
 from assay.results.answers import answer_marks, answer_words
@@ -49,13 +50,16 @@ def figure_sections(facts: RunFacts, kind: str, title: str, figures: Sequence[Me
 def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Remarks:
     """Remarks of a kind of workload: what its searches found."""
     answers = facts.answers_of(kind, figures[0].name) if figures else []
-    waits = [figure for figure in figures if figure.at_ends]
-    said = [answer_sentence(answer, figures[0], waits) for answer in answers]
-    return Remarks(headlines=[Paragraph(sentence, strong=True) for sentence in said])
+    return Remarks(
+        headlines=[Paragraph(answer_sentence(answer, figures[0]), strong=True) for answer in answers],
+        limiting=[text for answer in answers if (text := limiting_text(answer, _name(answer)))],
+        running=[text for answer in answers if (text := running_text(facts, answer, figures[0], _name(answer)))],
+        next_steps=next_texts(facts, kind, answers, _name),
+    )
 
 
-def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure] = ()) -> str:
-    """What a search found, in one sentence; `latencies` are figures of the kind that the ends of answers show."""
+def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure] | None = None) -> str:
+    """What a search found, in one sentence; with knee and edge where it gets the figures that tell of their latency."""
     name, most = _name(answer), answer.get("max")
     stopped = limited_text(answer, errors=f"stopped by {figure.failed}")
     if not most:
@@ -64,21 +68,8 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
     axis = str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
     held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
-    further = answer_words(answer, figure, latencies)
+    further = "" if latencies is None else answer_words(answer, figure, latencies)
     return f"Holds {held}{further}; {stopped} [{most.get('point_id') or DASH}]."
-
-
-def search_state(point: Record, failed: str = "errors") -> str:
-    """Whether a point of a search is an answer, in words of a legend; at most six."""
-    if (point.get("errors") or {}).get("count"):
-        return failed
-    if (point.get("generator") or {}).get("saturated"):
-        return "the load generator limits"
-    if any(limit.get("met") is False for limit in point.get("limits") or []):
-        return "misses a limit"
-    if (point.get("offered") or {}).get("sustained") is False:
-        return "rate not sustained"
-    return MEETS
 
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:

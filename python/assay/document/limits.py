@@ -22,6 +22,10 @@ STOPPED = {
 """What ends a search besides limits."""
 
 
+MEETS = "meets the limits"
+"""State of a point of a search that is an answer."""
+
+
 def parse_limit(text: str) -> tuple[str, str, float] | None:
     """Direction, statistic and nanoseconds of a limit on the latency of I/O; None for any other limit.
 
@@ -45,7 +49,7 @@ def _one_limit(text: str) -> str:
     for sign in ("<=", ">=", "<", ">"):
         if sign in text:
             shown = {"<=": "≤", ">=": "≥"}.get(sign, sign)
-            return f"\N{NO-BREAK SPACE}{shown}\N{NO-BREAK SPACE}".join(text.split(sign, 1))
+            return f"\N{NO-BREAK SPACE}{shown}\N{NO-BREAK SPACE}".join(text.split(sign, 1)).strip("\N{NO-BREAK SPACE}")
     return text
 
 
@@ -71,3 +75,16 @@ def limited_text(answer: Record, *, by: str = "stopped by ", errors: str = STOPP
         return "what limited it is not recorded"
     known = {**STOPPED, "errors": errors}
     return known.get(str(limited_by), f"{by}{limit_text(limited_by)}")
+
+
+def search_state(point: Record, failed: str = "errors") -> str:
+    """Whether a point of a search is an answer, in words of a legend; at most six."""
+    if (point.get("errors") or {}).get("count"):
+        return failed
+    if (point.get("generator") or {}).get("saturated"):
+        return "the load generator limits"
+    if any(limit.get("met") is False for limit in point.get("limits") or []):
+        return "misses a limit"
+    if (point.get("offered") or {}).get("sustained") is False:
+        return "rate not sustained"
+    return MEETS

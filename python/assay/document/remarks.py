@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assay.document.elements import Figure, Notice, Paragraph, Table
@@ -43,6 +44,14 @@ class Remarks:
     headlines
         Sentences of the summary. One with a tone is a verdict on the data: bad news come before everything else, good
         news after the figures.
+    limiting
+        Sentences on what limits it.
+    running
+        Sentences on the load at which to run it.
+    next_steps
+        Sentences on what to do next.
+    not_storage
+        Names of limits whose miss is not the storage's fault in this run, each with the reason as a sentence.
     without_verdict
         Said in the summary where the run has no verdict lines.
     notices
@@ -64,6 +73,10 @@ class Remarks:
     """
 
     headlines: list[Paragraph] = field(default_factory=list)
+    limiting: list[str] = field(default_factory=list)
+    running: list[str] = field(default_factory=list)
+    next_steps: list[str] = field(default_factory=list)
+    not_storage: Mapping[str, str] = field(default_factory=dict)
     without_verdict: str | None = None
     notices: list[Notice] = field(default_factory=list)
     study: list[str] = field(default_factory=list)

@@ -14,7 +14,8 @@ from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
-from assay.results.source import RunFacts
+from assay.report.sections.verdict import verdict_section
+from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_bytes, format_duration
 from assay.workloads.workload import Workload
 
@@ -31,6 +32,7 @@ def assemble(facts: RunFacts) -> Document:
     sections = [
         study_section(facts, told),
         summary_section(facts, remarks),
+        verdict_section(facts),
         *_placed(own, "answer"),
         method_section(facts, remarks),
         *_placed(own, "detail"),
@@ -85,11 +87,19 @@ def _target_names(facts: RunFacts) -> str:
         others = [f"{len(labels) - 2} more"] if len(labels) > 3 else labels[2:]
         servers = dict.fromkeys(server_text(database) for database in databases)
         return f"{joined([*labels[:2], *others])} on {joined(servers)}"
-    names = [str(volume.get("path") or volume.get("name") or DASH) for volume in volumes]
+    names = list(dict.fromkeys(_volume_name(volume) for volume in volumes))
     if not names:
         return "a target the run does not name"
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return shorten(names[0], 58) + more
+
+
+def _volume_name(volume: Record) -> str:
+    """A device by its model, a file by its file system and the device beneath, anything else by its name."""
+    own = str(volume.get("name") or DASH)
+    model, device, system = volume.get("model"), volume.get("device"), volume.get("file_system")
+    disk = f"{model} ({device or own})" if model else str(device or own)
+    return f"{str(system).split(' ', 1)[0]} on {disk}" if system else disk
 
 
 def _facts_line(facts: RunFacts) -> str:
@@ -97,12 +107,14 @@ def _facts_line(facts: RunFacts) -> str:
     host = run.get("host") or {}
     volumes = (run.get("target") or {}).get("volumes") or []
     size = sum(volume.get("size_bytes") or 0 for volume in volumes)
+    paths = [volume["path"] for volume in volumes if volume.get("path") and volume.get("kind") != "database"]
     started, ended = run.get("started_utc_ns"), run.get("ended_utc_ns")
     words = [
         f"assay {run.get('verb') or ''}".strip(),
         moment(started),
         f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or ""),
         f"host {shorten(str(host['hostname']), 40)}" if host.get("hostname") else "",
+        shorten(str(paths[0]), 58) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") if paths else "",
         format_bytes(size) if size else "",
         count_of(len(facts.points), "point"),
     ]

@@ -11,7 +11,7 @@ from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks
-from assay.report.sections.summary import verdict_word
+from assay.report.sections.verdict import verdict_word
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
 from assay.workloads.workload import Workload

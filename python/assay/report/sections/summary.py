@@ -1,17 +1,17 @@
-"""Summary: the verdict, the headline sentences, and what must be known before believing them."""
+"""The first page: whether it is good enough, what it holds, what limits it, where to run it, and what to do next."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assay.document.elements import Block, Cell, Column, Notice, Notices, Paragraph, Section, Table, Tone
-from assay.document.limits import limit_text
+from assay.document.elements import Block, Figure, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
-from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, sentence, shorten, value_text
-from assay.report.facts import measured_points
-from assay.results.source import Record, RunFacts
+from assay.document.text import joined, sentence
+from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, limit_bars
+from assay.report.standings import Standing, standings
+from assay.results.limits import show_value
+from assay.results.source import RunFacts
 from assay.run.notices import notices_of
 from assay.units import count_of
 from assay.workloads.registry import workloads
@@ -19,93 +19,121 @@ from assay.workloads.workload import Workload
 
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
 
-
-def verdict_word(line: Record) -> tuple[str, Tone]:
-    """Word and tone of a verdict line: a value without a limit was measured, but nothing was asked of it."""
-    if line.get("met") is True:
-        return "✓ met", "good"
-    if line.get("met") is False:
-        return "✗ missed", "bad"
-    return ("no limit" if line.get("value") is not None and not line.get("limit") else NOT_MEASURED), "quiet"
-
-
-def judged_lines(facts: RunFacts) -> list[Record]:
-    """Lines of the verdict; what was moved during a check is no answer to a question."""
-    measured = {point.get("id") for point in measured_points(facts)}
-    checks = {point.get("id") for point in facts.points} - measured
-    lines = facts.manifest.get("verdict") or []
-    return [line for line in lines if line.get("limit") or line.get("point_id") not in checks]
+NAMED_MAX = 3
+"""Limits that the first sentence names; the verdict lists all."""
 
 
 def summary_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Section:
-    """Build the summary; `remarks` are those of each workload of the run."""
-    blocks: list[Block] = [*_headlines(facts, remarks)]
-    for told in (line for found in remarks.values() for line in found.headlines if line.tone != "plain"):
-        blocks.insert(0 if told.tone == "bad" else len(blocks), told)
-    verdict = judged_lines(facts)
-    without = [found.without_verdict for found in remarks.values() if found.without_verdict]
-    if verdict:
-        blocks.append(_verdict_table(verdict))
+    """Build the first page; `remarks` are those of each workload of the run."""
+    found = standings(facts, remarks)
+    told = [line for one in remarks.values() for line in one.headlines]
+    bad, good = ([line for line in told if line.tone == tone] for tone in ("bad", "good"))
+    blocks: list[Block] = [*bad]
+    if found:
+        blocks += [Paragraph(good_enough(found, wrong=bool(bad)), strong=True), *_picture(found)]
     else:
-        blocks.append(Paragraph(without[0] if without else NO_VERDICT))
+        without = [one.without_verdict for one in remarks.values() if one.without_verdict]
+        blocks += [*good, Paragraph(without[0] if without else NO_VERDICT)]
+        good = []
+    blocks += _answering("What it holds", [*_headlines(remarks), *good])
+    reasons = [Paragraph(text) for text in _excuses(found)]
+    blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting")])))
+    blocks += _answering("Where to run it", _said(remarks, "running"))
+    blocks += _answering("What to do next", _said(remarks, "next_steps"))
     notices = run_notices(facts, remarks.values())
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Summary", blocks)
 
 
-def _verdict_table(verdict: list[Record]) -> Table:
-    columns = [
-        Column("Question", weight=2.1),
-        Column("Limit", weight=1.8),
-        Column("Value", number=True, weight=2.0),
-        Column("Verdict", weight=1.2),
-        Column("Meaning", weight=3.2),
-    ]
-    rows = []
-    for line in verdict:
-        word, tone = verdict_word(line)
-        rows.append(
-            [
-                Cell(shorten(str(line.get("question") or DASH), 160)),
-                Cell(limit_text(line.get("limit"))),
-                Cell(_value_text(line), "quiet" if line.get("value") is None else "plain"),
-                Cell(word, tone),
-                Cell(str(line.get("meaning") or "")),
-            ]
-        )
-    return Table("verdict", "Verdict: what was asked, its limit, and what was found.", columns, rows)
+def _answering(question: str, answers: Sequence[Paragraph]) -> list[Block]:
+    return [Heading(question), *answers] if answers else []
 
 
-def _value_text(line: Record) -> str:
-    """The value of a line in the words of the figure that has its unit."""
-    value, unit = line.get("value"), line.get("unit")
-    figure = next((one for workload in workloads() for one in workload.figures if one.unit == unit), None)
-    if figure is None or value is None or unit in BASE_UNITS:
-        return value_text(value, unit)
-    return figure.words(value)
+def _said(remarks: Mapping[Workload[Any], Remarks], what: str) -> list[Paragraph]:
+    return [Paragraph(text) for one in remarks.values() for text in dict.fromkeys(getattr(one, what))]
 
 
-def _headlines(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[Paragraph]:
-    verdict = judged_lines(facts)
-    words = Counter(verdict_word(line)[0] for line in verdict)
-    asked = len(verdict) - words["no limit"]
-    limits = []
-    if asked:
-        counted = [f"{words['✓ met']} of {count_of(asked, 'limit')} met"]
-        counted += [f"{words['✗ missed']} missed"] if words["✗ missed"] else []
-        counted += [f"{words[NOT_MEASURED]} not measured"] if words[NOT_MEASURED] else []
-        limits.append(Paragraph(", ".join(counted) + ".", strong=True))
-    of_storage, of_databases = (
-        [line for workload, found in remarks.items() if (workload.runs_on == "databases") is databases
-         for line in found.headlines if line.tone == "plain"]
-        for databases in (False, True)
-    )  # fmt: skip
-    if of_storage:
-        # What a database makes of storage comes after what storage can do.
-        return [*limits, *of_storage, *of_databases]
-    # What a database did is asked first, and whether it kept to limits second.
-    return [*of_databases, *limits]
+def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
+    """Whether all that was asked is met, in one sentence that names what is missed.
+
+    Parameters
+    ----------
+    found
+        What was asked, and how it stands.
+    wrong
+        Whether the data themselves are wrong: then no speed is good enough.
+    """
+    missed = [one for one in found if one.met is False]
+    blamed = [one for one in missed if not one.excuse]
+    unknown = [one for one in found if one.met is None]
+    met = len(found) - len(missed) - len(unknown)
+    counted = f"{met} of {count_of(len(found), 'limit')} met"
+    counted += f"; missed: {_listed(missed)}" if missed else ""
+    counted += f"; not measured: {_listed(unknown)}" if unknown else ""
+    if blamed or wrong:
+        word = "Not good enough"
+    elif not met:
+        word = "Undecided"
+    else:
+        word = "The storage is good enough" if missed else "Good enough"
+        word += ", as far as it was measured" if unknown else ""
+    tail = ""
+    if wrong and not blamed:
+        tail = "; but the data are wrong"
+    elif missed and not blamed:
+        tail = "; what is missed is not the storage's fault"
+    return f"{word}: {counted}{tail}."
+
+
+def _listed(found: Sequence[Standing]) -> str:
+    """The first few by name, the others by their number."""
+    more = len(found) - NAMED_MAX
+    return joined([*map(_named, found[:NAMED_MAX]), *([f"{more} more"] if more > 0 else [])])
+
+
+def _named(one: Standing) -> str:
+    if one.value is None or one.limit is None:
+        return one.question
+    against = f"{one.what} {show_value(one.value, one.unit)}, limit {one.bound}"
+    return f"{one.question} ({against})"
+
+
+def _excuses(found: Sequence[Standing]) -> list[str]:
+    return list(dict.fromkeys(one.excuse for one in found if one.met is False and one.excuse))
+
+
+def _picture(found: Sequence[Standing]) -> list[Block]:
+    """Measured values as bars against their limits, the worst first; of equal questions the worst alone."""
+    ranked = sorted((one for one in found if one.share is not None), key=lambda one: -(one.share or 0.0))
+    distinct = list({(one.question, one.what, one.bound): one for one in reversed(ranked)}.values())[::-1]
+    rows = [_bar(one) for one in distinct[:BARS_MAX]]
+    chart = limit_bars(rows)
+    if chart is None:
+        return []
+    left_out = len(distinct) - len(rows)
+    which = f"the worst {len(rows)} of {len(distinct)}, worst first" if left_out else "worst first"
+    caption = f"Measured values as shares of their limits, {which}. A bar beyond the line at 100 % misses its limit."
+    if any(row["state"] == EXCUSED for row in rows):
+        caption += " Grey bars miss theirs for a reason other than the storage."
+    told = joined(f"{row['label']} {row['text'][2:]} ({row['state']})" for row in rows)
+    return [Figure("limits", caption, f"Measured values against their limits: {told}.", chart)]
+
+
+def _bar(one: Standing) -> dict[str, Any]:
+    missed = one.met is False
+    return {
+        "label": f"{one.question}: {one.what}",
+        "share": one.share,
+        "text": f"{'✗' if missed else '✓'} {show_value(one.value, one.unit)}, limit {one.bound}",
+        "state": (EXCUSED if one.excuse else MISSED) if missed else MET,
+    }
+
+
+def _headlines(remarks: Mapping[Workload[Any], Remarks]) -> list[Paragraph]:
+    """What was found: what a database makes of storage comes after what storage can do."""
+    ordered = sorted(remarks.items(), key=lambda item: item[0].runs_on == "databases")
+    return [line for _, one in ordered for line in one.headlines if line.tone == "plain"]
 
 
 def run_notices(facts: RunFacts, remarks: Iterable[Remarks] = ()) -> list[Notice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Paragraph
 from assay.document.limits import limited_text
 from assay.document.remarks import (
@@ -17,12 +18,14 @@ from assay.document.remarks import (
     Word,
 )
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
-from assay.results.answers import answer_words
+from assay.results.common_figures import COMMON_FIGURES
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
-from assay.workloads.io.figures import FIGURES
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
-from assay.workloads.io.report.points import io_answers, points_of_part
+from assay.workloads.io.report.points import KIND, io_answers, points_of_part
+
+IOPS = COMMON_FIGURES["iops"]
+"""What searches of I/O maximise."""
 
 PARTS = {
     "oltp": "random I/O of transactions",
@@ -39,9 +42,13 @@ WORDS = (POINT, OUTSTANDING, LATENCY, PERCENTILE, BYTES, MIX, KNEE, INTERVAL, QU
 
 def io_remarks(facts: RunFacts) -> Remarks:
     """Build the remarks."""
-    found = [_largest_answer(facts), _log_write(facts), _best_scan(facts)]
+    answer = _representative(facts)
+    found = [answer and _held(answer), _log_write(facts), _best_scan(facts)]
     return Remarks(
         headlines=[Paragraph(sentence, strong=True) for sentence in found if sentence],
+        limiting=[text for text in [answer and limiting_text(answer, _name(answer))] if text],
+        running=[text for text in [answer and running_text(facts, answer, IOPS, _name(answer), _latency)] if text],
+        next_steps=next_texts(facts, KIND, [answer] if answer else [], _name),
         gaps=_gaps(facts),
         words=WORDS,
     )
@@ -52,8 +59,8 @@ def stopped_text(answer: Record, *, by: str = "stopped by ") -> str:
     return limited_text(answer, by=by, errors="stopped by I/O errors")
 
 
-def _largest_answer(facts: RunFacts) -> str | None:
-    """One sentence on the answer that stands for most OLTP databases: 8 KiB at 70/30, or else the first."""
+def _representative(facts: RunFacts) -> Record | None:
+    """The answer that stands for most OLTP databases: 8 KiB at 70/30, or else the nearest to it."""
     every = io_answers(facts)
     answers = [answer for answer in every if answer.get("part") in (None, "", "oltp", "custom", "profile")] or every
 
@@ -61,16 +68,28 @@ def _largest_answer(facts: RunFacts) -> str | None:
         workload = answer["workload"]
         return abs(block_bytes_of(workload) - 8192) / 8192 + abs(float(workload.get("read_share") or 0) - 0.7)
 
-    answer = min(answers, key=distance, default=None)
-    if answer is None:
-        return None
-    name, most, stopped = shorten(workload_label(answer["workload"]), 60), answer.get("max"), stopped_text(answer)
+    return min(answers, key=distance, default=None)
+
+
+def _name(answer: Record) -> str:
+    return shorten(workload_label(answer["workload"]), 60)
+
+
+def _held(answer: Record) -> str:
+    """Most that the answer holds, in one sentence; what limits it stands apart."""
+    most = answer.get("max")
     if not most:
-        return f"{name}: no load was found that meets the limits ({stopped})."
+        if answer.get("limited_by") == "generator":
+            return f"{_name(answer)}: not measured, because the load generator was the bottleneck at every load."
+        return f"{_name(answer)}: no load was found that meets the limits ({stopped_text(answer)})."
     span = interval_text(answer.get("interval_95"), format_iops)
-    figure, waits = FIGURES[0], [one for one in FIGURES if one.at_ends]
-    further = answer_words(answer, figure, waits)
-    return f"Holds {figure.words(most['iops'])} of {name}{span}{further}; {stopped} [{most.get('point_id') or DASH}]."
+    return f"Holds {format_iops(most['iops'])} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."
+
+
+def _latency(point: Record) -> str | None:
+    """Mean latency of each direction of a point."""
+    found = [(side, latency_of(point.get(side), "mean")) for side in ("read", "write")]
+    return joined(f"{format_latency(value)} a {side}" for side, value in found if value is not None) or None
 
 
 def _log_write(facts: RunFacts) -> str | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from assay.document.advice import limiting_text, next_texts, running_text
 from assay.document.elements import Cell, Column, Paragraph, Table
 from assay.document.point_cells import errors_cell, limits_cell, steady_cell
 from assay.document.remarks import WORDS, Remarks, Word
-from assay.document.text import DASH, joined, latency_text, load_label, percent, shorten
+from assay.document.text import DASH, joined, latency_of, latency_text, load_label, percent, shorten
 from assay.results.source import Record, RunFacts
 from assay.units import format_latency
+from assay.workloads.tpcc.figures import CPU, NOPM
 from assay.workloads.tpcc.report.study import study_figures
 from assay.workloads.tpcc.report.transactions import (
     DISCLAIMER,
@@ -28,6 +32,15 @@ OWN_WORDS: tuple[Word, ...] = (
     ("log flush", "bringing the log of a commit to storage, which the commit waits for"),
 )
 
+CPU_LIMIT = CPU.limit
+"""What limits call the CPU of the server."""
+
+SHARED_HOST = (
+    "The server's CPU is busier than its limit, which is not the storage's fault: the load and the database share this"
+    " host and take its processors from each other."
+)
+REMOTE_LOAD = "Run the load from another host, so that the database has its processors to itself, and judge again."
+
 BACKGROUND = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "backup": "a base backup"}
 """What went on beside the transactions, as people say it."""
 
@@ -41,14 +54,49 @@ def tpcc_remarks(facts: RunFacts) -> Remarks:
     if conditions := oltp_of(facts).get("conditions"):
         text, tone = consistency_sentence(conditions)
         headlines.append(Paragraph(text, strong=True, tone=tone))
+    answers, not_storage = oltp_answers(facts), _not_storage(facts)
+    shared = bool(not_storage) and _misses(facts, points, CPU_LIMIT)
     return Remarks(
         headlines=headlines,
+        limiting=[
+            *([SHARED_HOST] if shared else []),
+            *(said for answer in answers if (said := limiting_text(answer, _name(answer)))),
+        ],
+        running=[said for answer in answers if (said := running_text(facts, answer, NOPM, _name(answer), _response))],
+        next_steps=[
+            *([REMOTE_LOAD] if shared else []),
+            *next_texts(facts, KIND, answers, _name, not_storage),
+        ],
+        not_storage=not_storage,
         study=_states(facts, points),
         study_figures=study_figures(facts),
         method=[DISCLAIMER],
         points=point_table(points),
         words=(*OWN_WORDS, *WORDS),
     )
+
+
+def _name(answer: Record) -> str:
+    return shorten(str(answer["workload"].get("name") or KIND), 60)
+
+
+def _response(point: Record) -> str | None:
+    """How long nine of ten new orders take."""
+    record = (point["oltp"].get("by_transaction") or {}).get("new_order")
+    return None if latency_of(record, "p90") is None else f"{latency_text(record, 'p90')} for 9 of 10 new orders"
+
+
+def _not_storage(facts: RunFacts) -> dict[str, str]:
+    """The limit on the server's CPU, where the load runs on the server's own host and takes from it."""
+    databases = (facts.manifest.get("target") or {}).get("databases") or []
+    return {CPU_LIMIT: SHARED_HOST} if databases and all(one.get("is_local") for one in databases) else {}
+
+
+def _misses(facts: RunFacts, points: Sequence[Record], metric: str) -> bool:
+    """Whether a search ended at a limit on a metric, or a point misses it."""
+    ends = [str(answer.get("limited_by") or "") for answer in oltp_answers(facts)]
+    missed = [str(one.get("limit")) for point in points for one in point.get("limits") or [] if one.get("met") is False]
+    return any(text.startswith((f"{metric}<", f"{metric} ")) for text in (*ends, *missed))
 
 
 def _states(facts: RunFacts, points: list[Record]) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from assay.document.charts import NINES, search_curve
 from assay.document.elements import Block, Cell, Column, Facts, Figure, Heading, Paragraph, Section, Table
-from assay.document.figure_sections import search_state
-from assay.document.limits import limit_text
+from assay.document.limits import limit_text, search_state
 from assay.document.text import DASH, id_range, joined, latency_text, load_label, load_size, percent, shorten
 from assay.results.answers import answer_marks
 from assay.results.source import Record, RunFacts

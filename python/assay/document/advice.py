@@ -1,0 +1,136 @@
+"""What follows from a search: what limits it, the load at which to run it, and what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from assay.document.limits import MEETS, limit_text, search_state
+from assay.document.text import DASH, load_label, load_size, percent
+from assay.results.figures import Figure, value_of
+from assay.results.source import Record, RunFacts
+
+KNEE_SHARE = 0.95
+"""Share of the most that the knee gives: a load beyond it buys waiting, hardly throughput."""
+
+_LIMITING = {
+    "saturation": "{name}: throughput stops rising before any limit is reached; more load only adds waiting.",
+    "axis end": "{name}: nothing was found that limits it; the largest load tried still met the limits.",
+    "generator": "{name}: the load generator, not the storage, was the limit; the storage may hold more.",
+    "rate not sustained": "{name}: beyond this rate requests arrive faster than they are served.",
+    "errors": "{name}: I/O or transactions fail at more load.",
+}
+_NEXT = {
+    "saturation": "{name}: for more throughput than this, add devices or paths; more outstanding work does not help.",
+    "axis end": "{name}: measure again with a higher largest load, to find what limits it.",
+    "generator": "{name}: measure again from a host with more or idle processors, to see what the storage holds.",
+    "rate not sustained": "{name}: keep the arrival rate below this one, or add devices.",
+    "errors": "{name}: find the cause of the errors before relying on any figure; their kinds are among the points.",
+}
+
+
+def limiting_text(answer: Record, name: str) -> str | None:
+    """What ended a search, as a sentence; None where that is not recorded."""
+    limited_by = str(answer.get("limited_by") or "")
+    other = "{name}: with more load it misses {limit}." if answer.get("max") else "{name}: every load misses {limit}."
+    text = _LIMITING.get(limited_by, other)
+    return text.format(name=name, limit=limit_text(limited_by)) if limited_by else None
+
+
+def next_texts(
+    facts: RunFacts, kind: str, answers: Sequence[Record], name: Callable[[Record], str], excused: Collection[str] = ()
+) -> list[str]:
+    """What to do about what ended the searches of a kind, and about limits its other points miss.
+
+    Parameters
+    ----------
+    name
+        Gives the name of an answer's workload.
+    excused
+        Names of limits whose miss is not the storage's fault.
+    """
+    ends = [(str(answer.get("limited_by") or ""), name(answer)) for answer in answers]
+    texts = [_NEXT[end].format(name=who) for end, who in ends if end in _NEXT]
+    searched = {point_id for answer in answers for point_id in answer.get("point_ids") or []}
+    missed = [end for end, _ in ends if end and end not in _LIMITING]
+    missed += [
+        str(one.get("limit"))
+        for point in facts.points_of(kind)
+        if point.get("id") not in searched
+        for one in point.get("limits") or []
+        if one.get("met") is False
+    ]
+    texts += [_remedy(limit) for limit in dict.fromkeys(missed) if _metric(limit) not in excused]
+    return list(dict.fromkeys(texts))
+
+
+def _metric(limit: str) -> str:
+    """What a limit bounds, as it is written."""
+    return re.split(r"[<>]", limit, maxsplit=1)[0].strip()
+
+
+def _remedy(limit: str) -> str:
+    """What brings a missed limit nearer: by the role and the statistic it bounds."""
+    *where, statistic = re.split(r"\.(?!\d)", _metric(limit))
+    shown = limit_text(limit)
+    if "log" in where:
+        return (
+            f"{shown}: commits wait for the log; give it a device of its own, or one whose write cache survives a loss"
+            " of power."
+        )
+    if re.fullmatch(r"p\d.*|max", statistic):
+        return f"{shown}: a few I/Os wait far longer than the rest; find what stalls them in the series over time."
+    if "read" in where or "write" in where:
+        return f"{shown}: to hold more within it, add devices or paths, or faster ones; else keep the load below it."
+    return f"{shown}: find out what else uses it, or ask for less."
+
+
+def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:
+    """The point at which to run: the smallest load that meets the limits and gives `KNEE_SHARE` of the most.
+
+    Runs that recorded their knee are taken at their word; for others it is found among their points.
+    """
+    recorded = answer.get("knee")
+    if recorded:
+        return facts.point(recorded.get("point_id"))
+    most = (answer.get("max") or {}).get(figure.name)
+    if most is None:
+        return None
+    ids = answer.get("point_ids") or []
+    passing: list[dict[str, Any]] = [
+        {**point}
+        for point in facts.points
+        if point.get("id") in ids
+        and search_state(point) == MEETS
+        and (value_of(figure, point) or 0.0) >= KNEE_SHARE * float(most)
+    ]
+    return min(passing, key=lambda point: load_size(point["load"]), default=None)
+
+
+def running_text(
+    facts: RunFacts,
+    answer: Record,
+    figure: Figure,
+    name: str,
+    latency: Callable[[Record], str | None] = lambda _point: None,
+) -> str | None:
+    """The load at which to run, with what it gives there; None where its point is not in the run.
+
+    Parameters
+    ----------
+    latency
+        Gives the latency of a point in words.
+    """
+    if not answer.get("max"):
+        return f"{name}: not known, because no load was found that meets the limits."
+    point, most = knee_of(facts, answer, figure), (answer.get("max") or {}).get(figure.name)
+    value = value_of(figure, point) if point else None
+    if point is None or value is None or not most:
+        return None
+    waits = latency(point)
+    share = "the most it holds" if value >= most else f"{percent(value / most)} of the most"
+    return (
+        f"{name}: {load_label(point['load'])}, which gives {figure.words(value)} ({share})"
+        f"{f' at {waits}' if waits else ''} [{point.get('id') or DASH}]."
+    )

@@ -1,0 +1,116 @@
+"""How each thing that was asked stands: the value that decides, against its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assay.document.limits import limit_text
+from assay.document.remarks import Remarks
+from assay.document.text import DASH, shorten
+from assay.errors import UsageError
+from assay.report.sections.verdict import failed_answer, judged_lines
+from assay.results.limits import Limit, parse_limits
+from assay.results.source import Record, RunFacts, records
+from assay.workloads.registry import workload_recorded
+from assay.workloads.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One line of the verdict that was asked for.
+
+    Attributes
+    ----------
+    question
+        What was asked.
+    met
+        None where it was not measured.
+    limit
+        The limit that decides: that of the line, or of several the one whose value is worst. None where there is none.
+    value
+        What was measured against it, in the limit's unit.
+    excuse
+        Why a miss does not count against the storage; empty where it does.
+    """
+
+    question: str
+    met: bool | None
+    limit: Limit | None = None
+    value: float | None = None
+    excuse: str = ""
+
+    @property
+    def what(self) -> str:
+        """What the limit bounds, in words."""
+        role = f"{self.limit.role} " if self.limit and self.limit.role else ""
+        name = self.limit.name.replace(".", " ", 1) if self.limit else ""
+        return f"{role}{name}"
+
+    @property
+    def bound(self) -> str:
+        """The comparison and the bound, for people."""
+        return "" if self.limit is None else limit_text(self.limit.text[self.limit.text.index(self.limit.operator) :])
+
+    @property
+    def unit(self) -> str:
+        """Unit of the value."""
+        return "" if self.limit is None else self.limit.unit
+
+    @property
+    def share(self) -> float | None:
+        """The value as a share of its limit, above 1 where it is missed; of a lower bound its inverse."""
+        if self.limit is None or self.value is None:
+            return None
+        over, under = (self.value, self.limit.value) if self.limit.is_upper else (self.limit.value, self.value)
+        return over / under if under else None
+
+
+def standings(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[Standing]:
+    """Every line of the verdict that has a limit or was decided, in the order of the verdict."""
+    lines = judged_lines(facts)
+    asked = [line for line in lines if line.get("met") is not None or line.get("limit") or line.get("value") is None]
+    return [_standing(line, facts, remarks) for line in asked]
+
+
+def _standing(line: Record, facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Standing:
+    question, met = shorten(str(line.get("question") or DASH), 60), line.get("met")
+    failed = failed_answer(line, facts)
+    # Where no load met the limits, the point at which the search gave up tells by how much.
+    point = facts.point(((failed.get("first_failing") or {}) if failed else line).get("point_id"))
+    workload = workload_recorded(point) if point else None
+    excuses = remarks[workload].not_storage if workload is not None and workload in remarks else {}
+    figures = workload.figures if workload else ()
+    known = [(limit, value) for text, value in _values(line, point) if (limit := _parsed(text, figures))]
+    found = [
+        Standing(
+            question=question, met=met, limit=limit, value=value,
+            excuse=excuses.get(limit.name, "") if met is False else "",
+        )
+        for limit, value in known
+    ]  # fmt: skip
+    # What is missed by fault of the storage decides before what is missed for another reason.
+    return max(
+        found,
+        key=lambda one: (not one.excuse and (one.share or 0.0) > 1.0, one.share or 0.0),
+        default=Standing(question=question, met=met),
+    )
+
+
+def _values(line: Record, point: Record | None) -> list[tuple[str, float]]:
+    """Limits of a line with their values: its own, or all that were judged at the point of an answer."""
+    text, value = str(line.get("limit") or ""), line.get("value")
+    own = _parsed(text, ())
+    if own is not None and value is not None and own.unit == line.get("unit"):
+        return [(text, float(value))]
+    judged = records((point or {}).get("limits"))
+    found = [(str(one.get("limit")), float(one["value"])) for one in judged if one.get("value") is not None]
+    return found if line.get("limit") else []
+
+
+def _parsed(text: str, figures: Any) -> Limit | None:
+    try:
+        return parse_limits([text], figures)[0]
+    except UsageError:
+        return None

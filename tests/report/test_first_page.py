@@ -1,0 +1,183 @@
+"""The first page: one sentence, one picture, what limits it, where to run it, and what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sample import Sample, io
+from sample_oltp import run
+from shown import facts_of, section, table, texts
+
+from assay.document.elements import Document, Figure
+from assay.report.assemble import assemble
+from assay.report.figures_limits import BARS_MAX
+from assay.report.sections.summary import good_enough
+from assay.report.standings import Standing, standings
+from assay.results.limits import parse_limits
+from assay.results.source import RunFacts
+from assay.workloads.registry import workloads
+
+KNEE = {"outstanding": 8, "point_id": "p0004"}
+
+
+def standing(met: bool | None, excuse: str = "") -> Standing:
+    return Standing(question="log", met=met, limit=parse_limits(["log.write.p99<=2ms"])[0], value=3e6, excuse=excuse)
+
+
+def searched(**answer: Any) -> tuple[Sample, dict[str, Any]]:
+    sample = Sample(4)
+    sample.search("oltp", io(8192, 0.7, "8 KiB random 70/30"))
+    sample.answers[0].update(answer)
+    return sample, {}
+
+
+def page(made: tuple[Sample, dict[str, Any]]) -> list[str]:
+    return texts(section(assemble(facts_of(made)), "summary"))
+
+
+def picture(document: Document) -> list[dict[str, Any]]:
+    figure = next(block for block in section(document, "summary").blocks if isinstance(block, Figure))
+    chart = figure.chart.to_dict()
+    values: list[dict[str, Any]] = chart["datasets"][chart["layer"][0]["data"]["name"]]
+    return values
+
+
+def stand(facts: RunFacts) -> list[Standing]:
+    return standings(facts, {one: one.remarks(facts) for one in workloads() if facts.points_of(one.kind)})
+
+
+@pytest.mark.parametrize(
+    ("found", "first"),
+    [
+        ([standing(True)], "Good enough: 1 of 1 limit met."),
+        ([standing(True), standing(False)], "Not good enough: 1 of 2 limits met; missed: log (log write p99 3.00 ms, "),
+        ([standing(True), standing(False, "shared")], "The storage is good enough: 1 of 2 limits met; missed: log ("),
+        ([standing(False), standing(False, "shared")], "Not good enough: 0 of 2 limits met"),
+        ([standing(True), Standing(question="net", met=None)], "Good enough, as far as it was measured: 1 of 2 limits"),
+        ([Standing(question="net", met=None)], "Undecided: 0 of 1 limit met; not measured: net."),
+    ],
+)
+def test_the_first_sentence_says_whether_it_is_good_enough(found: list[Standing], first: str) -> None:
+    assert good_enough(found).startswith(first)
+
+
+def test_wrong_data_are_never_good_enough() -> None:
+    assert good_enough([standing(True)], wrong=True) == "Not good enough: 1 of 1 limit met; but the data are wrong."
+
+
+def test_many_missed_limits_are_counted_once_the_first_are_named() -> None:
+    assert good_enough([standing(False)] * 5).endswith("and 2 more.")
+
+
+def test_the_page_answers_in_the_order_a_buyer_asks() -> None:
+    found = page(searched())
+    asked = ["What it holds", "What limits it", "Where to run it", "What to do next"]
+    assert found[0].startswith("Good enough: ")
+    assert [text for text in found if text in asked] == asked
+    assert table(assemble(facts_of(searched())), "verdict-table").rows
+
+
+@pytest.mark.parametrize(("ratio", "what"), [(0.5, "met"), (1.5, "missed")])
+def test_a_bar_is_the_share_of_its_limit(ratio: float, what: str) -> None:
+    sample = Sample(4)
+    sample.verdict.append({"question": "q", "limit": "write.mean<=4ms", "value": ratio * 4e6, "unit": "ns",
+                           "met": ratio <= 1, "meaning": "", "point_id": None})  # fmt: skip
+    (bar,) = picture(assemble(facts_of((sample, {}))))
+    assert (bar["share"], bar["shown"], bar["state"]) == (ratio, 100 * ratio, what)
+    assert ("✗" in bar["text"]) == (what == "missed")
+
+
+def test_a_lower_bound_is_missed_beyond_the_line() -> None:
+    limit = parse_limits(["read.iops>=1000"])[0]
+    assert Standing(question="q", met=False, limit=limit, value=500.0).share == 2.0
+
+
+def test_the_picture_has_the_worst_eight_and_equal_questions_once() -> None:
+    sample = Sample(4)
+    for number in (*range(12), 11):
+        sample.verdict.append({"question": f"q{number}", "limit": "write.mean<=4ms", "value": number * 1e5,
+                               "unit": "ns", "met": True, "meaning": "", "point_id": None})  # fmt: skip
+    bars = picture(assemble(facts_of((sample, {}))))
+    assert [bar["label"].split(":")[0] for bar in bars] == [f"q{number}" for number in range(11, 11 - BARS_MAX, -1)]
+
+
+def test_the_bar_of_an_answer_is_the_worst_value_at_its_point() -> None:
+    sample, fields = searched()
+    (found,) = stand(facts_of((sample, fields)))
+    best = next(point for point in sample.points if point["id"] == sample.answers[0]["max"]["point_id"])
+    assert found.value == max(limit["value"] for limit in best["limits"])
+
+
+def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
+    sample, fields = searched(max=None, limited_by="generator")
+    sample.verdict[0].update(met=False, value=None, point_id=None)
+    found = page((sample, fields))
+    assert found[0] == "Undecided: 0 of 1 limit met; not measured: 8 KiB random 70/30."
+    assert any("not measured, because the load generator" in text for text in found)
+    assert any("measure again from a host" in text for text in found)
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_the_cpu_that_load_and_database_share_is_not_the_storages_fault(is_local: bool) -> None:
+    sample, fields = run()
+    point = sample.points[-1]
+    missed = {"limit": "cpu<80%", "scope": "server", "value": 0.95, "unit": "share", "met": False}
+    point["limits"] = [missed]
+    sample.verdict[:] = [{"question": "tpcc", "meaning": "", "point_id": point["id"]} | missed]
+    fields["target"]["databases"] = [one | {"is_local": is_local} for one in fields["target"]["databases"]]
+    document = assemble(facts_of((sample, fields)))
+    found = texts(section(document, "summary"))
+    assert sum("share this host" in text for text in found) == is_local
+    assert any(text.startswith("Run the load from another host") for text in found) == is_local
+    assert found[0].startswith("Not good enough") != is_local
+    assert picture(document)[0]["state"] == ("missed, not by the storage" if is_local else "missed")
+
+
+def test_where_to_run_is_the_smallest_load_with_nearly_the_most() -> None:
+    sample, fields = searched()
+    said = next(text for text in page((sample, fields)) if "which gives" in text)
+    most = sample.answers[0]["max"]["iops"]
+    enough = [one for one in sample.points if one["total"]["iops"] >= 0.95 * most]
+    assert f"[{enough[0]['id']}]" in said
+    assert f"{enough[0]['load']['outstanding']} out" in said
+
+
+def test_a_recorded_knee_is_taken_at_its_word() -> None:
+    assert any("8 out" in text and "[p0004]" in text for text in page(searched(knee=KNEE)))
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "limiting", "next_step"),
+    [
+        ("read.mean<=20ms", "with more load it misses read.mean", "add devices or paths"),
+        ("read.p99<=20ms", "with more load it misses read.p99", "find what stalls them"),
+        ("log.write.mean<=5ms", "with more load it misses log.write.mean", "give it a device of its own"),
+        ("saturation", "throughput stops rising", "add devices or paths"),
+        ("axis end", "nothing was found that limits it", "with a higher largest load"),
+        ("generator", "the load generator, not the storage", "from a host with more or idle processors"),
+    ],
+)
+def test_what_ended_a_search_is_said_with_what_to_do(limited_by: str, limiting: str, next_step: str) -> None:
+    found = page(searched(limited_by=limited_by))
+    assert limiting in found[found.index("What limits it") + 1]
+    assert next_step in found[found.index("What to do next") + 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "ext4 on vda"),
+        ({"model": "Fast 9"}, "ext4 on Fast 9 (vda)"),
+        ({"kind": "device", "file_system": None, "model": "Fast 9"}, "Fast 9 (vda)"),
+        ({"kind": "null", "file_system": None, "device": None, "path": None}, "f"),
+        ({"kind": "model", "model": "ps6100xv"}, "ps6100xv"),
+    ],
+)
+def test_the_title_names_the_target_and_not_its_path(changes: dict[str, Any], name: str) -> None:
+    sample, fields = searched()
+    target = sample.manifest()["target"]
+    fields["target"] = {**target, "volumes": [target["volumes"][0] | changes]}
+    document = assemble(facts_of((sample, fields)))
+    assert document.title == f"Storage report: {name}"
+    assert ("/srv/db/assay.data" in document.facts_line) == ("path" not in changes)
