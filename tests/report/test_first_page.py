@@ -140,11 +140,20 @@ def test_where_to_run_is_the_smallest_load_with_nearly_the_most() -> None:
     most = sample.answers[0]["max"]["iops"]
     enough = [one for one in sample.points if one["total"]["iops"] >= 0.95 * most]
     assert f"[{enough[0]['id']}]" in said
-    assert f"{enough[0]['load']['outstanding']} out" in said
+    assert f"{enough[0]['load']['outstanding']} outstanding I/Os" in said
+
+
+def test_a_load_that_another_search_tried_and_missed_is_no_advice() -> None:
+    sample, fields = searched()
+    sample.search("oltp", io(65536, 0.7, "64 KiB random 70/30"))
+    sample.points[-1]["limits"] = [
+        {"limit": "write.max<=1ms", "scope": "data", "value": 2e6, "unit": "ns", "met": False}
+    ]
+    assert not any("write.max" in text for text in page((sample, fields)))
 
 
 def test_a_recorded_knee_is_taken_at_its_word() -> None:
-    assert any("8 out" in text and "[p0004]" in text for text in page(searched(knee=KNEE)))
+    assert any("8 outstanding" in text and "[p0004]" in text for text in page(searched(knee=KNEE)))
 
 
 @pytest.mark.parametrize(

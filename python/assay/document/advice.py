@@ -10,6 +10,7 @@ from assay.document.limits import MEETS, limit_text, search_state
 from assay.document.text import DASH, load_label, load_size, percent
 from assay.results.figures import Figure, value_of
 from assay.results.source import Record, RunFacts
+from assay.units import count_of
 
 KNEE_SHARE = 0.95
 """Share of the most that the knee gives: a load beyond it buys waiting, hardly throughput."""
@@ -52,7 +53,8 @@ def next_texts(
     """
     ends = [(str(answer.get("limited_by") or ""), name(answer)) for answer in answers]
     texts = [_NEXT[end].format(name=who) for end, who in ends if end in _NEXT]
-    searched = {point_id for answer in answers for point_id in answer.get("point_ids") or []}
+    every = facts.manifest.get("answers") or []
+    searched = {point_id for answer in every for point_id in answer.get("point_ids") or []}
     missed = [end for end, _ in ends if end and end not in _LIMITING]
     missed += [
         str(one.get("limit"))
@@ -108,6 +110,12 @@ def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:
     return min(passing, key=lambda point: load_size(point["load"]), default=None)
 
 
+def _load_words(load: Record) -> str:
+    """A load as a reader of the first page alone understands it."""
+    outstanding = load.get("outstanding")
+    return load_label(load) if outstanding is None else count_of(outstanding, "outstanding I/O")
+
+
 def running_text(
     facts: RunFacts,
     answer: Record,
@@ -131,6 +139,6 @@ def running_text(
     waits = latency(point)
     share = "the most it holds" if value >= most else f"{percent(value / most)} of the most"
     return (
-        f"{name}: {load_label(point['load'])}, which gives {figure.words(value)} ({share})"
+        f"{name}: {_load_words(point['load'])}, which gives {figure.words(value)} ({share})"
         f"{f' at {waits}' if waits else ''} [{point.get('id') or DASH}]."
     )
