@@ -13,7 +13,7 @@ from assay.document.series_charts import HEIGHT, WIDTH, lines
 
 Row = Mapping[str, Any]
 
-SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25)}
+SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25), "dip": (COLOURS[1], 0.3)}
 """Colour and opacity of spans of the time axis."""
 
 STACKED = ("transactions/s", "sessions (%)")
