@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
 from assay.results.source import Record, RunFacts
@@ -184,7 +184,7 @@ def _of_kind(tpcc: pl.DataFrame, name: str) -> pl.DataFrame:
 def _transaction_rows(tpcc: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {transaction_name(name): rate(_of_kind(tpcc, name), "committed_count") for name in TRANSACTIONS}
-    return _whole("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+    return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
 def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
@@ -198,22 +198,7 @@ def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
         servers = max(own["entity"].n_unique(), 1)
         added = own.group_by("t_ns", "step").agg(pl.col("value").sum() / servers)
         columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
-    return _whole("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
-
-
-def _whole(panel: str, clock: Clock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """Rows of a panel with a value of every series at every step."""
-    if not columns:
-        return []
-    steps = range(int(clock.end_s / clock.step_s + 0.999999))
-    rows = []
-    for name, frame in columns.items():
-        values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
-        for step in steps:
-            middle = min((step + 0.5) * clock.step_s, clock.end_s)
-            value = float(f"{values.get(step, 0.0):.5g}")
-            rows.append({"panel": panel, "series": name, "t_s": round(middle, 3), "value": value, "log": False})
-    return rows
+    return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
 def _by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
