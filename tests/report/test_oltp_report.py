@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from sample import START_NS, small
+from sample import START_NS, row, small
 from sample_oltp import TIERS, OltpSample, add_point, conditions, figures, manifest, run, search, settings
 from shown import cells, facts_of, items, names, notices, pages, section, table, texts
 from test_report_pages import HOSTILE, Page
 
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import theme
+from assay.document.series import Clock
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
 from assay.results.source import RunFacts
-from assay.workloads.tpcc.report.timeline import checkpoint_marks, oltp_rows, point_clock, spans_of
+from assay.workloads.tpcc.report.timeline import checkpoint_marks, dips, oltp_rows, point_clock, spans_of
 
 # What comes first
 
@@ -163,6 +164,39 @@ def test_spans_and_marks_lie_where_they_were() -> None:
         {"start_s": 58.0, "end_s": 63.0, "kind": "away", "label": "server away"},
     ]
     assert checkpoint_marks(frame, clock) == [20.5, 50.5]
+
+
+def tpm_rows(*values: float | None) -> list[dict[str, object]]:
+    return [{"panel": "server TPM", "series": "server", "t_s": at + 0.5, "value": value, "log": False}
+            for at, value in enumerate(values)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "spans"),
+    [
+        ([100, 102, 98, 60, 55, 60, 101, 99, 100, 103], [(3.0, 6.0)]),
+        ([100, 102, 98, 60, 55, 98, 101, 99, 100, 103], []),  # two seconds are too short
+        ([100, 100, 100, 97, 97, 97, 100, 100, 100, 100], []),  # 3 % is not worth a mark
+        ([100, 130, 70, 80, 120, 75, 72, 71, 110, 128], []),  # no lower than the rate is used to vary
+        ([20, 20, 20, 100, 102, 98, 100, 101, 99, 100], []),  # the warm-up
+        ([100, 102, 98, 60, None, 60, 101, 99, 100, 103], []),  # not known
+        ([None] * 10, []),
+    ],
+)
+def test_dips_of_the_server_are_long_and_deep(values: list[float | None], spans: list[tuple[float, float]]) -> None:
+    warmup_s = 3.0 if values[0] == 20 else 0.0
+    found = dips(tpm_rows(*values), Clock(0, 10.0, 1.0), warmup_s)
+    assert [(span["start_s"], span["end_s"]) for span in found] == spans
+
+
+def test_transactions_of_the_server_are_commits_and_rollbacks_a_minute() -> None:
+    sample, _ = run()
+    clock = point_clock(sample.points[0])
+    assert clock is not None
+    metrics = [("commits_count", 90.0), ("rollbacks_count", 10.0)]
+    counted = [row(clock.start_ns + 10**9, "postgresql", "tpcc", metric, value) for metric, value in metrics]
+    rows = oltp_rows(pl.DataFrame(counted).with_columns(step=pl.lit(0)), clock)
+    assert [one["value"] for one in rows if one["panel"] == "server TPM"] == [6000.0]
 
 
 def test_areas_have_a_value_of_every_kind_at_every_step() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sample import row
 
 from assay.document.series import Clock
-from assay.report.sections.series import point_bands, timeline_rows
+from assay.report.sections.series import VOLUME_PANEL, point_bands, timeline_rows
 from assay.results.source import RunFacts
 
 SECOND = 10**9
@@ -29,7 +29,17 @@ def volumes(metric: str, first: float, second: float, t_ns: int = SECOND) -> lis
 
 def test_ios_of_volumes_add_up() -> None:
     rows = timeline_rows(frame(*volumes("read_ios_count", 100.0, 50.0)), Clock(0, 1.0, 1.0), [])
-    assert values(rows, "I/Os", "read") == [150.0]
+    assert values(rows, "I/Os per second", "read") == [150.0]
+
+
+def test_ios_of_each_volume_stand_upon_each_other_reads_and_writes_together() -> None:
+    table = frame(*volumes("read_ios_count", 100.0, 50.0), *volumes("write_ios_count", 10.0, 0.0, 2 * SECOND))
+    rows = timeline_rows(table, Clock(0, 2.0, 1.0), [])
+    assert values(rows, VOLUME_PANEL, "a") == [100.0, 10.0]
+    assert values(rows, VOLUME_PANEL, "b") == [50.0, 0.0]
+
+    alone = timeline_rows(table.filter(pl.col("entity") == "a"), Clock(0, 2.0, 1.0), [])
+    assert VOLUME_PANEL not in {row["panel"] for row in alone}
 
 
 def test_a_mean_is_weighted_by_the_ios_it_stands_for() -> None:
@@ -44,12 +54,18 @@ def test_of_percentiles_the_largest_is_shown() -> None:
 
 def test_wide_steps_give_rates_not_sums() -> None:
     table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in range(1, 11)))
-    assert values(timeline_rows(table, Clock(0, 10.0, 5.0), []), "I/Os", "read") == [100.0, 100.0]
+    assert values(timeline_rows(table, Clock(0, 10.0, 5.0), []), "I/Os per second", "read") == [100.0, 100.0]
 
 
 def test_a_line_breaks_where_nothing_was_recorded() -> None:
     table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in (1, 2, 8, 9)))
-    assert values(timeline_rows(table, Clock(0, 9.0, 1.0), []), "I/Os", "read") == [100.0, 100.0, None, 100.0, 100.0]
+    assert values(timeline_rows(table, Clock(0, 9.0, 1.0), []), "I/Os per second", "read") == [
+        100.0,
+        100.0,
+        None,
+        100.0,
+        100.0,
+    ]
 
 
 def test_only_the_device_of_the_target_is_shown() -> None:

@@ -82,3 +82,18 @@ def panel_rows(
             )
             before = step
     return rows
+
+
+def whole_rows(panel: str, clock: Clock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
+    """Rows of a panel with a value of every series at every step, zero where there is none: areas need them all."""
+    if not columns:
+        return []
+    steps = range(int(clock.end_s / clock.step_s + 0.999999))
+    rows = []
+    for name, frame in columns.items():
+        values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
+        for step in steps:
+            middle = min((step + 0.5) * clock.step_s, clock.end_s)
+            value = float(f"{values.get(step, 0.0):.5g}")
+            rows.append({"panel": panel, "series": name, "t_s": round(middle, 3), "value": value, "log": False})
+    return rows

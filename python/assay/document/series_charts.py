@@ -18,7 +18,13 @@ MAX_TICKS = 4
 """Labels that fit beside a panel; of more, only those of whole decades are shown."""
 
 
-def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin | None:
+AREA_INK = "#FFFFFF"
+"""Edge between areas, so that they are told apart in grey as well."""
+
+
+def timeline(
+    rows: Sequence[Row], bands: Sequence[Row], *, end_s: float, stacked: Sequence[str] = ()
+) -> alt.TopLevelMixin | None:
     """Panels of series over one time axis, with the points shaded behind them.
 
     Parameters
@@ -30,6 +36,8 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
         The points: `start_s`, `end_s`, `label` (shown above the first panel; may be empty), `odd`.
     end_s : float
         End of the time axis, seconds.
+    stacked : sequence of str
+        Panels whose series are areas upon each other; they need a value of every series at every step.
     """
     panels = ordered(rows, "panel")
     if not panels:
@@ -45,7 +53,7 @@ def timeline(rows: Sequence[Row], bands: Sequence[Row], *, end_s: float) -> alt.
         title = f"time since the start ({unit})" if last else None
         x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
         layers = _bands(bands, x, divisor, labelled=number == 0)
-        layers.append(lines(own, panel, x))
+        layers.append(areas(own, panel, x) if panel in stacked else lines(own, panel, x))
         charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
         color="independent", strokeDash="independent"
@@ -79,6 +87,26 @@ def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
     lines = chart.mark_line(strokeWidth=1.3, invalid="break-paths-show-domains")
     encoded: alt.Chart = lines.encode(x=x, y=y, color=hues, strokeDash=dashes)
     return encoded
+
+
+def areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
+    """Areas of one panel upon each other; `rows` as of `lines`, with a value of every series at every step."""
+    labels = ordered(rows, "series")
+    numbered = [{**row, "place": labels.index(row["series"])} for row in rows]
+    hues = alt.Color(
+        "series:N",
+        sort=labels,
+        scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])),
+        legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
+    )
+    axis = alt.Axis(format="~s", tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10)
+    drawn = alt.Chart(alt.InlineData(values=numbered)).mark_area(
+        opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
+    )
+    stacked: alt.Chart = drawn.encode(
+        x=x, y=alt.Y("value:Q", title=panel, stack="zero", axis=axis), color=hues, order=alt.Order("place:Q")
+    )
+    return stacked
 
 
 def _bands(bands: Sequence[Row], x: alt.X, divisor: float, *, labelled: bool) -> list[alt.Chart]:

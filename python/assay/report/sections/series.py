@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.document.charts import with_others
 from assay.document.elements import Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
 from assay.results.source import RunFacts
@@ -21,6 +22,10 @@ LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
 
 
+VOLUME_PANEL = "I/Os per s by volume"
+"""I/Os of every volume, upon each other."""
+
+
 def series_section(facts: RunFacts) -> Section | None:
     """Build the section on series; None when the run has none."""
     if facts.series is None:
@@ -31,7 +36,7 @@ def series_section(facts: RunFacts) -> Section | None:
     clock = _clock(frame)
     rows = timeline_rows(frame, clock, _devices(facts))
     bands = point_bands(facts, clock)
-    chart = timeline(rows, bands, end_s=clock.end_s)
+    chart = timeline(rows, bands, end_s=clock.end_s, stacked=[VOLUME_PANEL])
     if chart is None:
         return None
     step = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
@@ -104,6 +109,7 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
         block = block.filter(pl.col("entity").is_in(list(devices)))
     host = frame.filter(pl.col("source") == "host")
     rows = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
+    rows += _volume_rows(load, clock)
     latencies = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
     latencies |= {f"{side} p99": largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
     rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
@@ -117,6 +123,19 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     pressure = {f"{name} {kind}": gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
     return rows + panel_rows("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
+
+
+def _volume_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """I/Os of each volume upon each other, reads and writes together; none for a single volume."""
+    import polars as pl
+
+    ios = load.filter(pl.col("metric").is_in(["read_ios_count", "write_ios_count"]))
+    both = ios.group_by("step", "entity", "t_ns", "interval_ns").agg(pl.col("value").sum(), metric=pl.lit("ios_count"))
+    volumes = sorted(both["entity"].unique())
+    if len(volumes) < 2:
+        return []
+    rates = {name: rate(both.filter(pl.col("entity") == name), "ios_count") for name in volumes}
+    return with_others(whole_rows(VOLUME_PANEL, clock, rates))
 
 
 def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:

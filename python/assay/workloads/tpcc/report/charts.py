@@ -9,11 +9,11 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
-from assay.document.series_charts import HEIGHT, WIDTH, lines
+from assay.document.series_charts import AREA_INK, HEIGHT, WIDTH, areas, lines
 
 Row = Mapping[str, Any]
 
-SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25)}
+SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25), "dip": (COLOURS[1], 0.3)}
 """Colour and opacity of spans of the time axis."""
 
 STACKED = ("transactions/s", "sessions (%)")
@@ -21,9 +21,6 @@ STACKED = ("transactions/s", "sessions (%)")
 
 BAR_MAX_PX = 60
 """Widest bar: one as wide as it is high looks like an area."""
-
-AREA_INK = "#FFFFFF"
-"""Edge between areas, so that they are told apart in grey as well."""
 
 
 def timeline(
@@ -54,7 +51,7 @@ def timeline(
         axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
         x = alt.X("t:Q", title=f"time ({unit})" if is_last else None, axis=axis, scale=scale)
         layers = _shading(spans, x, divisor, is_labelled=number == 0)
-        layers.append(_areas(own, panel, x) if panel in STACKED else lines(own, panel, x))
+        layers.append(areas(own, panel, x) if panel in STACKED else lines(own, panel, x))
         if marks:
             layers.append(_marks(marks, x, divisor))
         charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
@@ -62,25 +59,6 @@ def timeline(
         color="independent", strokeDash="independent"
     )
     return figure
-
-
-def _areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
-    labels = ordered(rows, "series")
-    numbered = [{**row, "place": labels.index(row["series"])} for row in rows]
-    hues = alt.Color(
-        "series:N",
-        sort=labels,
-        scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])),
-        legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
-    )
-    axis = alt.Axis(format="~s", tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10)
-    areas = alt.Chart(alt.InlineData(values=numbered)).mark_area(
-        opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
-    )
-    stacked: alt.Chart = areas.encode(
-        x=x, y=alt.Y("value:Q", title=panel, stack="zero", axis=axis), color=hues, order=alt.Order("place:Q")
-    )
-    return stacked
 
 
 def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted
+from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
 from assay.document.series_charts import WIDTH
-from assay.document.text import joined, moment
+from assay.document.text import joined, moment, percent
 from assay.results.source import Record, RunFacts
-from assay.units import format_duration, format_latency
+from assay.units import count_of, format_duration, format_latency
 from assay.workloads.tpcc.report.charts import timeline
 from assay.workloads.tpcc.report.transactions import KIND, TRANSACTIONS, oltp_of, oltp_point, transaction_name
 
@@ -30,6 +32,18 @@ WAITS = {
 }
 """What sessions at work wait for, in the order they are stacked; waits for the client count as other."""
 
+TPM_PANEL = "server TPM"
+"""Transactions a minute by the server's own count, rollbacks included where it counts them."""
+
+DIP_DEVIATIONS = 3.0
+"""A dip lies so many deviations under the median (C. Leys et al., J. Exp. Soc. Psychol. 49, 2013: 3 is strict)."""
+NORMAL_MAD = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+DIP_SHARE = 0.05
+"""A dip is at least so much under the median, as a share: a very even rate has no dips of a few transactions."""
+DIP_S = 3.0
+"""A dip lasts at least so long, seconds: a single slow second is noise."""
+
 MAX_MARKS = 20
 """Checkpoints that are drawn; more would hide what is beneath them."""
 
@@ -46,15 +60,49 @@ def oltp_timeline_section(facts: RunFacts) -> Section | None:
     rows = oltp_rows(frame, clock)
     marks = checkpoint_marks(frame, clock)
     drawn = marks if len(marks) <= MAX_MARKS else []
-    chart = timeline(rows, spans_of(point, oltp_of(facts), clock), drawn, end_s=clock.end_s)
+    fallen = dips(rows, clock, float(point.get("warmup_s") or 0))
+    chart = timeline(rows, [*spans_of(point, oltp_of(facts), clock), *fallen], drawn, end_s=clock.end_s)
     if chart is None:
         return None
     caption = "Transactions by kind, response time of new orders, and what devices and server did at the same time."
     caption += " Dashed lines: a checkpoint began." if drawn else ""
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
+    caption += f" Yellow: {_dips_text(fallen)}" if fallen else ""
     figure = Figure("oltp-timeline", caption, _told(rows, marks), chart)
     blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
+
+
+def dips(rows: Sequence[dict[str, Any]], clock: Clock, warmup_s: float) -> list[dict[str, Any]]:
+    """Spans in which the server's transactions a minute dip, after the warm-up.
+
+    A dip lasts `DIP_S` seconds or longer, and at each of its steps the rate is under the median by more than
+    `DIP_DEVIATIONS` times the median absolute deviation (scaled by `NORMAL_MAD`) and by more than `DIP_SHARE` of the
+    median. Both are robust: dips, unless they take half of the time, do not move the median that they are judged by.
+    A server that is away has no dip: its rate is not known.
+    """
+    own = [row for row in rows if row["panel"] == TPM_PANEL and row["t_s"] > warmup_s]
+    values = [row["value"] for row in own if row["value"] is not None]
+    if not values:
+        return []
+    middle = median(values)
+    deviation = NORMAL_MAD * median(abs(value - middle) for value in values)
+    bound = middle - max(DIP_DEVIATIONS * deviation, DIP_SHARE * middle)
+    spans: list[dict[str, Any]] = []
+    for is_low, run in groupby(own, key=lambda row: row["value"] is not None and row["value"] < bound):
+        times = [row["t_s"] for row in run]
+        start_s, end_s = max(times[0] - clock.step_s / 2, warmup_s), min(times[-1] + clock.step_s / 2, clock.end_s)
+        if is_low and end_s - start_s >= DIP_S:
+            spans.append({"start_s": start_s, "end_s": end_s, "kind": "dip", "label": ""})
+    return spans
+
+
+def _dips_text(fallen: Sequence[dict[str, Any]]) -> str:
+    longest = max(span["end_s"] - span["start_s"] for span in fallen)
+    return (
+        f"{count_of(len(fallen), 'dip')} of the server's TPM, at most {format_duration(longest)} long (under the median"
+        f" by {DIP_DEVIATIONS:g} deviations and {percent(DIP_SHARE)} for {DIP_S:g} s or longer)."
+    )
 
 
 def _text(point: Record, clock: Clock) -> str:
@@ -97,6 +145,7 @@ def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     server = frame.filter(pl.col("source").is_in(DATABASES))
     cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))
     rows = _transaction_rows(tpcc, clock)
+    rows += panel_rows(TPM_PANEL, clock, {"server": _server_tpm(server)})
     new_orders = _of_kind(tpcc, "new_order")
     responses = {name: largest(new_orders, f"latency_{name}_ns", 1e6) for name in ("p50", "p90", "p99", "max")}
     rows += panel_rows("new orders (ms, log)", clock, responses, log=True)
@@ -115,6 +164,16 @@ def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     return rows + panel_rows("host CPU (%)", clock, shares)
 
 
+def _server_tpm(server: pl.DataFrame) -> pl.DataFrame:
+    """Commits and rollbacks of all databases, a minute."""
+    import polars as pl
+
+    ended = server.filter(pl.col("metric").is_in(["commits_count", "rollbacks_count"]))
+    # Each metric of an entity covers the same time: as entities of their own, rates add up.
+    apart = ended.with_columns(entity=pl.concat_str("entity", "metric", separator="/"), metric=pl.lit("ended_count"))
+    return rate(apart, "ended_count", 1 / 60)
+
+
 def _of_kind(tpcc: pl.DataFrame, name: str) -> pl.DataFrame:
     """Rows of one kind of transaction, of all databases."""
     import polars as pl
@@ -125,7 +184,7 @@ def _of_kind(tpcc: pl.DataFrame, name: str) -> pl.DataFrame:
 def _transaction_rows(tpcc: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
     columns = {transaction_name(name): rate(_of_kind(tpcc, name), "committed_count") for name in TRANSACTIONS}
-    return _whole("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
+    return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
 def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
@@ -139,22 +198,7 @@ def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
         servers = max(own["entity"].n_unique(), 1)
         added = own.group_by("t_ns", "step").agg(pl.col("value").sum() / servers)
         columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
-    return _whole("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
-
-
-def _whole(panel: str, clock: Clock, columns: dict[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """Rows of a panel with a value of every series at every step."""
-    if not columns:
-        return []
-    steps = range(int(clock.end_s / clock.step_s + 0.999999))
-    rows = []
-    for name, frame in columns.items():
-        values = {int(step): float(value) for step, value in frame.select("step", "value").iter_rows()}
-        for step in steps:
-            middle = min((step + 0.5) * clock.step_s, clock.end_s)
-            value = float(f"{values.get(step, 0.0):.5g}")
-            rows.append({"panel": panel, "series": name, "t_s": round(middle, 3), "value": value, "log": False})
-    return rows
+    return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
 def _by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
