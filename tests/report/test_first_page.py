@@ -18,7 +18,7 @@ from assay.results.limits import parse_limits
 from assay.results.source import RunFacts
 from assay.workloads.registry import workloads
 
-KNEE = {"outstanding": 8, "point_id": "p0004"}
+KNEE = {"outstanding": 8, "iops": 1500.0, "bytes_per_s": 12.3e6, "point_id": "p0004"}
 
 
 def standing(met: bool | None, excuse: str = "") -> Standing:

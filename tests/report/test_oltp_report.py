@@ -34,11 +34,9 @@ def test_the_summary_says_what_the_database_did(one: Document) -> None:
 def test_a_search_tells_its_answer_and_what_ended_it(searched: Document) -> None:
     first = texts(section(searched, "summary"))[2]
     limit = "cpu\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}80%"
+    assert first == f"Holds 30,898 NOPM (95 % interval 29,971 to 31,516) with 32 users; stopped by {limit} [p0006]."
     knee = "the knee is with 16 users: 20,942 NOPM (response p90 30.3 ms)"
-    assert first == (
-        f"Holds 30,898 NOPM (95 % interval 29,971 to 31,516) with 32 users; {knee}; stopped by {limit} [p0006]."
-    )
-    assert first in texts(section(searched, "oltp-search"))
+    assert first.replace("users; ", f"users; {knee}; ") in texts(section(searched, "oltp-search"))
 
 
 def test_violated_conditions_come_before_everything_else() -> None:

@@ -48,7 +48,7 @@ BACKGROUND = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "b
 def tpcc_remarks(facts: RunFacts) -> Remarks:
     """Build the remarks."""
     points = oltp_points(facts)
-    sentences = [answer_sentence(answer) for answer in oltp_answers(facts)]
+    sentences = [answer_sentence(answer, with_ends=False) for answer in oltp_answers(facts)]
     held = throughput_sentence(facts) if points else None
     headlines = [Paragraph(text, strong=True) for text in (*sentences, *([held] if held else []))]
     if conditions := oltp_of(facts).get("conditions"):
