@@ -295,3 +295,15 @@ def test_the_interval_holds_the_answer_and_reaches_to_the_crossing(largest: int)
     assert low <= answer["max"]["iops"] <= high
     assert low <= answer["crossing"]["outstanding"] * 100 <= high
     assert low > answer["max"]["iops"] * 0.9
+
+
+def test_a_point_with_a_fault_has_no_share_in_the_figures_of_its_load() -> None:
+    curve = Curve(axis=depths(), figures=FIGURES, repeats=1)
+    device = Device.passing(lambda _: True)
+    for fault, share in (("generator", 0.5), (None, 1.0), (None, 1.0)):
+        point = device.measure(4, "search", 0)
+        point["total"]["iops"] *= share
+        curve.add(4, point, Reading(fault=fault) if fault else device.read(point))
+    assert curve.throughput(4) == 400
+    assert curve.answer()["max"]["point_id"] == "p0002"
+    assert curve.answer()["max"]["iops"] == 400

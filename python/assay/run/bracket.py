@@ -207,9 +207,15 @@ class Curve:
             return None
         return next(load for load in self.passing if self.throughput(load) >= KNEE_SHARE * self.throughput(best))
 
+    def sound(self, load: float) -> list[Point]:
+        """The points at a load that have no fault; all of them where each has one."""
+        points = zip(self.points[load], self._readings[load], strict=True)
+        return [point for point, reading in points if reading.fault is None] or self.points[load]
+
     def throughput(self, load: float) -> float:
-        """Mean throughput of all points at a load."""
-        return sum(self.value(point) for point in self.points[load]) / len(self.points[load])
+        """Mean throughput at a load."""
+        points = self.sound(load)
+        return sum(self.value(point) for point in points) / len(points)
 
     def value(self, point: Point) -> float:
         """Throughput of a point; 0 where it has none."""
@@ -291,7 +297,7 @@ class Curve:
         return self.stopped_by if failing is None else self.judged(failing).reason
 
     def _end(self, load: float) -> dict[str, Any]:
-        points = self.points[load]
+        points = self.sound(load)
         return {
             self.axis.name: int(load) if self.axis.whole else load,
             **end_figures(self.figures, points),
@@ -305,7 +311,7 @@ class Curve:
 
         The true largest load lies within the interval of the crossing, so the bounds reach to the throughput there.
         """
-        points = self.points[load]
+        points = self.sound(load)
         mean = self.throughput(load)
         # Each point has an interval of its own: strung together, a step between repeats would pass for correlation.
         half_widths = [half_width_95(self.figures[0].batches(point)) for point in points]
