@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from assay.document.limits import MEETS, limit_text, search_state
 from assay.document.text import DASH, load_label, load_size, percent
+from assay.results.answers import KNEE_SHARE
 from assay.results.figures import Figure, value_of
 from assay.results.source import Record, RunFacts
 from assay.units import count_of
-
-KNEE_SHARE = 0.95
-"""Share of the most that the knee gives: a load beyond it buys waiting, hardly throughput."""
 
 _LIMITING = {
     "saturation": "{name}: throughput stops rising before any limit is reached; more load only adds waiting.",
@@ -100,8 +97,8 @@ def knee_of(facts: RunFacts, answer: Record, figure: Figure) -> Record | None:
     if most is None:
         return None
     ids = answer.get("point_ids") or []
-    passing: list[dict[str, Any]] = [
-        {**point}
+    passing = [
+        point
         for point in facts.points
         if point.get("id") in ids
         and search_state(point) == MEETS

@@ -100,13 +100,14 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     ids = answer.get("point_ids") or []
     axis = str(answer.get("axis") or "load")
+    marks = answer_marks(answer)
     rows: list[dict[str, Any]] = []
     for point in points:
         value = value_of(figure, point)
         if point.get("id") in ids and value is not None:
             load = point["load"].get(axis) or load_size(point["load"])
             row = {"load": load, "value": value, "latency_ns": None, "state": search_state(point, figure.failed)}
-            rows.append({**row, "mark": answer_marks(answer).get(point.get("id"), "")})
+            rows.append({**row, "mark": marks.get(point.get("id"), "")})
     rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)
     if chart is None:

@@ -78,7 +78,7 @@ def limited_text(answer: Record, *, by: str = "stopped by ", errors: str = STOPP
 
 
 def search_state(point: Record, failed: str = "errors") -> str:
-    """Whether a point of a search is an answer, in words of a legend; at most six."""
+    """The state of a point of a search, in the words of a legend: `MEETS`, or why the point is no answer."""
     if (point.get("errors") or {}).get("count"):
         return failed
     if (point.get("generator") or {}).get("saturated"):

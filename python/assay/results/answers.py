@@ -11,6 +11,9 @@ from assay.units import count_of
 
 Record = Mapping[str, Any]
 
+KNEE_SHARE = 0.95
+"""The knee is the smallest load with this share of the most throughput; more load buys waiting, hardly throughput."""
+
 
 def load_words(load: float, axis: str) -> str:
     """A load on an axis.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from assay.results.answers import KNEE_SHARE
 from assay.results.figures import Figure, end_figures
 from assay.results.shapes.point import Point
 from assay.results.steady import half_width_95
@@ -22,8 +23,6 @@ NOMINAL_SHARE = 0.0142
 (C. Jennison and B. W. Turnbull, Group Sequential Methods with Applications to Clinical Trials, 2000, table 2.1)."""
 PRIOR_SHARE, PRIOR_FREEDOM = 0.01, 2.0
 """How much repeats are taken to differ before any were made, and the degrees of freedom which that is worth."""
-KNEE_SHARE = 0.95
-"""The knee is the smallest load with this share of the most throughput."""
 STEP_SHARE = 0.25
 """How near the loads around the knee come, and the step above a failure that repeats could not make sure of."""
 

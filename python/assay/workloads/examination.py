@@ -11,7 +11,7 @@ FULL_FROM_S = 15 * 60
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """What a part of the examination is asked for.
+    """The examination that a part belongs to, and what the user asked of it.
 
     Attributes
     ----------
