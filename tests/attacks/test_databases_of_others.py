@@ -16,7 +16,7 @@ from assay.targets.databases import Database
 from assay.targets.databases.kinds import lay_out, take_down
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.template_copy import TemplateCopy
-from assay.workloads.tpcc.load import drop_warehouses
+from assay.workloads.databases.loading import drop_loaded
 from assay_command import Bench, Outcome
 from servers.fixtures import Connect
 from servers.loading import load
@@ -66,7 +66,7 @@ def test_a_database_with_the_name_of_a_copy_survives(
             work()
     outcome = oltp(bench, url_of(postgresql, loaded), "save")
     assert (outcome.code, outcome.complaint.endswith(said)) == (2, True)
-    drop_warehouses(loaded)
+    drop_loaded(loaded)
     assert names(loaded) == [loaded.spec.database, name]
     assert rows(postgresql.url_of(name), "SELECT answer FROM precious") == [(42,)]
 
@@ -156,7 +156,7 @@ def test_a_table_that_took_the_place_of_assays_is_not_dropped(
     outcome = oltp(bench, url_of(server, database), "drop")
     assert outcome.code == 2
     assert "holds tables that Assay did not make (stock); name an empty database" in outcome.complaint
-    for work in (drop_warehouses, load, lambda one: one.save()):
+    for work in (drop_loaded, load, lambda one: one.save()):
         with pytest.raises(RefusedTarget, match=r"did not make \(stock\)"):
             work(database)
     assert sorted(database.tables()) == before
@@ -186,7 +186,7 @@ def test_a_tablespace_with_the_name_of_assays_survives(postgresql18: ServerProce
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname = %s", (name,)) == [(name,)]
     database.execute(f"DROP TABLESPACE {name}")
     lay_out(database, Layout(places=2), scale=1, connections=2)
-    drop_warehouses(database)
+    drop_loaded(database)
     take_down(database)
     assert database.query("SELECT spcname FROM pg_tablespace WHERE spcname ~ '^assay_'") == []
 

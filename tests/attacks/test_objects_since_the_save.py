@@ -17,7 +17,7 @@ from assay.targets.databases.kinds import lay_out
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.objects_postgresql import lost_by_restoring
 from assay.targets.databases.template_copy import TemplateCopy
-from assay.workloads.tpcc.load import drop_warehouses
+from assay.workloads.databases.loading import drop_loaded
 from assay.workloads.tpcc.tables import TABLES
 from servers.loading import load
 from servers.process import PASSWORD, ServerProcess
@@ -202,7 +202,7 @@ def test_an_object_made_since_the_save_stands_against_a_restore(
         assert "\n" not in str(refused.value)
         if case.hangs:
             with pytest.raises(RefusedTarget, match="what is not Assay's hangs on its tables") as kept:
-                drop_warehouses(database)
+                drop_loaded(database)
             assert case.name in str(kept.value)
             assert {*TABLES.names, *OWN_TABLES} <= set(database.tables())
         else:
@@ -328,7 +328,7 @@ def test_a_layout_does_not_take_along_what_hangs_on_a_table(postgresql18: Server
         database.refuse_drop()
         database.restore()
         assert "stock_p2" not in database.tables()
-        drop_warehouses(database)
+        drop_loaded(database)
 
 
 def test_a_user_who_may_not_see_everything_is_told(postgresql18: ServerProcess) -> None:
@@ -379,7 +379,7 @@ def test_what_hangs_on_tables_of_mariadb_stands_against_a_restore(mariadb_databa
         with pytest.raises(NotSupported, match="restoring would lose what came since the state was saved") as refused:
             database.restore()
         with pytest.raises(RefusedTarget, match="what is not Assay's hangs on its tables") as kept:
-            drop_warehouses(database)
+            drop_loaded(database)
         assert name in str(refused.value)
         assert name in str(kept.value)
         assert {*TABLES.names, *OWN_TABLES} <= set(database.tables())

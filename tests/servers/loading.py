@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from assay.targets.databases import Database
-from assay.workloads.tpcc.load import _finish, _make_tables
+from assay.workloads.databases.loading import _finish, _make_tables
 
 
 class Quiet:

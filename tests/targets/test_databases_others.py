@@ -13,8 +13,8 @@ from assay.errors import NotSupported, RefusedTarget
 from assay.targets.databases import Database
 from assay.targets.databases.tablespace_copy import TablespaceCopy
 from assay.telemetry.collectors import postgresql as postgresql_collector
-from assay.workloads.tpcc.load import _finish as finish_load
-from assay.workloads.tpcc.load import drop_warehouses
+from assay.workloads.databases.loading import _finish as finish_load
+from assay.workloads.databases.loading import drop_loaded
 from servers.fixtures import Connect
 from servers.loading import Quiet, load
 from servers.process import PASSWORD, ServerProcess
@@ -49,9 +49,9 @@ def test_tables_of_other_schemas_are_neither_dropped_nor_taken_for_ours(
         ("Bench",),
         ("public",),
     ]
-    drop_warehouses(database)
+    drop_loaded(database)
     assert database.tables() == []
-    drop_warehouses(database)
+    drop_loaded(database)
     assert database.query("SELECT number FROM public.orders") == [(7,)]
 
 

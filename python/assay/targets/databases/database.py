@@ -276,7 +276,7 @@ class Database(ABC):
         )
 
     def _chunks(self) -> frozenset[tuple[str, int, int]]:
-        rows = self.query("SELECT kind, w_id, part FROM assay_chunk")
+        rows = self.query(f"SELECT kind, {self.table_set.unit}, part FROM assay_chunk")
         return frozenset((str(kind), int(number), int(part)) for kind, number, part in rows)
 
     @abstractmethod

@@ -23,26 +23,70 @@ class RangeKey(NamedTuple):
     primary: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much is loaded, in words, and the room that it takes.
+
+    Attributes
+    ----------
+    words
+        An amount in words, such as `10 warehouses`.
+    number
+        An amount as options take it.
+    option
+        The option that asks for an amount, without its dashes.
+    things
+        What is loaded, in the plural.
+    is_seeded
+        Whether a seed decides the rows.
+    bytes_each
+        Room that one takes with its indexes, rounded up.
+    log_bytes_each
+        Log that loading one writes.
+    """
+
+    words: Callable[[int], str]
+    number: Callable[[int], str] = str
+    option: str
+    things: str
+    is_seeded: bool = True
+    bytes_each: int
+    log_bytes_each: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableSet:
     """The tables of a workload.
 
     Attributes
     ----------
+    rows
+        What the core calls their rows.
     names
         All of them, in the order in which they are loaded.
     scale
         What is counted to say how much is loaded, in the plural: the key under which the database keeps the number.
+    size
+        That number in words.
+    format
+        Version of the rows: the same seed gives the same ones as long as it stays.
+    unit
+        Column of `assay_chunk` with the unit of the scale that a chunk belongs to.
     keys
         The column by whose ranges each table may be partitioned.
     statements
-        SQL by dialect and file (`schema`, `indexes`, `drop`), each statement with the name of what it is about.
+        SQL by dialect and file (`schema`, `indexes`, `procedures`, `drop`), each statement with the name of what
+        it is about.
     counters
         Figures that the tables count: by name the table and the query.
     """
 
+    rows: str
     names: tuple[str, ...]
     scale: str
+    size: Size
+    format: str = "1"
+    unit: str = "unit"
     keys: Mapping[str, RangeKey]
     statements: Callable[[str, str], Sequence[tuple[str, str]]]
     counters: Mapping[str, tuple[str, str]] = field(default_factory=dict)

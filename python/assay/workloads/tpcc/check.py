@@ -10,7 +10,6 @@ from typing import Any
 from assay.errors import Interrupted
 from assay.progress import Display, Step
 from assay.targets.databases import Database
-from assay.workloads.tpcc.load import sections
 
 AFTER_LOAD_ONLY = 11
 """Deliveries break this condition: it is left out once transactions have run."""
@@ -32,7 +31,7 @@ def check_conditions(
     for database in databases:
         has_run = database.schema().state != "loaded"
         display.phase(f"checking the consistency of {database.name}")
-        for name, text in sections(database, "conditions"):
+        for name, text in database.table_set.statements(database.dialect, "conditions"):
             number = int(name.removeprefix("condition."))
             if number == AFTER_LOAD_ONLY and has_run:
                 continue

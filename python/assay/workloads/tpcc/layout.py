@@ -7,10 +7,10 @@ from typing import Any
 
 from assay.errors import IoFailed
 from assay.progress import Display
-from assay.targets.databases.kinds import lay_out, take_down
+from assay.targets.databases.kinds import lay_out
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.target import DatabaseTarget
-from assay.workloads.tpcc.opening import load_connections
+from assay.workloads.databases.plan import load_connections
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming
 from assay.workloads.tpcc.tables import TABLES
 
@@ -115,12 +115,6 @@ def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Di
         found.append({"database": database.name, **laid_out})
     target.refresh()
     return found
-
-
-def remove_places(target: DatabaseTarget) -> None:
-    """Remove what layouts left beside the tables."""
-    for database in target.databases:
-        take_down(database)
 
 
 def layout_text(layout: TpccLayout, table: str = "") -> str:

@@ -1,23 +1,24 @@
-"""A part on databases at work: load, run, check, save, restore, drop, in the order the plan gives them."""
+"""Transactions at work on databases: points, layouts, and what is odd about them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from assay.errors import Interrupted, NotSupported, UsageError
+from assay.errors import NotSupported
 from assay.results.shapes.point import Point
-from assay.targets.databases import LAID_OUT, Database
+from assay.targets.databases import LAID_OUT
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import count_of, format_duration
+from assay.workloads.databases.loading import set_state
+from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
 from assay.workloads.tpcc.check import check_conditions
-from assay.workloads.tpcc.layout import apply_layout, find_hottest, remove_places, trace_plan
-from assay.workloads.tpcc.load import drop_warehouses, load_warehouses, set_state
-from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, Action, TpccPlan
+from assay.workloads.tpcc.layout import apply_layout, find_hottest, trace_plan
+from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, TpccPlan
 from assay.workloads.tpcc.point import OltpMeasurement
 from assay.workloads.tpcc.shapes import oltp_of
-from assay.workloads.workload import Ask, Axis, Measure, Measured, OpenWorkload, Part, RunContext, Search, Steps
+from assay.workloads.workload import Ask, Axis, Measure, Measured, Part, RunContext, Search, Steps
 
 DISCLAIMER = (
     "a TPC-C-like workload, derived and not compliant; TPC-C is a trademark of the Transaction Processing Performance"
@@ -32,99 +33,34 @@ RATIO_MIN_COUNT = 10_000
 Fact = Mapping[str, Any]
 
 
-class OpenTpcc(OpenWorkload):
+class OpenTpcc(OpenOnDatabases[TpccPlan]):
     """A part at work on its databases."""
 
+    document_key = "oltp"
+    disclaimer = DISCLAIMER
+    nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None, "conditions": []}
+
     def __init__(self, part: Part[TpccPlan], target: DatabaseTarget, context: RunContext) -> None:
-        self.part, self.plan, self.target, self.context = part, part.plan, target, context
+        super().__init__(part, target, context)
         self.rest_s = self.plan.timing.rest_s
-        self.told: dict[str, Any] = dict(
-            context.folder.manifest.get("oltp") or {"actions_done": {}, "load": None, "conditions": []}
-        )
-        """What there is to say of the part as a whole, as docs/oltp.md has it."""
 
-    def steps(self) -> Steps:
-        """Do the actions; what is measured are the points of `run`.
-
-        Raises
-        ------
-        Interrupted, AssayError
-            What was finished is in `told` and in the run folder.
-        """
-        done = actions_done(self.context.folder.manifest, self.part.name)
-        self.context.note(DISCLAIMER)
-        work: dict[Action, Callable[[], object]] = {
-            "load": self._load,
-            "check": self._check,
-            "save": self._save,
-            "restore": self._restore,
-            "drop": self._drop,
-        }
-        for action in self.plan.actions:
-            # Points of a finished run are taken from the folder, which gives its answer again.
-            if action in done and action != "run":
-                continue
-            if self.context.interrupt.is_set():
-                raise Interrupted("interrupted")
-            self.target.hold()
-            if action == "run":
-                yield from self._run()
-            else:
-                work[action]()
-            done = list(dict.fromkeys([*done, action]))
-            self._keep(actions_done=self.told["actions_done"] | {self.part.name: done})
-
-    def _keep(self, **figures: Any) -> None:
-        """Add to what is known of the part, on storage too."""
-        self.told |= figures
-        self.context.folder.update(oltp=self.told)
-
-    # Actions
-
-    def _load(self) -> None:
-        loaded = load_warehouses(self.target, self.plan, display=self.context.display, interrupt=self.context.interrupt)
-        self.target.refresh()
-        if loaded is None:
-            if not self.told.get("load"):
-                self._keep(load=None)
-                self.context.note(f"{count_of(self.target.scale_total, 'warehouse')} had been loaded before")
-            return
-        self._keep(load=loaded | {"warehouses": self.target.scale_total})
-        self.context.display.tell(
-            f"loaded {count_of(self.target.scale_total, 'warehouse')}: {loaded['rows']:,} rows at"
-            f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"
-        )
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Ask the consistency conditions; what another part of the run found violated is not forgotten."""
         found = check_conditions(self.target.databases, display=self.context.display, interrupt=self.context.interrupt)
-        # What another part of the run found violated is not forgotten.
         violated = [condition for condition in self.told.get("conditions") or [] if not condition["met"]]
-        self._keep(conditions=[*violated, *found])
+        self.keep(conditions=[*violated, *found])
 
-    def _save(self) -> None:
-        for database in self.target.databases:
-            _refuse_laid_out(database)
-            self.context.display.phase(f"saving the state of {database.name}")
-            database.save()
+    def dropped(self) -> dict[str, Any]:
+        """What there is to say once the tables are gone."""
+        return {"load": None, "conditions": []}
 
-    def _restore(self) -> None:
-        for database in self.target.databases:
-            self.context.display.phase(f"restoring the state of {database.name}")
-            database.restore()
-
-    def _drop(self) -> None:
-        for database in self.target.databases:
-            self.context.display.phase(f"dropping the tables of {database.name}")
-            drop_warehouses(database)
-        remove_places(self.target)
-        self.told |= {"load": None, "conditions": []}
-
-    def _run(self) -> Steps:
+    def run(self) -> Steps:
+        """Measure one load, or search for the most."""
         states = {database.name: database.schema().state for database in self.target.databases}
         if LAID_OUT in states.values() and self.plan.layout.is_plain and self._restores == "never":
             if self.plan.restores == "never":
                 for database in self.target.databases:
-                    _refuse_laid_out(database)
+                    refuse_laid_out(database)
             self._start_from_saved()
             states = {}
         has_run = [name for name, state in states.items() if state == "ran"]
@@ -144,7 +80,7 @@ class OpenTpcc(OpenWorkload):
 
     def _note_run(self, point: Fact) -> None:
         """Take a point's figures for those of the run, and say what is odd about them."""
-        self._keep(**point["oltp"])
+        self.keep(**point["oltp"])
         self._note_ratio(point)
         self._note_efficiency(point)
 
@@ -223,24 +159,13 @@ class OpenTpcc(OpenWorkload):
         return "never" if self.plan.restores == "never" else "always"
 
     def _start_from_saved(self) -> None:
-        """Bring back the saved state; the first time, keep the present one."""
+        """Bring back the saved state, where the database can and the plan does not insist."""
         try:
-            for database in self.target.databases:
-                saved, there = database.saved() or {}, database.schema()
-                if (saved.get("warehouses"), saved.get("seed")) != (there.scale, there.seed):
-                    _refuse_laid_out(database)
-                    self.context.display.phase(f"saving the state of {database.name}, from which every point starts")
-                    database.save()
-                    if there.state == "ran":
-                        self.context.note(f"every point starts from {database.name} as earlier runs had left it")
-                elif there.state != "loaded":
-                    self.context.display.phase(f"restoring the state of {database.name}")
-                    database.restore()
+            self.start_from_saved()
         except NotSupported as error:
             if self.plan.restores == "always" or not self.plan.layout.is_plain:
                 raise
-            notice = f"points did not start from the same state: {error}"
-            self.context.note(notice)
+            self.context.note(f"points did not start from the same state: {error}")
 
     # Layout
 
@@ -272,7 +197,7 @@ class OpenTpcc(OpenWorkload):
             if measurement.error is not None:
                 raise measurement.error
             found = find_hottest(oltp["tables"], oltp["statements"], plan.layout.trace_s)
-            self._keep(hottest=found)
+            self.keep(hottest=found)
             if self._restores == "always":
                 self._start_from_saved()
         self.context.note(found["sentence"])
@@ -310,17 +235,3 @@ class OpenTpcc(OpenWorkload):
                 f"{point['oltp']['nopm'] / most_nopm:.1%} of the {most_nopm:,.0f} NOPM that keying and thinking times"
                 f" let through with {count_of(point['oltp']['users'], 'user')}"
             )
-
-
-def _refuse_laid_out(database: Database) -> None:
-    """Refuse to take tables for the plain ones that an earlier run laid out in another way."""
-    if database.schema().state == LAID_OUT:
-        raise UsageError(
-            f"{database.name}: an earlier run laid its tables out in another way; bring the plain ones back with the"
-            " action: restore, or drop them and load again"
-        )
-
-
-def actions_done(manifest: Fact, part: str) -> list[str]:
-    """What a run has done of a part on databases, by its manifest."""
-    return list((manifest.get("oltp") or {}).get("actions_done", {}).get(part, ()))

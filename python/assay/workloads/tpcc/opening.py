@@ -1,24 +1,18 @@
-"""Opening databases for transactions: what cannot be done with what is there is refused before anything is written."""
+"""What transactions need of their databases, beside their tables."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 
-from assay.errors import OutOfSpace, UsageError
-from assay.targets.databases import Database, SchemaState
+from assay.errors import UsageError
 from assay.targets.databases.layout import refuse_layout
-from assay.targets.databases.refusals import refuse_foreign
 from assay.targets.databases.target import DatabaseTarget
-from assay.units import count_of, format_bytes
+from assay.workloads.databases.opening import examine_actions
+from assay.workloads.databases.opening import prepare as prepare_databases
+from assay.workloads.databases.plan import load_connections
 from assay.workloads.tpcc.background import refuse_unknown
-from assay.workloads.tpcc.plan import WAREHOUSES_DEFAULT, TpccPlan, shares_of
-
-BYTES_PER_WAREHOUSE = 110 << 20
-"""Room a loaded warehouse takes with its indexes, rounded up."""
-LOG_BYTES_PER_WAREHOUSE, LOG_MAX_BYTES = 85 << 20, 1 << 30
-"""Log that loading one writes, and what servers keep of it at least before they use it again."""
+from assay.workloads.tpcc.plan import TpccPlan
 
 OWN_CONNECTIONS = 2
 """Connections of Assay's beside those of the users: the recorder's, and one for what a point asks meanwhile."""
@@ -27,21 +21,19 @@ OWN_CONNECTIONS = 2
 def prepare(target: DatabaseTarget, plan: TpccPlan, show: Callable[[str], None]) -> TpccPlan:
     """Open the databases and examine them for a plan, unless that was done for this very plan.
 
-    Returns
-    -------
-    TpccPlan
-        As `examine` returns it.
-
     Raises
     ------
     UsageError, OpenFailed, NotSupported, RefusedTarget, OutOfSpace
-        As `open` and `examine` raise them.
+        As `assay.workloads.databases.opening.prepare` raises them.
     """
-    if plan not in target.examined:
-        target.open(connections_needed(plan, len(target.databases)), show, plan.layout.directories)
-        target.examined = plan, examine(target, plan)
-    fitted: TpccPlan = target.examined[-1]
-    return fitted
+    return prepare_databases(
+        target,
+        plan,
+        examine=examine,
+        connections=connections_needed(plan, len(target.databases)),
+        show=show,
+        folders=plan.layout.directories,
+    )
 
 
 def examine(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
@@ -57,86 +49,20 @@ def examine(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
     UsageError, RefusedTarget, OutOfSpace
         There is nothing to run on, something else is there, or there is too little of something.
     """
-    defaults = shares_of(plan.warehouses or WAREHOUSES_DEFAULT, len(target.databases))
-    if not defaults[-1]:
+    if not plan.shares(len(target.databases))[-1]:
         raise UsageError(f"--warehouses {plan.warehouses}: {len(target.databases)} databases need one each at least")
-    for database, share in zip(target.databases, defaults, strict=True):
-        _examine_one(target, database, plan, share)
-    for option, count in (("users", plan.users), ("connections", plan.connections)):
-        if "run" in plan.actions and count is not None and count < len(target.databases):
-            raise UsageError(f"--{option} {count}: {len(target.databases)} databases need one each at least")
-    return _within_connections(target, plan) if "run" in plan.actions else plan
-
-
-def _examine_one(target: DatabaseTarget, database: Database, plan: TpccPlan, share: int) -> None:
-    there = database.schema()
-    if there.kind == "foreign":
-        refuse_foreign(database.name, there.tables)
-    kind, warehouses, saved = there.kind, there.scale, database.saved()
-    # How many the work is on: those that are dropped in the end were there before. A run that goes on may have
-    # nothing left to do but its points.
-    worked_on = warehouses
-    for action in plan.actions:
-        if action == "load":
-            if plan.reloads and kind == "complete" and (warehouses or 0) >= share:
-                continue
-            if plan.reloads and not (kind == "partial" and is_part_of(there, share, plan.seed)):
-                kind, warehouses = "absent", None
-            if kind in ("partial", "complete") and warehouses is not None:
-                _refuse_other(database.name, there, plan, share)
-            elif kind == "broken":
-                _refuse_unloaded(database.name, action, kind)
-            else:
-                warehouses = share
-            if kind != "complete":
-                _refuse_without_room(database, warehouses or share)
-                database.check_rights()
-            kind = "complete"
-        elif action == "drop":
-            kind, warehouses, saved = "absent", None, None
-        elif action == "restore":
-            if saved is None:
-                raise UsageError(f"{database.name}: there is no saved state; keep one with the action: save")
-            kind, warehouses = "complete", saved["warehouses"]
-        else:
-            _refuse_unloaded(database.name, action, kind)
-            if plan.warehouses is not None and not plan.reloads and warehouses != share:
-                _refuse_other(database.name, there, plan, share)
-            saved = {"warehouses": warehouses} if action == "save" else saved
-        worked_on = warehouses or worked_on
-    target.scale[database.name] = worked_on or 0
-    if "run" in plan.actions:
+    examine_actions(target, plan)
+    if "run" not in plan.actions:
+        return plan
+    for database in target.databases:
         refuse_unknown(database, plan.background)
-        refuse_layout(
-            database,
-            places=plan.layout.tablespaces,
-            ways=plan.layout.ways_of(worked_on or 0),
-            scale=worked_on,
-        )
-
-
-def _refuse_without_room(database: Database, warehouses: int) -> None:
-    paths = database.storage_paths()
-    directory = paths.get("data")
-    if directory is None:
-        return
-    try:
-        space = os.statvfs(directory)
-        has_log = "log" in paths and os.stat(paths["log"]).st_dev == os.stat(directory).st_dev
-    except OSError:
-        # Folders of a server that runs as another user; the server itself says when they are full.
-        return
-    log_bytes = min(warehouses * LOG_BYTES_PER_WAREHOUSE, LOG_MAX_BYTES) if has_log else 0
-    needed_bytes = warehouses * BYTES_PER_WAREHOUSE + log_bytes
-    free_bytes = space.f_bavail * space.f_frsize + database.bytes_used()
-    if needed_bytes > free_bytes:
-        each_bytes = BYTES_PER_WAREHOUSE + (LOG_BYTES_PER_WAREHOUSE if has_log else 0)
-        fits = max((free_bytes - log_bytes) // BYTES_PER_WAREHOUSE, free_bytes // each_bytes)
-        hint = f"give --warehouses {fits} or fewer" if fits else "free some space"
-        raise OutOfSpace(
-            f"{database.name}: {count_of(warehouses, 'warehouse')} need about {format_bytes(needed_bytes)},"
-            f" and {directory} has {format_bytes(free_bytes)} free; {hint}"
-        )
+        warehouses = target.scale[database.name]
+        ways = plan.layout.ways_of(warehouses)
+        refuse_layout(database, places=plan.layout.tablespaces, ways=ways, scale=warehouses)
+    for option, count in (("users", plan.users), ("connections", plan.connections)):
+        if count is not None and count < len(target.databases):
+            raise UsageError(f"--{option} {count}: {len(target.databases)} databases need one each at least")
+    return _within_connections(target, plan)
 
 
 def _within_connections(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
@@ -172,34 +98,3 @@ def connections_needed(plan: TpccPlan, databases: int) -> int:
     users = max(plan.users, int(plan.search.last_load)) if plan.search.axis == "users" else plan.users
     of_run = plan.connections or users
     return max(math.ceil(of_run / databases), load_connections(plan))
-
-
-def load_connections(plan: TpccPlan) -> int:
-    """Connections that load, over all databases."""
-    return plan.load_connections or len(os.sched_getaffinity(0))
-
-
-def is_part_of(there: SchemaState, warehouses: int, seed: int) -> bool:
-    """Whether a load that was cut short is one of so many warehouses of this seed."""
-    return (there.scale, there.seed) == (warehouses, seed)
-
-
-def _refuse_other(name: str, there: SchemaState, plan: TpccPlan, share: int) -> None:
-    """Refuse what is there with another size or seed."""
-    if (plan.warehouses is None or there.scale == share) and there.seed == plan.seed:
-        return
-    asked = there.scale if plan.warehouses is None else share
-    raise UsageError(
-        f"{name}: holds {count_of(there.scale or 0, 'warehouse')} of seed {there.seed}, not {asked} of seed"
-        f" {plan.seed}; ask for those (warehouses, seed), or remove them first with the action: drop"
-    )
-
-
-def _refuse_unloaded(name: str, action: str, kind: str) -> None:
-    """Refuse work on warehouses that are not whole."""
-    if kind == "absent":
-        raise UsageError(f"{name}: has no warehouses to {action}; load them first with the action: load")
-    if kind == "partial":
-        raise UsageError(f"{name}: its load was cut short; go on with it first with the action: load")
-    if kind == "broken":
-        raise UsageError(f"{name}: restoring it was cut short; do it again with the action restore, or drop it")

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from assay.errors import UsageError
 from assay.fields import FieldValueError, Seconds, Strict, within
 from assay.reading import names_of_presets, nearest, preset_table, read_table, validated
 from assay.results.limits import parse_limits
-from assay.workloads.options import TIME, Fixed, Option
+from assay.workloads.databases.plan import DATABASE, DatabasesPlan
+from assay.workloads.options import TIME, Option
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.workload import AnyPlan, points_of_search
+from assay.workloads.workload import points_of_search
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-
-Action = Literal["load", "run", "check", "save", "restore", "drop"]
-ACTIONS: tuple[Action, ...] = ("load", "run", "check", "save", "restore", "drop")
 
 WAREHOUSES_DEFAULT = 10
 """About a gigabyte: loaded in a minute or so, and more warehouses than users on a small machine."""
@@ -46,7 +43,7 @@ Background = Literal["checkpoint", "vacuum", "backup"]
 
 Weight = Annotated[int, Field(ge=0, le=1000)]
 
-DATABASE, USERS, MIX = "Database", "Users", "Transactions"
+USERS, MIX = "Users", "Transactions"
 """Groups of options."""
 
 
@@ -206,13 +203,12 @@ class TpccLayout(Strict):
         return self
 
 
-class TpccPlan(AnyPlan):
+class TpccPlan(DatabasesPlan):
     """A plan of `assay oltp tpcc`."""
 
     kind: Literal["tpcc"] = "tpcc"
     name: str = "custom"
     title: str = "TPC-C-like transactions"
-    actions: Annotated[tuple[Action, ...], Fixed()] = ("load", "run", "check")
     limits: Annotated[
         tuple[str, ...],
         Option("--limit", "response.p90<2s, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
@@ -226,9 +222,6 @@ class TpccPlan(AnyPlan):
         ),
     ] = None
     """Over all databases; None: those that are loaded, else `WAREHOUSES_DEFAULT`."""
-    reloads: bool = False
-    """Warehouses that are loaded are used whatever their seed if they are as many or more, else loaded anew; unless
-    set, another number or seed is refused."""
     users: Annotated[
         int, Field(ge=1, le=100_000), Option("--users", "Users, each one transaction at a time (2 per core).", USERS)
     ] = Field(default_factory=default_users)
@@ -242,11 +235,6 @@ class TpccPlan(AnyPlan):
         Option("--threads", "Threads that drive the users (one per core).", USERS),
     ] = None
     """Threads that drive the users; None: one for each core."""
-    load_connections: Annotated[
-        Annotated[int, Field(ge=1, le=1000)] | None,
-        Option("--load-connections", "Connections that load in parallel (one per core).", DATABASE),
-    ] = None
-    """Connections that load in parallel; None: one for each core."""
     mix: Annotated[
         TpccMix, BeforeValidator(parse_mix), Option("--mix", "Weights: new_order=45,payment=43,...", MIX)
     ] = TpccMix(new_order=10, payment=10, order_status=1, delivery=1, stock_level=1)
@@ -303,8 +291,6 @@ class TpccPlan(AnyPlan):
         int, Field(ge=0, le=10_000), Option("--retries", "Tries after deadlocks and serialisation failures (10).", MIX)
     ] = 10
     """How often a deadlock or serialisation failure is tried again."""
-    reconnect_s: Annotated[Seconds, Option("--reconnect", "How long a lost server is waited for (60s).", MIX)] = 60.0
-    """How long a lost server is waited for before the run fails."""
     restores: Annotated[
         Literal["search", "always", "possible", "never"],
         Option(
@@ -323,11 +309,6 @@ class TpccPlan(AnyPlan):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if not self.actions:
-            raise FieldValueError("actions", f"none given; known: {', '.join(ACTIONS)}")
-        repeated = [action for action in ACTIONS if self.actions.count(action) > 1]
-        if repeated:
-            raise FieldValueError("actions", f"{repeated[0]} is given twice; give each action once")
         if self.connections is not None and self.connections > self.users:
             reason = f"{self.connections} for {self.users} users; give at most one for each user"
             raise FieldValueError("connections", reason)
@@ -344,6 +325,20 @@ class TpccPlan(AnyPlan):
         return self
 
     @property
+    def scale_asked(self) -> int | None:
+        """Warehouses over all databases."""
+        return self.warehouses
+
+    @property
+    def rows_seed(self) -> int:
+        """Decides the rows."""
+        return self.seed
+
+    def shares(self, databases: int) -> list[int]:
+        """Warehouses of each database."""
+        return shares_of(self.warehouses or WAREHOUSES_DEFAULT, databases)
+
+    @property
     def points_count(self) -> tuple[int, int]:
         """Fewest and most points that a run measures."""
         return (1, 1) if self.search.axis == "none" else points_of_search(self.search.repeats)
@@ -355,10 +350,6 @@ class TpccPlan(AnyPlan):
             connections = None if self.connections is None else min(self.connections, users)
             return self.model_copy(update={"users": users, "connections": connections})
         return self.model_copy(update={"rate": load})
-
-    def without(self, actions: Sequence[str]) -> TpccPlan:
-        """The plan without actions that are done."""
-        return self.model_copy(update={"actions": tuple(one for one in self.actions if one not in actions)})
 
     def facts(self, warehouses: int) -> dict[str, Any]:
         """A point's `workload`."""
@@ -437,27 +428,3 @@ def read_tpcc_preset(name: str) -> TpccPlan:
         There is no such preset; the message lists them.
     """
     return load_tpcc_plan(preset_table(__package__, name), source=f"preset {name}")
-
-
-def split_actions(words: Sequence[str]) -> tuple[list[str], list[Action]]:
-    """Targets, and the actions after them.
-
-    Raises
-    ------
-    UsageError
-        An action stands before a target.
-
-    Examples
-    --------
-    >>> split_actions(["embedded:/data/pg", "load", "check"])
-    (['embedded:/data/pg'], ['load', 'check'])
-    """
-    first = len(words)
-    while first and words[first - 1] in ACTIONS:
-        first -= 1
-    targets = list(words[:first])
-    actions = [action for word in words[first:] for action in ACTIONS if action == word]
-    early = next((word for word in targets if word in ACTIONS), None)
-    if early is not None:
-        raise UsageError(f"{early!r} stands before a target; name the targets first, then the actions in their order")
-    return targets, actions

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from assay import _core
-from assay.targets.databases.table_set import RangeKey, TableSet
+from assay.targets.databases.table_set import RangeKey, Size, TableSet
+from assay.units import count_of
 
 ITEMS_COUNT = 100_000
 
+BYTES_PER_WAREHOUSE = 110 << 20
+
 TABLES = TableSet(
+    rows="tpcc",
     names=("item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock"),
     scale="warehouses",
+    size=Size(
+        words=lambda warehouses: count_of(warehouses, "warehouse"),
+        option="warehouses",
+        things="warehouses",
+        bytes_each=BYTES_PER_WAREHOUSE,
+        log_bytes_each=85 << 20,
+    ),
+    unit="w_id",
     # The warehouse leads the key of every table but item's.
     keys={
         "warehouse": RangeKey("w_id"),

@@ -11,7 +11,8 @@ from assay.cli import options as opt
 from assay.cli.running import start
 from assay.cli.verb import Given, group, measuring
 from assay.errors import UsageError
-from assay.workloads.tpcc.plan import Action, TpccPlan, split_actions
+from assay.workloads.databases.plan import Action, split_actions
+from assay.workloads.tpcc.plan import TpccPlan
 from assay.workloads.workload import Part
 
 EXAMPLES = """

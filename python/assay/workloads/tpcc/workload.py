@@ -11,10 +11,11 @@ from assay.progress import Display
 from assay.results.shapes.point import Point
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration, format_latency
+from assay.workloads.databases.opened import actions_done
 from assay.workloads.tpcc.check import violations_total
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc, actions_done
+from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc
 from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
 from assay.workloads.tpcc.seen import seen_io
@@ -94,7 +95,7 @@ class TpccWorkload(Workload[TpccPlan]):
     def examine(self, part: Part[TpccPlan], target: Any, manifest: Record, display: Display) -> Part[TpccPlan]:
         """Open the databases, and refuse what the plan's actions cannot do with what is there."""
         assert isinstance(target, DatabaseTarget), "transactions run on databases"
-        done = actions_done(manifest, part.name)
+        done = actions_done(manifest, OpenTpcc.document_key, part.name)
         fitted = prepare(target, part.plan.without(done), display.phase)
         return replace(part, plan=fitted.model_copy(update={"actions": part.plan.actions}))
 

@@ -1,4 +1,4 @@
-"""Loading the warehouses: tables, rows through the core, indexes, procedures; a load that was cut short goes on."""
+"""Loading tables: made, filled by the core, indexed; a load that was cut short goes on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from assay.progress import Display, Step
 from assay.targets.databases import Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
-from assay.workloads.tpcc.opening import is_part_of, load_connections
-from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.tpcc.tables import TABLES
-
-FORMAT = "1"
-"""Version of the rows: the same seed gives the same ones as long as it stays."""
+from assay.workloads.databases.opening import is_part_of
+from assay.workloads.databases.plan import DatabasesPlan, load_connections
 
 LOOK_S = 0.2
 END_S = 60.0
@@ -39,20 +35,19 @@ ERRORS: dict[str, type[AssayError]] = {
 }
 """Exceptions for the kinds of errors that the core reports."""
 
-_OF_TABLES = "IN ({})".format(", ".join(f"'{table}'" for table in TABLES.names))
 _INDEXES_MARIADB = (
     "SELECT DISTINCT index_name FROM information_schema.statistics"
-    f" WHERE table_schema = database() AND table_name {_OF_TABLES}"
+    " WHERE table_schema = database() AND table_name IN ({tables})"
 )
 
 INDEXES = {
-    "postgresql": f"SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename {_OF_TABLES}",
+    "postgresql": "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename IN ({tables})",
     "mariadb": _INDEXES_MARIADB,
     "mysql": _INDEXES_MARIADB,
     "mssql": "SELECT i.name FROM sys.indexes AS i JOIN sys.objects AS o ON o.object_id = i.object_id"
-    f" WHERE i.name IS NOT NULL AND o.schema_id = schema_id(schema_name()) AND o.name {_OF_TABLES}",
+    " WHERE i.name IS NOT NULL AND o.schema_id = schema_id(schema_name()) AND o.name IN ({tables})",
 }
-"""Names of the indexes that the workload's tables have, by dialect."""
+"""Names of the indexes that tables have, by dialect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +77,15 @@ def core_error(error: dict[str, Any]) -> AssayError:
     return ERRORS.get(error["kind"], IoFailed)(error["text"] + HINTS.get(error["kind"], ""))
 
 
-def load_warehouses(
-    target: DatabaseTarget, plan: TpccPlan, *, display: Display, interrupt: threading.Event
+def load_tables(
+    target: DatabaseTarget, plan: DatabasesPlan, *, display: Display, interrupt: threading.Event
 ) -> dict[str, Any] | None:
     """Load what is not loaded yet.
 
     Returns
     -------
     dict or None
-        The `load` of docs/oltp.md; None if everything was there.
+        `rows`, `bytes`, `seconds`, `rows_per_s`, `resumed`; None if everything was there.
 
     Raises
     ------
@@ -109,12 +104,12 @@ def load_warehouses(
     chunks = {
         database.name: states[database.name].chunks
         for database in missing
-        if is_part_of(states[database.name], target.scale[database.name], plan.seed)
+        if is_part_of(states[database.name], target.scale[database.name], plan.rows_seed)
     }
     try:
         for database in missing:
             if not chunks.get(database.name):
-                _make_tables(database, target.scale[database.name], plan.seed, display)
+                _make_tables(database, target.scale[database.name], plan.rows_seed, display)
         report = _load_rows(target, missing, chunks, plan, display=display, interrupt=interrupt)
         for database in missing:
             _finish(database, load_connections(plan), display=display, interrupt=interrupt)
@@ -130,12 +125,7 @@ def load_warehouses(
     }
 
 
-def sections(database: Database, file: str) -> list[tuple[str, str]]:
-    """Names and statements of a file of the database's dialect."""
-    return _core.tpcc_sql(database.dialect, file)
-
-
-def drop_warehouses(database: Database) -> None:
+def drop_loaded(database: Database) -> None:
     """Remove the tables, the procedures and the saved state.
 
     Raises
@@ -149,22 +139,29 @@ def drop_warehouses(database: Database) -> None:
 
 def _drop_tables(database: Database) -> None:
     database.refuse_drop()
-    for _, text in sections(database, "drop"):
+    for _, text in database.table_set.statements(database.dialect, "drop"):
         database.execute(text)
 
 
 def set_state(database: Database, state: str) -> None:
-    """Write down what became of the warehouses."""
+    """Write down what became of the tables."""
     database.execute("UPDATE assay_schema SET v = %s WHERE k = 'state'", (state,))
 
 
-def _make_tables(database: Database, warehouses: int, seed: int, display: Display) -> None:
+def _make_tables(database: Database, scale: int, seed: int, display: Display) -> None:
     """Make empty tables; of a load that was cut short before its first chunk, make them anew."""
     display.phase(f"creating tables in {database.name}")
     _drop_tables(database)
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    facts = {"format": FORMAT, "warehouses": warehouses, "seed": seed, "state": "loading", "created_utc": created}
-    for name, text in sections(database, "schema"):
+    table_set = database.table_set
+    facts = {
+        "format": table_set.format,
+        table_set.scale: scale,
+        "seed": seed,
+        "state": "loading",
+        "created_utc": created,
+    }
+    for name, text in table_set.statements(database.dialect, "schema"):
         database.create_table(name, text)
         if name == "assay_schema":
             for key, value in facts.items():
@@ -175,7 +172,7 @@ def _load_rows(
     target: DatabaseTarget,
     databases: Sequence[Database],
     chunks: dict[str, frozenset[tuple[str, int, int]]],
-    plan: TpccPlan,
+    plan: DatabasesPlan,
     *,
     display: Display,
     interrupt: threading.Event,
@@ -184,18 +181,19 @@ def _load_rows(
     load = _core.OltpLoad(
         json.dumps(
             {
+                "workload": databases[0].table_set.rows,
                 "databases": [
                     {
                         "name": database.name,
                         "connection": database.connection().core_plan() | {"kind": database.dialect},
-                        "warehouses": target.scale[database.name],
+                        "scale": target.scale[database.name],
                         "done": sorted(chunks.get(database.name, ())),
                     }
                     for database in databases
                 ],
                 "connections": load_connections(plan),
                 "threads": plan.threads,
-                "seed": plan.seed,
+                "seed": plan.rows_seed,
                 "reconnect_s": plan.reconnect_s,
             }
         )
@@ -230,8 +228,10 @@ def _progress(report: dict[str, Any]) -> LoadProgress:
 
 def _finish(database: Database, connections: int, *, display: Display, interrupt: threading.Event) -> None:
     """Build indexes and procedures, tell the planner, and say that all is loaded."""
-    there = {str(row[0]).lower() for row in database.query(INDEXES[database.dialect])}
-    missing = [text for name, text in sections(database, "indexes") if name.lower() not in there]
+    table_set, dialect = database.table_set, database.dialect
+    tables = ", ".join(f"'{table}'" for table in table_set.names)
+    there = {str(row[0]).lower() for row in database.query(INDEXES[dialect].format(tables=tables))}
+    missing = [text for name, text in table_set.statements(dialect, "indexes") if name.lower() not in there]
 
     def progress(what: str, done: int, total: int) -> None:
         display.point(Step(f"{what} in {database.name}: {done} of {total}"))
@@ -241,7 +241,7 @@ def _finish(database: Database, connections: int, *, display: Display, interrupt
     if missing:
         display.phase(f"building {len(missing)} indexes in {database.name}")
         database.execute_many_parallel(missing, connections, partial(progress, "indexes built"))
-    for _, text in sections(database, "procedures"):
+    for _, text in table_set.statements(dialect, "procedures"):
         database.execute(text)
     display.phase(f"tidying up and gathering statistics in {database.name}")
     database.vacuum_analyze(partial(progress, "tables done"))

@@ -1,0 +1,160 @@
+"""Opening databases: what cannot be done with what is there is refused before anything is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from assay.errors import OutOfSpace, UsageError
+from assay.targets.databases import Database, SchemaState
+from assay.targets.databases.refusals import refuse_foreign
+from assay.targets.databases.target import DatabaseTarget
+from assay.units import format_bytes
+from assay.workloads.databases.plan import DatabasesPlan
+
+LOG_MAX_BYTES = 1 << 30
+"""Log that servers keep at least before they use it again."""
+
+P = TypeVar("P", bound=DatabasesPlan)
+
+
+def prepare(
+    target: DatabaseTarget,
+    plan: P,
+    *,
+    examine: Callable[[DatabaseTarget, P], P],
+    connections: int,
+    show: Callable[[str], None],
+    folders: tuple[str, ...] = (),
+) -> P:
+    """Open the databases and examine them for a plan, unless that was done for this very plan.
+
+    Parameters
+    ----------
+    examine
+        Refuses what cannot be done, and gives the plan as it fits.
+    connections
+        How many each server has to take.
+    folders
+        Folders of the servers that will be used later.
+
+    Raises
+    ------
+    UsageError, OpenFailed, NotSupported, RefusedTarget, OutOfSpace
+        As `DatabaseTarget.open` and `examine` raise them.
+    """
+    if plan not in target.examined:
+        target.open(connections, show, folders)
+        target.examined = plan, examine(target, plan)
+    fitted: P = target.examined[-1]
+    return fitted
+
+
+def examine_actions(target: DatabaseTarget, plan: DatabasesPlan) -> None:
+    """Refuse what the plan's actions cannot do with what is there, and take down how much each database holds.
+
+    Raises
+    ------
+    UsageError, RefusedTarget, OutOfSpace
+        There is nothing to work on, something else is there, or there is too little room.
+    """
+    for database, share in zip(target.databases, plan.shares(len(target.databases)), strict=True):
+        target.scale[database.name] = _examine_one(database, plan, share)
+
+
+def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
+    there = database.schema()
+    if there.kind == "foreign":
+        refuse_foreign(database.name, there.tables)
+    kind, scale, saved = there.kind, there.scale, database.saved()
+    key = database.table_set.scale
+    # How many the work is on: those that are dropped in the end were there before. A run that goes on may have
+    # nothing left to do but its points.
+    worked_on = scale
+    for action in plan.actions:
+        if action == "load":
+            if plan.reloads and kind == "complete" and (scale or 0) >= share:
+                continue
+            if plan.reloads and not (kind == "partial" and is_part_of(there, share, plan.rows_seed)):
+                kind, scale = "absent", None
+            if kind in ("partial", "complete") and scale is not None:
+                _refuse_other(database, there, plan, share)
+            elif kind == "broken":
+                _refuse_unloaded(database, action, kind)
+            else:
+                scale = share
+            if kind != "complete":
+                _refuse_without_room(database, scale or share)
+                database.check_rights()
+            kind = "complete"
+        elif action == "drop":
+            kind, scale, saved = "absent", None, None
+        elif action == "restore":
+            if saved is None:
+                raise UsageError(f"{database.name}: there is no saved state; keep one with the action: save")
+            kind, scale = "complete", saved[key]
+        else:
+            _refuse_unloaded(database, action, kind)
+            if plan.scale_asked is not None and not plan.reloads and scale != share:
+                _refuse_other(database, there, plan, share)
+            saved = {key: scale} if action == "save" else saved
+        worked_on = scale or worked_on
+    return worked_on or 0
+
+
+def _refuse_without_room(database: Database, scale: int) -> None:
+    paths = database.storage_paths()
+    directory = paths.get("data")
+    if directory is None:
+        return
+    try:
+        space = os.statvfs(directory)
+        has_log = "log" in paths and os.stat(paths["log"]).st_dev == os.stat(directory).st_dev
+    except OSError:
+        # Folders of a server that runs as another user; the server itself says when they are full.
+        return
+    size = database.table_set.size
+    log_bytes = min(scale * size.log_bytes_each, LOG_MAX_BYTES) if has_log else 0
+    needed_bytes = scale * size.bytes_each + log_bytes
+    free_bytes = space.f_bavail * space.f_frsize + database.bytes_used()
+    if needed_bytes > free_bytes:
+        each_bytes = size.bytes_each + (size.log_bytes_each if has_log else 0)
+        fits = max((free_bytes - log_bytes) // size.bytes_each, free_bytes // each_bytes)
+        hint = f"give --{size.option} {size.number(fits)} or fewer" if fits else "free some space"
+        raise OutOfSpace(
+            f"{database.name}: {size.words(scale)} need about {format_bytes(needed_bytes)},"
+            f" and {directory} has {format_bytes(free_bytes)} free; {hint}"
+        )
+
+
+def is_part_of(there: SchemaState, scale: int, seed: int) -> bool:
+    """Whether a load that was cut short is one of that scale and seed."""
+    return (there.scale, there.seed) == (scale, seed)
+
+
+def _refuse_other(database: Database, there: SchemaState, plan: DatabasesPlan, share: int) -> None:
+    """Refuse what is there with another size or seed."""
+    if (plan.scale_asked is None or there.scale == share) and there.seed == plan.rows_seed:
+        return
+    size = database.table_set.size
+    asked = (there.scale if plan.scale_asked is None else share) or 0
+    held, wanted, option = size.words(there.scale or 0), size.number(asked), size.option
+    if size.is_seeded:
+        held, wanted, option = f"{held} of seed {there.seed}", f"{wanted} of seed {plan.rows_seed}", f"{option}, seed"
+    raise UsageError(
+        f"{database.name}: holds {held}, not {wanted}; ask for what is there ({option}), or remove it first with the"
+        " action: drop"
+    )
+
+
+def _refuse_unloaded(database: Database, action: str, kind: str) -> None:
+    """Refuse work on tables that are not whole."""
+    name = database.name
+    if kind == "absent":
+        things = database.table_set.size.things
+        raise UsageError(f"{name}: has no {things} to {action}; load them first with the action: load")
+    if kind == "partial":
+        raise UsageError(f"{name}: its load was cut short; go on with it first with the action: load")
+    if kind == "broken":
+        raise UsageError(f"{name}: restoring it was cut short; do it again with the action restore, or drop it")
