@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.telemetry.summary import folded, summarise
-from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
+from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from series_rows import batches_of
 
 SECOND_NS = 10**9

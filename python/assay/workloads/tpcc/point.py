@@ -24,7 +24,7 @@ from assay.units import count_of, format_duration, format_latency
 from assay.workloads.databases.loading import core_error
 from assay.workloads.tpcc.background import BackgroundWork
 from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
-from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
+from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.workload import RunContext
 
 if TYPE_CHECKING:

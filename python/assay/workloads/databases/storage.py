@@ -1,4 +1,4 @@
-"""What storage did for the transactions of a window: STORAGE of docs/oltp.md, and a point's roles, from recorder rows.
+"""What storage did for a database over a window: STORAGE of docs/oltp.md, and a point's roles, from recorder rows.
 
 Devices say what reached them; the databases say what they asked for, which the kernel's page cache may have answered.
 Where both are known, bytes per transaction are those of the devices.
@@ -28,13 +28,13 @@ def storage(
     start_ns: int,
     end_ns: int,
     devices_by_role: Mapping[str, Sequence[str]],
-    transactions_count: float,
+    transactions_count: float | None,
     client_cpu_ns: float | None,
     is_local: bool,
     *,
     cpu_count: int | None = None,
 ) -> dict[str, Any]:
-    """Figures of a window beside its transactions; None where they are not known.
+    """Figures of a window; None where they are not known.
 
     A row counts with the share of its interval that lies in the window. Rates are per time that rows cover, so that a
     server that was away for a while does not lower them; bytes per transaction are of the whole window at that rate.
@@ -48,7 +48,7 @@ def storage(
     devices_by_role
         Block devices under the databases: `assay.telemetry.collectors.devices_by_role`; empty for remote servers.
     transactions_count
-        Commits and user rollbacks of the window.
+        Commits and user rollbacks of the window; None for work without: bytes per transaction are left out.
     client_cpu_ns
         CPU time of the load threads in the window; None if not known.
     is_local
@@ -73,16 +73,17 @@ def storage(
         for side in ("read", "write")
     }
 
-    def each(bytes_per_s: float | None) -> float | None:
-        return None if bytes_per_s is None or not transactions_count else bytes_per_s * seconds / transactions_count
-
+    per_transaction: dict[str, float | None] = {}
+    if transactions_count is not None:
+        rates = {"read": moved["read"], "written": moved["write"], "log": database["log_bytes_per_s"]}
+        for what, rate in rates.items():
+            each = None if rate is None or not transactions_count else rate * seconds / transactions_count
+            per_transaction[f"{what}_bytes_per_transaction"] = each
     requests, misses = servers.total("page_requests_count"), servers.total("page_reads_count")
     return {
         "seconds": seconds,
         "devices": devices,
-        "read_bytes_per_transaction": each(moved["read"]),
-        "written_bytes_per_transaction": each(moved["write"]),
-        "log_bytes_per_transaction": each(database["log_bytes_per_s"]),
+        **per_transaction,
         "log_flush_latency_mean_ns": _log_flush_latency(servers),
         "log_flushes_per_s": servers.per_second("log_flushes_count"),
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
