@@ -34,12 +34,12 @@ ORDER = (
 )
 """What stands on one line may import what stands on it or above."""
 
-KINDS = ("integrity", "io", "tpcc")
+KINDS = ("integrity", "io", "tpcc", "tpch")
 """Folders of workloads."""
 
-KEYS = {*KINDS, "oltp"}
+KEYS = {*KINDS, "dss", "oltp"}
 """How results name a kind: no text of the program is just one of these."""
-WORDS = {"tpcc", "oltp", "nopm", "warehouse", "warehouses"}
+WORDS = {"tpcc", "tpch", "dss", "oltp", "nopm", "warehouse", "warehouses"}
 """Words of a kind that mean nothing else; no name and no text has one of them."""
 
 UPWARD: set[tuple[str, str]] = set()

@@ -12,6 +12,7 @@ from assay.results.shapes.kinds import join_shapes
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.tpcc.workload import TpccWorkload
+from assay.workloads.tpch.workload import TpchWorkload
 from assay.workloads.workload import Part, Workload
 
 _KINDS: dict[str, Workload[Any]] = {}
@@ -32,7 +33,7 @@ def register(workload: Workload[Any]) -> None:
     _join(workload.kind, workload)
 
 
-for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload()):
+for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload(), TpchWorkload()):
     register(_workload)
 _join(None, _KINDS[DEFAULT_KIND])
 

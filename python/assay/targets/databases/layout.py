@@ -31,12 +31,15 @@ class Layout:
         Table to partition; empty: none.
     ways
         Into so many ranges.
+    by_columns
+        Tables that are kept by columns.
     """
 
     places: int = 1
     directories: tuple[str, ...] = ()
     table: str = ""
     ways: int = 1
+    by_columns: tuple[str, ...] = ()
 
     @property
     def places_count(self) -> int:

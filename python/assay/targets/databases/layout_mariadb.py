@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import FOLDER, Layout, make_folder
-from assay.targets.databases.table_set import RangeKey
+from assay.targets.databases.table_set import Key, RangeKey, literal
 
 
 def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
+    for by_columns in layout.by_columns:
+        database.execute(f"ALTER TABLE {by_columns} ENGINE=ColumnStore")
+    if not layout.table:
+        database.checkpoint()
+        return {"places": [], "partition": None}
     table, key = layout.table, database.table_set.keys[layout.table]
     keys = database.table_set.first_keys(table, layout.ways, scale)
     data = database.storage_paths().get("data")
@@ -35,7 +41,7 @@ def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]
     return {"places": places, "partition": {"table": table, "column": key.column, "first_keys": keys}}
 
 
-def partition_statement(table: str, key: RangeKey, first_keys: list[int], directories: tuple[str, ...] = ()) -> str:
+def partition_statement(table: str, key: RangeKey, first_keys: Sequence[Key], directories: tuple[str, ...] = ()) -> str:
     """The statement that partitions a table.
 
     Examples
@@ -43,7 +49,9 @@ def partition_statement(table: str, key: RangeKey, first_keys: list[int], direct
     >>> partition_statement("stock", RangeKey("s_w_id"), [6]).partition(" (PARTITION ")[2]
     'p1 VALUES LESS THAN (6), PARTITION p2 VALUES LESS THAN MAXVALUE)'
     """
-    edges = [*(f"({first})" for first in first_keys), "MAXVALUE"]
+    # Numbers are ordered as expressions, dates as columns.
+    whole, highest = ("COLUMNS ", "(MAXVALUE)") if key.years is not None else ("", "MAXVALUE")
+    edges = [*(f"({literal(first)})" for first in first_keys), highest]
     parts = []
     for number, edge in enumerate(edges):
         folder = directories[number % len(directories)].replace("\\", "\\\\").replace("'", "''") if directories else ""
@@ -51,4 +59,4 @@ def partition_statement(table: str, key: RangeKey, first_keys: list[int], direct
         parts.append(f"PARTITION p{number + 1} VALUES LESS THAN {edge}{place}")
     # Every key of a partitioned table holds the column it is partitioned by.
     primary = f" DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join(key.primary)})" if key.primary else ""
-    return f"ALTER TABLE {table}{primary} PARTITION BY RANGE ({key.column}) ({', '.join(parts)})"
+    return f"ALTER TABLE {table}{primary} PARTITION BY RANGE {whole}({key.column}) ({', '.join(parts)})"

@@ -5,29 +5,31 @@ Not verified on SQL Server.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import Layout
+from assay.targets.databases.table_set import Key, literal
 
 PREFIX = "assay_part"
 
 
 def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
-    keys = database.table_set.first_keys(layout.table, layout.ways, scale)
-    rows = database.query(
-        "SELECT c.name FROM sys.key_constraints k"
-        " JOIN sys.index_columns i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id"
-        " JOIN sys.columns c ON c.object_id = i.object_id AND c.column_id = i.column_id"
-        " WHERE k.parent_object_id = object_id(%s) AND k.type = 'PK' ORDER BY i.key_ordinal",
-        (layout.table,),
-    )
-    column = database.table_set.keys[layout.table].column
-    key = [str(row[0]) for row in rows]
-    for statement in partition_statements(layout.table, column, keys, key, layout.directories):
-        database.execute(statement)
-    database.execute(f"UPDATE STATISTICS {layout.table}")
+    range_key = database.table_set.keys.get(layout.table)
+    keys: list[Key] = []
+    if range_key is not None:
+        keys = database.table_set.first_keys(layout.table, layout.ways, scale)
+        key = list(range_key.primary) or _primary_key(database, layout.table)
+        for statement in partition_statements(layout.table, range_key.column, keys, key, layout.directories):
+            database.execute(statement)
+    for table in layout.by_columns:
+        column = range_key.column if range_key is not None and table == layout.table else ""
+        for statement in column_statements(table, _primary_key(database, table), partitioned_by=column):
+            database.execute(statement)
+    for table in dict.fromkeys([*([layout.table] if layout.table else []), *layout.by_columns]):
+        database.execute(f"UPDATE STATISTICS {table}")
     database.checkpoint()
     places: list[dict[str, Any]] = [
         {"name": f"{PREFIX}_{number + 1}", "directory": directory, "bytes": None, "relations": []}
@@ -35,12 +37,46 @@ def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]
     ]
     return {
         "places": places,
-        "partition": {"table": layout.table, "column": column, "first_keys": keys},
+        "partition": {"table": layout.table, "column": range_key.column, "first_keys": keys} if range_key else None,
     }
 
 
+def _primary_key(database: Database, table: str) -> list[str]:
+    rows = database.query(
+        "SELECT c.name FROM sys.key_constraints k"
+        " JOIN sys.index_columns i ON i.object_id = k.parent_object_id AND i.index_id = k.unique_index_id"
+        " JOIN sys.columns c ON c.object_id = i.object_id AND c.column_id = i.column_id"
+        " WHERE k.parent_object_id = object_id(%s) AND k.type = 'PK' ORDER BY i.key_ordinal",
+        (table,),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def column_statements(table: str, key: Sequence[str], *, partitioned_by: str = "") -> list[str]:
+    """Statements that keep a table by columns, partition-aligned; its primary key stays, beside the columns.
+
+    Parameters
+    ----------
+    key
+        Columns of the primary key; none: there is none.
+    partitioned_by
+        The column by which the table is partitioned, if it is.
+
+    Examples
+    --------
+    >>> column_statements("orders", ["o_orderkey"])[1]
+    'CREATE CLUSTERED COLUMNSTORE INDEX orders_columns ON orders'
+    """
+    on = f" ON {PREFIX}_scheme ({partitioned_by})" if partitioned_by else ""
+    drop = [f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey"] if key else []
+    add = (
+        [f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY NONCLUSTERED ({', '.join(key)})"] if key else []
+    )
+    return [*drop, f"CREATE CLUSTERED COLUMNSTORE INDEX {table}_columns ON {table}{on}", *add]
+
+
 def partition_statements(
-    table: str, column: str, keys: list[int], key: list[str], directories: tuple[str, ...] = ()
+    table: str, column: str, keys: Sequence[Key], key: Sequence[str], directories: tuple[str, ...] = ()
 ) -> list[str]:
     """Statements that put a table's clustered key, and with it its rows, on a partition scheme.
 
@@ -63,8 +99,10 @@ def partition_statements(
         ]
     ways = len(keys) + 1
     used = ", ".join(groups[number % len(groups)] for number in range(ways)) if groups else ""
+    kind = "date" if keys and isinstance(keys[0], str) else "int"
     statements += [
-        f"CREATE PARTITION FUNCTION {PREFIX}_ranges (int) AS RANGE RIGHT FOR VALUES ({', '.join(map(str, keys))})",
+        f"CREATE PARTITION FUNCTION {PREFIX}_ranges ({kind}) AS RANGE RIGHT FOR VALUES "
+        f"({', '.join(map(literal, keys))})",
         f"CREATE PARTITION SCHEME {PREFIX}_scheme AS PARTITION {PREFIX}_ranges "
         + (f"TO ({used})" if used else "ALL TO ([PRIMARY])"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from assay.errors import NotSupported, RefusedTarget, UsageError
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import FOLDER, Layout, make_folder, spread
 from assay.targets.databases.marks import TABLE_MARK
+from assay.targets.databases.table_set import Key, literal
 
 _RELATIONS = """
 SELECT c.relname, t.relname, c.relkind = 'i', pg_table_size(c.oid)
@@ -37,7 +39,7 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
     drop_places(database)
     places = _make_places(database, layout)
     names = list(places)
-    keys: list[int] = []
+    keys: list[Key] = []
     if layout.table:
         keys = database.table_set.first_keys(layout.table, layout.ways, scale)
         _partition(database, layout.table, keys, names)
@@ -155,7 +157,7 @@ def _placed(database: Database, names: list[str]) -> dict[str, dict[str, Any]]:
 # Partitions
 
 
-def _partition(database: Database, table: str, keys: list[int], names: list[str]) -> None:
+def _partition(database: Database, table: str, keys: Sequence[Key], names: list[str]) -> None:
     """Put a partitioned table in the place of a plain one, in one transaction; partitions take the places in turn.
 
     Indexes are built on each partition, where they get its place, and found again by those of the table.
@@ -177,7 +179,11 @@ def _partition(database: Database, table: str, keys: list[int], names: list[str]
             (table,),
         )
     ]
-    column, edges = database.table_set.keys[table].column, ["MINVALUE", *map(str, keys), "MAXVALUE"]
+    key = database.table_set.keys[table]
+    if key.primary:
+        # Every key of a partitioned table holds the column it is partitioned by.
+        constraints = [(name, f"PRIMARY KEY ({', '.join(key.primary)})") for name, _ in constraints]
+    column, edges = key.column, ["MINVALUE", *map(literal, keys), "MAXVALUE"]
     parts = [f"{table}_p{number + 1}" for number in range(len(keys) + 1)]
     storage = f" WITH ({options})" if options else ""
     statements = [

@@ -16,11 +16,29 @@ class RangeKey(NamedTuple):
         Its last value; None: the scale.
     primary
         Columns of the primary key of the partitioned table, where that of the plain one has not this column.
+    years
+        First year and number of years of a column of dates, whose ranges are whole years.
     """
 
     column: str
     last: int | None = None
     primary: tuple[str, ...] = ()
+    years: tuple[int, int] | None = None
+
+
+Key = int | str
+"""A value of such a column: a whole number, or a date as `1994-01-01`."""
+
+
+def literal(key: Key) -> str:
+    """A key in SQL.
+
+    Examples
+    --------
+    >>> literal(7), literal("1994-01-01")
+    ('7', "'1994-01-01'")
+    """
+    return f"'{key}'" if isinstance(key, str) else str(key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +109,12 @@ class TableSet:
     statements: Callable[[str, str], Sequence[tuple[str, str]]]
     counters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def first_keys(self, table: str, ways: int, scale: int) -> list[int]:
+    def first_keys(self, table: str, ways: int, scale: int) -> list[Key]:
         """First key of each partition of a table but the first, so that all hold as many keys as can be."""
-        last = self.keys[table].last or scale
+        key = self.keys[table]
+        if key.years is not None:
+            first, count = key.years
+            each = -(-count // ways)
+            return [f"{first + each * number}-01-01" for number in range(1, ways)]
+        last = key.last or scale
         return [1 + last * number // ways for number in range(1, ways)]

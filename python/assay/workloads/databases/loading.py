@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
@@ -17,10 +17,15 @@ from assay.progress import Display, Step
 from assay.targets.databases import Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
+from assay.workloads.databases.in_process import InProcessLoad
 from assay.workloads.databases.opening import is_part_of
 from assay.workloads.databases.plan import DatabasesPlan, load_connections
 
+Chunk = tuple[str, int, int]
+"""Kind, unit of the scale, part."""
+
 LOOK_S = 0.2
+CHUNK_LOOK_S = 0.002
 END_S = 60.0
 """How long chunks that are under way are waited for when a load is interrupted."""
 
@@ -48,6 +53,18 @@ INDEXES = {
     " WHERE i.name IS NOT NULL AND o.schema_id = schema_id(schema_name()) AND o.name IN ({tables})",
 }
 """Names of the indexes that tables have, by dialect."""
+
+
+class Load(Protocol):
+    """A load that goes on by itself."""
+
+    def poll(self) -> str:
+        """How it stands, as JSON."""
+        ...
+
+    def finish(self, within_s: float) -> str:
+        """Begin no more chunks, and wait for those that are under way."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,33 +188,22 @@ def _make_tables(database: Database, scale: int, seed: int, display: Display) ->
 def _load_rows(
     target: DatabaseTarget,
     databases: Sequence[Database],
-    chunks: dict[str, frozenset[tuple[str, int, int]]],
+    chunks: dict[str, frozenset[Chunk]],
     plan: DatabasesPlan,
     *,
     display: Display,
     interrupt: threading.Event,
 ) -> dict[str, Any]:
-    """Let the core load the rows; returns its last report."""
-    load = _core.OltpLoad(
-        json.dumps(
-            {
-                "workload": databases[0].table_set.rows,
-                "databases": [
-                    {
-                        "name": database.name,
-                        "connection": database.connection().core_plan() | {"kind": database.dialect},
-                        "scale": target.scale[database.name],
-                        "done": sorted(chunks.get(database.name, ())),
-                    }
-                    for database in databases
-                ],
-                "connections": load_connections(plan),
-                "threads": plan.threads,
-                "seed": plan.rows_seed,
-                "reconnect_s": plan.reconnect_s,
-            }
-        )
-    )
+    """Load the rows; returns the last report."""
+    asked = [
+        {
+            "name": database.name,
+            "scale": target.scale[database.name],
+            "done": sorted(chunks.get(database.name, ())),
+        }
+        for database in databases
+    ]
+    load = _start(databases, asked, plan)
     while True:
         report: dict[str, Any] = json.loads(load.poll())
         display.point(_progress(report))
@@ -208,6 +214,47 @@ def _load_rows(
             raise Interrupted(f"interrupted while loading; {GOES_ON}")
         target.revive()
         time.sleep(LOOK_S)
+    return _ended(report)
+
+
+def load_chunks(database: Database, plan: DatabasesPlan, chunks: Sequence[Chunk], *, scale: int) -> int:
+    """Load just these chunks into tables that are there, each with its entry in one transaction; gives their rows.
+
+    Raises
+    ------
+    OpenFailed, OutOfSpace, IoFailed
+        They could not be loaded; none of a chunk that failed is there.
+    """
+    asked = {"name": database.name, "scale": scale, "chunks": list(chunks)}
+    load = _start([database], [asked], plan)
+    while True:
+        report = json.loads(load.poll())
+        if report["state"] != "running":
+            return int(_ended(report)["rows"])
+        time.sleep(CHUNK_LOOK_S)
+
+
+def _start(databases: Sequence[Database], asked: list[dict[str, Any]], plan: DatabasesPlan) -> Load:
+    """Start the core on servers, and threads of this process on a database that lives in it."""
+    if any(database.in_process for database in databases):
+        return InProcessLoad(databases, asked, load_connections(plan))
+    for database, one in zip(databases, asked, strict=True):
+        one["connection"] = database.connection().core_plan() | {"kind": database.dialect}
+    return _core.RowsLoad(
+        json.dumps(
+            {
+                "workload": databases[0].table_set.rows,
+                "databases": asked,
+                "connections": load_connections(plan),
+                "threads": plan.threads,
+                "seed": plan.rows_seed,
+                "reconnect_s": plan.reconnect_s,
+            }
+        )
+    )
+
+
+def _ended(report: dict[str, Any]) -> dict[str, Any]:
     if report["state"] != "done":
         raise core_error(report["error"] or {"kind": "other", "text": "the load ended before its last chunk"})
     return report
@@ -246,5 +293,7 @@ def _finish(database: Database, connections: int, *, display: Display, interrupt
     display.phase(f"tidying up and gathering statistics in {database.name}")
     database.vacuum_analyze(partial(progress, "tables done"))
     set_state(database, "loaded")
+    ended = datetime.now(UTC).isoformat(timespec="seconds")
+    database.execute("INSERT INTO assay_schema (k, v) VALUES (%s, %s)", ("loaded_utc", ended))
     display.phase(f"writing what is in memory of {database.name} to storage")
     database.checkpoint()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 from assay.results.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
 from assay.results.figures import STATISTICS, Figure, Record
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_latency
+from assay.workloads.databases.figures import cpu_of_server, under
 from assay.workloads.tpcc.shapes import oltp_of
 
 NEW_ORDER = "new_order"
@@ -116,41 +116,15 @@ def _response_of(name: str, title: str) -> Figure:
     )
 
 
-def _under(role: str, figure: Figure) -> Figure:
-    """A figure of the storage under the databases; devices count, and have no batches."""
-
-    def beneath(point: Point) -> Point:
-        """A role has the directions of a point."""
-        return cast(Point, (point.get("roles") or {}).get(role) or {})
-
-    return replace(
-        figure,
-        value=lambda point: figure.value(beneath(point)),
-        batches=lambda _point: (),
-        record=lambda point: figure.record(beneath(point)),
-        limit="",
-    )
-
-
 def _latency_under(role: str, side: str) -> Figure:
     name, noun = f"{role}_{side}_latency", f"{role} {side} latency"
     mean = COMMON_FIGURES[f"{side}_latency_mean_ns"]
-    return _under(
+    return under(
         role, replace(mean, name=f"{name}_mean_ns", title=f"{role} {side}s", noun=noun, full=f"mean {noun}", study=name)
     )
 
 
-def _server_cpu_share(point: Point) -> float | None:
-    share: float | None = (oltp_of(point).get("storage") or {}).get("server_cpu_share")
-    return share
-
-
-CPU = replace(
-    COMMON_FIGURES["cpu_share"],
-    name="server_cpu_share",
-    value=_server_cpu_share,
-    scopes=lambda point, _role: [("server", _server_cpu_share(point))],
-)
+CPU = cpu_of_server(lambda point: oltp_of(point).get("storage") or {})
 """The server's share of its host; what the load itself takes does not count against it."""
 
 FIGURES: tuple[Figure, ...] = (
@@ -163,7 +137,7 @@ FIGURES: tuple[Figure, ...] = (
     _latency_under("data", "write"),
     _latency_under("log", "write"),
     *(
-        _under("data", replace(COMMON_FIGURES[name], compared=False))
+        under("data", replace(COMMON_FIGURES[name], compared=False))
         for name in ("iops", "bytes_per_s", "read_latency_mean_ns", "write_latency_mean_ns")
     ),
     CPU,

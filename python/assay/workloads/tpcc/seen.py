@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_bytes, format_latency
+from assay.workloads.databases.seen import seen_io as seen_in
 from assay.workloads.tpcc.shapes import oltp_of
 from assay.workloads.workload import Record, SeenIo
 
@@ -27,24 +28,10 @@ def seen_io(point: Point) -> SeenIo | None:
         A point with `oltp` (docs/oltp.md).
     """
     storage = oltp_of(point).get("storage") or {}
-    devices = [device for device in storage.get("devices", ()) if "data" in device["roles"]]
-    counted = devices or [storage.get("database") or {}]
-    reads, writes, moved = (
-        sum(one.get(key) or 0.0 for one in counted for key in keys)
-        for keys in (("read_iops",), ("write_iops",), ("read_bytes_per_s", "write_bytes_per_s"))
-    )
-    iops = reads + writes
-    if not iops or not moved:
+    if not storage:
         return None
-    return SeenIo(
-        iops=iops,
-        size_mean_bytes=moved / iops,
-        read_share=reads / iops,
-        by_devices=bool(devices),
-        devices=frozenset(device["device"] for device in storage.get("devices", ())),
-        facts={name: storage[name] for name in _FACTS},
-        reasons=tuple(_reasons(point, storage)),
-    )
+    facts = {name: storage[name] for name in _FACTS}
+    return seen_in(storage, facts=facts, reasons=_reasons(point, storage))
 
 
 def _reasons(point: Point, storage: Record) -> list[str]:

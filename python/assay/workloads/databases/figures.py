@@ -1,0 +1,48 @@
+"""Figures of what lies under a database: its storage, and the processors of its host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from assay.results.common_figures import COMMON_FIGURES
+from assay.results.figures import Figure, Record
+from assay.results.shapes.point import Point
+
+
+def under(role: str, figure: Figure) -> Figure:
+    """A figure of the storage of a role; devices count, and have no batches."""
+
+    def beneath(point: Point) -> Point:
+        """A role has the directions of a point."""
+        return cast(Point, (point.get("roles") or {}).get(role) or {})
+
+    return replace(
+        figure,
+        value=lambda point: figure.value(beneath(point)),
+        batches=lambda _point: (),
+        record=lambda point: figure.record(beneath(point)),
+        limit="",
+    )
+
+
+def cpu_of_server(storage_of: Callable[[Point], Record]) -> Figure:
+    """The server's share of its host; what the load itself takes does not count against it.
+
+    Parameters
+    ----------
+    storage_of
+        Gives a point's figures of `assay.workloads.databases.storage`; empty where there are none.
+    """
+
+    def value(point: Point) -> float | None:
+        share: Any = storage_of(point).get("server_cpu_share")
+        return cast("float | None", share)
+
+    return replace(
+        COMMON_FIGURES["cpu_share"],
+        name="server_cpu_share",
+        value=value,
+        scopes=lambda point, _role: [("server", value(point))],
+    )

@@ -1,0 +1,95 @@
+"""The figures of queries: scores, times, and what the storage under the databases read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assay.results.common_figures import COMMON_FIGURES
+from assay.results.figures import Figure
+from assay.results.shapes.point import Point
+from assay.units import count_of, format_duration
+from assay.workloads.databases.figures import cpu_of_server, under
+from assay.workloads.tpch.shapes import dss_of
+
+
+def _score(point: Point) -> float | None:
+    dss = dss_of(point)
+    score: float | None = dss.get("power") if dss.get("test") == "power" else dss.get("throughput")
+    return score
+
+
+def seconds_of(point: Point) -> list[float]:
+    """Times of the queries that came to their end."""
+    return [query["seconds"] for query in dss_of(point).get("queries") or () if query["ended_by"] == "done"]
+
+
+def _told(point: Point) -> str:
+    """What a test came to."""
+    dss = dss_of(point)
+    queries, score = dss.get("queries") or [], _score(point)
+    done = sum(query["ended_by"] == "done" for query in queries)
+    if dss.get("test") == "power":
+        words = f"{done} of {len(queries)} queries in {format_duration(sum(seconds_of(point)))}, one after the other"
+    else:
+        words = f"{count_of(dss['streams'], 'stream')} together in {format_duration(dss['completion_s'])}"
+    return words + (f"; {SCORE.words(score)}" if score is not None else "; no score")
+
+
+SCORE = Figure(
+    name="score",
+    unit="count",
+    title="Score",
+    full="score: queries per hour times the scale",
+    better="higher",
+    value=_score,
+    words=lambda score: f"score {score:,.1f}",
+    study="score",
+    limit="score",
+    told=_told,
+    failed="queries failed",
+    nothing="no query was answered",
+)
+"""Of the power test, or of the throughput test."""
+
+COMPLETION = Figure(
+    name="completion_s",
+    unit="s",
+    title="Completion",
+    full="time from the first query to the last answer",
+    better="lower",
+    value=lambda point: dss_of(point).get("completion_s"),
+    words=format_duration,
+    study="completion",
+    limit="completion",
+)
+
+
+def _query_figure(name: str, title: str, full: str) -> Figure:
+    def value(point: Point) -> float | None:
+        found = seconds_of(point)
+        if not found:
+            return None
+        return max(found) if name == "max" else sum(found) / len(found)
+
+    return replace(
+        COMPLETION, name=f"query_{name}_s", title=title, full=full, value=value, study=f"query_{name}",
+        limit=f"query.{name}",
+    )  # fmt: skip
+
+
+def scan_bytes_per_s(point: Point) -> float | None:
+    """Bytes read a second over a test: of the data's devices, else those that the servers asked for."""
+    read = ((point.get("roles") or {}).get("data") or {}).get("read")
+    return read["bytes_per_s"] if read else None
+
+
+FIGURES: tuple[Figure, ...] = (
+    SCORE,
+    COMPLETION,
+    _query_figure("mean", "Mean query", "mean time of a query"),
+    _query_figure("max", "Slowest query", "time of the slowest query"),
+    replace(under("data", COMMON_FIGURES["read_bytes_per_s"]), title="Scan rate", full="bytes read per second"),
+    under("data", COMMON_FIGURES["read_latency_mean_ns"]),
+    under("data", replace(COMMON_FIGURES["iops"], compared=False)),
+    cpu_of_server(lambda point: dss_of(point).get("storage") or {}),
+)

@@ -1,0 +1,223 @@
+"""One test being measured: its queries, what the servers and the storage did meanwhile, and its figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import AssayError
+from assay.targets.databases.target import DatabaseTarget
+from assay.telemetry.collectors import Activity, activity, hottest
+from assay.telemetry.columns import SeriesColumns
+from assay.telemetry.summary import summarise
+from assay.workloads.databases.storage import roles_of, storage, volumes_of
+from assay.workloads.tpch.cold import drop_caches
+from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
+from assay.workloads.tpch.plans import plans_of
+from assay.workloads.tpch.refresh import Refresh
+from assay.workloads.tpch.running import QueryTest, TestProgress
+from assay.workloads.tpch.scores import power_score, throughput_score
+from assay.workloads.workload import RunContext
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERIES_EVERY_S = 10.0
+"""Rows of the series are written this often, so that a long test does not keep them in memory."""
+
+STORAGE_KEYS = ("read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns")
+
+
+class TestMeasurement:
+    """One test: threads run queries, this follows them and takes the figures.
+
+    Attributes
+    ----------
+    error
+        What ended the test before its time.
+    """
+
+    def __init__(
+        self,
+        target: DatabaseTarget,
+        plan: TpchPlan,
+        *,
+        test: str,
+        streams: int,
+        seed: int,
+        part: str,
+        context: RunContext,
+    ) -> None:
+        self.target, self.plan, self.test, self.context, self.seed = target, plan, test, context, seed
+        self.error: AssayError | None = None
+        self.notices: list[str] = []
+        self.columns = SeriesColumns()
+        self.written: list[pa.RecordBatch] = []
+        self.writer = context.folder.series_writer()
+        self.written_at = time.monotonic()
+        self.active: list[Activity] = []
+        self.not_dropped: list[str] = []
+        self.queries = QueryTest(
+            target=target,
+            plan=plan,
+            test=test,
+            streams=streams,
+            seed=seed,
+            refresh=Refresh(target=target, plan=plan),
+            interrupt=context.interrupt,
+            look=self._look,
+            part=part,
+            before_query=self._before_query,
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Run the test to its end.
+
+        Returns
+        -------
+        dict
+            The measured part of the point (docs/dss.md).
+
+        Raises
+        ------
+        Interrupted, AssayError
+            There is no point.
+        """
+        plans = plans_of(self.target, self.plan, self.seed) if self.test == "power" else []
+        self.context.recorder.sample()
+        self.context.recorder.drain()
+        self._look_closely()
+        started_ns = time.time_ns()
+        try:
+            self.queries.run()
+        finally:
+            ended_ns = time.time_ns()
+            self.context.recorder.sample()
+            self._write_rows()
+        self._look_closely()
+        return self._point(started_ns, ended_ns, plans)
+
+    def close(self, name: str) -> None:
+        """Write what is left of the series, as a segment of this name."""
+        self._write_rows()
+        self.writer.close_segment(name)
+
+    def _before_query(self, database: Any) -> None:
+        if self.plan.cache == "cold":
+            self.not_dropped = drop_caches(database)
+
+    def _look(self, progress: TestProgress) -> None:
+        self.context.display.point(progress)
+        if time.monotonic() - self.written_at >= SERIES_EVERY_S:
+            self._write_rows()
+
+    def _look_closely(self) -> None:
+        """At both ends: what the servers' tables cost."""
+        found = activity(self.target.databases)
+        self.active.append(found)
+        self.notices += [notice for notice in found.notices if notice not in self.notices]
+
+    def _write_rows(self) -> None:
+        self.written_at = time.monotonic()
+        self.context.recorder.drain(self.columns)
+        batches = self.columns.take()
+        self.writer.write(batches)
+        self.written += batches
+
+    # Figures
+
+    def _point(self, started_ns: int, ended_ns: int, plans: list[dict[str, Any]]) -> dict[str, Any]:
+        test = self.queries
+        found = self._storage(started_ns, ended_ns)
+        failed: dict[str, int] = {}
+        for query in test.queries:
+            if query["ended_by"] != "done":
+                failed[query["ended_by"]] = failed.get(query["ended_by"], 0) + 1
+        if failed:
+            first = next(query for query in test.queries if query["ended_by"] != "done")
+            self.notices.append(
+                f"the {self.test} test is incomplete and has no score: query {first['query']} of stream"
+                f" {first['stream']} ended by {first['ended_by']}" + (f": {first['error']}" if first["error"] else "")
+            )
+        if self.not_dropped:
+            self.notices.append(f"caches that could not be dropped before each query: {', '.join(self.not_dropped)}")
+        _, tables = hottest(self.active[0], self.active[-1])
+        devices = {name for names in self.target.devices.values() for name in names}
+        return {
+            "started_utc_ns": started_ns,
+            "measured_from_utc_ns": started_ns,
+            "measured_to_utc_ns": ended_ns,
+            "measured_s": test.seconds,
+            "ended_by": "time",
+            "volumes": volumes_of(found),
+            "roles": roles_of(found),
+            "errors": {"count": sum(failed.values()), "kinds": failed},
+            "telemetry": summarise(self.written, started_ns, ended_ns, devices=devices),
+            "dss": {
+                "scale": self.target.scale[self.target.databases[0].name] * SCALE_STEP,
+                "test": self.test,
+                "streams": test.streams,
+                "seed": self.seed,
+                "complete": not failed and self.plan.is_whole,
+                "completion_s": test.seconds,
+                **self._scores(),
+                "queries": [self._with_storage(query) for query in test.queries],
+                "refresh": test.refreshes,
+                "storage": found,
+                "tables": _shares(tables),
+                "plans": plans,
+                "cache": self.plan.cache,
+                "not_dropped": self.not_dropped,
+            },
+        }
+
+    def _scores(self) -> dict[str, float | None]:
+        test = self.queries
+        scale = self.target.scale[self.target.databases[0].name] * SCALE_STEP
+        power = throughput = None
+        complete = self.plan.is_whole and all(query["ended_by"] == "done" for query in test.queries)
+        if complete and self.test == "power":
+            seconds = {query["query"]: query["seconds"] for query in test.queries}
+            refresh = {one["function"]: one["seconds"] for one in test.refreshes}
+            power = power_score(seconds, refresh["rf1"], refresh["rf2"], scale=scale)
+        elif complete:
+            throughput = throughput_score(test.streams, test.seconds, scale=scale)
+        return {"power": power, "throughput": throughput, "composite": None}
+
+    def _storage(self, from_ns: int, to_ns: int) -> dict[str, Any]:
+        return storage(
+            self.written,
+            from_ns,
+            to_ns,
+            devices_by_role=self.target.devices,
+            transactions_count=None,
+            client_cpu_ns=0.0,
+            is_local=self.target.is_local,
+        )
+
+    def _with_storage(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        """A query with what the data's devices read meanwhile, in the power test: nothing else runs there."""
+        seen: dict[str, float | None] = dict.fromkeys(STORAGE_KEYS)
+        if self.test == "power":
+            began = query["started_utc_ns"]
+            found = self._storage(began, began + max(round(query["seconds"] * 1e9), 1))
+            data = [device for device in found["devices"] if "data" in device["roles"]]
+            if data:
+                seen["read_bytes_per_s"] = sum(device["read_bytes_per_s"] for device in data)
+                reads = sum(device["read_iops"] for device in data)
+                if reads:
+                    seen["read_size_mean_bytes"] = seen["read_bytes_per_s"] / reads
+                    timed = [one for one in data if one["read_latency_mean_ns"] is not None]
+                    weight = sum(one["read_iops"] for one in timed)
+                    if weight:
+                        spent = sum(one["read_iops"] * one["read_latency_mean_ns"] for one in timed)
+                        seen["read_latency_mean_ns"] = spent / weight
+        return {**query, **seen}
+
+
+def _shares(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tables by the bytes that were read of them, with each one's share."""
+    read = [(table, table.get("read_bytes") or 0.0) for table in tables]
+    total = sum(value for _, value in read)
+    return [{**table, "share": value / total if total else None} for table, value in read]

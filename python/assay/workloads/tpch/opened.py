@@ -1,0 +1,226 @@
+"""Queries at work on databases: tests, layouts, answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from assay.errors import NotSupported, UsageError
+from assay.results.shapes.point import Point
+from assay.targets.databases import LAID_OUT, Database
+from assay.targets.databases.kinds import lay_out
+from assay.targets.databases.layout import Layout
+from assay.workloads.databases.loading import set_state
+from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
+from assay.workloads.databases.plan import load_connections
+from assay.workloads.tpch.check import check_answers
+from assay.workloads.tpch.measuring import TestMeasurement
+from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
+from assay.workloads.tpch.scores import composite_score
+from assay.workloads.tpch.shapes import dss_of
+from assay.workloads.tpch.streams import minimum_streams
+from assay.workloads.workload import Ask, Measure, Measured, Steps
+
+DISCLAIMER = (
+    "a TPC-H-like workload, derived and not compliant; TPC-H is a trademark of the Transaction Processing Performance"
+    " Council; figures are not comparable with published TPC results, nor with those at another scale"
+)
+
+Test = Literal["power", "throughput"]
+
+
+class OpenTpch(OpenOnDatabases[TpchPlan]):
+    """A part at work on its databases."""
+
+    document_key = "dss"
+    disclaimer = DISCLAIMER
+    nothing_done: ClassVar[Mapping[str, Any]] = {"actions_done": {}, "load": None, "answers": []}
+
+    def run(self) -> Steps:
+        """Measure the tests, and what their scores come to together."""
+        points: dict[str, Point] = {}
+        for test in self.plan.tests:
+            points[test] = yield Measure(ask=self._ask(test))
+        figures = {test: dss_of(point) for test, point in points.items()}
+        power, throughput = (figures.get(test, {}).get(test) for test in ("power", "throughput"))
+        self.keep(
+            scale=self.target.scale[self.target.databases[0].name] * SCALE_STEP,
+            power=power,
+            throughput=throughput,
+            composite=composite_score(power, throughput) if power and throughput else None,
+            queries=[query for found in figures.values() for query in found.get("queries", ())],
+            refresh=[one for found in figures.values() for one in found.get("refresh", ())],
+            point_ids=[point["id"] for point in points.values()],
+        )
+
+    def check(self) -> None:
+        """Ask the validation queries, and compare their answers."""
+        found = check_answers(self.target, display=self.context.display, interrupt=self.context.interrupt)
+        self.keep(answers=found.answers, rows=found.rows)
+        for notice in found.notices:
+            self.context.note(notice)
+
+    def dropped(self) -> dict[str, Any]:
+        """What there is to say once the tables are gone."""
+        return {"load": None, "answers": []}
+
+    # Points
+
+    @property
+    def streams(self) -> int:
+        """Streams of the throughput test."""
+        scale = self.target.scale[self.target.databases[0].name] * SCALE_STEP
+        return self.plan.streams or minimum_streams(scale)
+
+    def _ask(self, test: Test) -> Ask:
+        streams = 1 if test == "power" else self.streams
+        excluded = {"actions", "limits", "user_limits", "title", "test", "streams", "load_connections"}
+        return Ask(
+            key={
+                "plan": self.plan.model_dump(mode="json", exclude=excluded),
+                "test": test,
+                "streams": streams,
+                "target": [database.spec.recorded for database in self.target.databases],
+                "scale": self.target.scale,
+            },
+            workload=self.plan.facts(self.target.scale[self.target.databases[0].name]) | {"test": test},
+            load={"streams": streams},
+            what=test,
+        )
+
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Run one test.
+
+        Raises
+        ------
+        Interrupted
+            The point is not kept.
+        AssayError
+            The databases failed.
+        """
+        self.target.hold()
+        if self.plan.restores != "never" and not (ask.what == "throughput" and self.plan.test == "both"):
+            self._start_from_saved()
+        layout = self._lay_out()
+        for database in self.target.databases:
+            if database.schema().state != LAID_OUT:
+                set_state(database, "ran")
+        measurement = TestMeasurement(
+            self.target,
+            self.plan,
+            test=ask.what,
+            streams=ask.load["streams"],
+            seed=self._seed(self.target.databases[0]) + repeat * (self.streams + 1),
+            part=self.part.name,
+            context=self.context,
+        )
+        try:
+            figures = measurement.run()
+        finally:
+            measurement.close(point_id)
+            for notice in measurement.notices:
+                self.context.note(notice)
+        figures["dss"] |= {"point_id": point_id, "layout": layout}
+        return Measured(figures=figures, error=measurement.error)
+
+    def _seed(self, database: Database) -> int:
+        """Seed of stream 0: month, day, hours, minutes and seconds of the end of the load (clause 2.1.3.3)."""
+        values = dict(database.query("SELECT k, v FROM assay_schema"))
+        loaded = str(values.get("loaded_utc") or values.get("created_utc") or "")
+        try:
+            ended = datetime.fromisoformat(loaded)
+        except ValueError:
+            ended = datetime.fromtimestamp(0)
+        return int(f"{ended:%m%d%H%M%S}") + self.plan.seed - 1
+
+    def _start_from_saved(self) -> None:
+        """Bring back the saved state, where the database can and the plan does not insist."""
+        try:
+            self.start_from_saved()
+        except NotSupported as error:
+            if self.plan.restores == "always":
+                raise
+            self.context.note(f"tests did not start from the same state: {error}")
+
+    # Layout
+
+    def _load(self) -> None:
+        super()._load()
+        if "run" not in self.plan.actions:
+            self._lay_out()
+
+    def _lay_out(self) -> dict[str, Any] | None:
+        """Lay the tables out as the plan wants them, unless they lie so; the layout, None where it is the plain one."""
+        wanted = {
+            "partition": self.plan.partition.model_dump() if self.plan.partition.ways > 1 else None,
+            "directories": list(self.plan.directories),
+            "columnstore": list(self.plan.columnstore),
+        }
+        found = []
+        for database in self.target.databases:
+            there = _layout_of(database)
+            if self.plan.is_plain and there is None:
+                return None
+            if there is not None and (self.plan.is_plain or there == wanted):
+                # What was laid out when it was loaded stays so.
+                found.append({"database": database.name, **there})
+                continue
+            if there is not None:
+                refuse_laid_out(database)
+            found.append({"database": database.name, **self._lay_out_one(database, wanted)})
+        self.target.refresh()
+        return {"databases": found}
+
+    def _lay_out_one(self, database: Database, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        plan = self.plan
+        self.context.display.phase(f"laying out {database.name}: {layout_words(plan)}")
+        layout = Layout(
+            places=max(len(plan.directories), 1),
+            directories=plan.directories,
+            table=plan.partition.table if plan.partition.ways > 1 else "",
+            ways=plan.partition.ways,
+            by_columns=plan.columnstore,
+        )
+        # Whatever becomes of it, the state is no longer the loaded one.
+        set_state(database, LAID_OUT)
+        laid_out = lay_out(database, layout, scale=self.target.scale[database.name], connections=load_connections(plan))
+        database.execute("DELETE FROM assay_schema WHERE k = 'layout'")
+        database.execute("INSERT INTO assay_schema (k, v) VALUES (%s, %s)", ("layout", json.dumps(wanted)))
+        return laid_out
+
+
+def layout_words(plan: TpchPlan) -> str:
+    """The layout of a plan in words.
+
+    Examples
+    --------
+    >>> layout_words(TpchPlan(partition="lineitem:l_shipdate:4", columnstore="orders"))
+    'lineitem in 4 partitions by l_shipdate, orders by columns'
+    >>> layout_words(TpchPlan())
+    'as the server lays it out'
+    """
+    words = []
+    if plan.partition.ways > 1:
+        words.append(f"{plan.partition.table} in {plan.partition.ways} partitions by {plan.partition.column}")
+    if plan.columnstore:
+        words.append(f"{' and '.join(plan.columnstore)} by columns")
+    if plan.directories:
+        words.append(f"over {', '.join(plan.directories)}")
+    return ", ".join(words) or "as the server lays it out"
+
+
+def _layout_of(database: Database) -> dict[str, Any] | None:
+    """The layout that the tables were given; None for the plain one."""
+    state = database.schema().state
+    if state != LAID_OUT:
+        return None
+    rows = database.query("SELECT v FROM assay_schema WHERE k = 'layout'")
+    if not rows:
+        raise UsageError(
+            f"{database.name}: laying its tables out was cut short; bring the plain ones back with the action: restore,"
+            " or drop them and load again"
+        )
+    found: dict[str, Any] = json.loads(rows[0][0])
+    return found

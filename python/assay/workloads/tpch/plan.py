@@ -1,0 +1,236 @@
+"""The TPC-H-like workload (docs/dss.md): what `assay dss tpch` runs, as a plan in TOML or JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from assay.fields import FieldValueError, Seconds, Strict
+from assay.workloads.databases.plan import DATABASE, DatabasesPlan
+from assay.workloads.options import LOAD, TIME, Option
+
+QUERIES = tuple(range(1, 23))
+
+SCALE_DEFAULT = 1.0
+SCALE_STEP = 0.001
+"""Scales are whole multiples of this: the rows of the smallest tables are a handful."""
+SCALE_MAX = 100_000
+
+POWER_QUERY_S = 5.0
+"""A guess of what one query takes, for estimates of time alone."""
+
+YEARS = 7
+"""Years of `l_shipdate`, 1992 to 1998."""
+
+Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
+
+
+def parse_folders(value: Any) -> Any:
+    """Folders from `/a,/b`; anything but text as it is."""
+    return tuple(part for part in value.split(",") if part) if isinstance(value, str) else value
+
+
+def parse_tables(value: Any) -> Any:
+    """Tables from `lineitem,orders`; anything but text as it is."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def parse_queries(value: Any) -> Any:
+    """Numbers of queries from `1,6,9-12`; anything but text as it is.
+
+    Raises
+    ------
+    ValueError
+        There is no such query.
+
+    Examples
+    --------
+    >>> parse_queries("1,6,9-11")
+    (1, 6, 9, 10, 11)
+    """
+    if not isinstance(value, str):
+        return value
+    numbers: list[int] = []
+    for part in value.split(","):
+        match = re.fullmatch(r"\s*(\d{1,3})(?:\s*-\s*(\d{1,3}))?\s*", part, re.ASCII)
+        if match is None:
+            raise ValueError(f"{part.strip()!r}: accepted: numbers of queries from 1 to 22, as in 1,6,9-12")
+        numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return tuple(numbers)
+
+
+class TpchPartition(Strict):
+    """A table in ranges of years of a date."""
+
+    table: Table = "lineitem"
+    column: str = "l_shipdate"
+    ways: Annotated[int, Field(ge=1, le=YEARS + 1)] = 1
+    """Into so many ranges of whole years."""
+
+
+def parse_partition(value: Any) -> Any:
+    """A partition from `TABLE:COLUMN:WAYS`; anything but text as it is.
+
+    Raises
+    ------
+    ValueError
+        It is not of this form.
+
+    Examples
+    --------
+    >>> parse_partition("lineitem:l_shipdate:8")
+    {'table': 'lineitem', 'column': 'l_shipdate', 'ways': 8}
+    """
+    if not isinstance(value, str):
+        return value
+    parts = value.split(":")
+    if len(parts) != 3 or not parts[2].isdecimal() or not parts[2].isascii() or len(parts[2]) > 4:
+        raise ValueError(f"{value!r}: accepted: TABLE:COLUMN:WAYS, as in lineitem:l_shipdate:8")
+    return {"table": parts[0], "column": parts[1], "ways": int(parts[2])}
+
+
+PARTITION_COLUMNS = {"lineitem": ("l_shipdate", "l_commitdate", "l_receiptdate"), "orders": ("o_orderdate",)}
+"""Dates by which tables may be partitioned."""
+
+
+class TpchPlan(DatabasesPlan):
+    """A plan of `assay dss tpch`."""
+
+    kind: Literal["tpch"] = "tpch"
+    name: str = "custom"
+    title: str = "TPC-H-like queries"
+    limits: Annotated[
+        tuple[str, ...],
+        Option("--limit", "query.max<60s, completion<10m, cpu<80%; replaces the preset's.", TIME),
+    ] = ()
+    scale: Annotated[
+        Annotated[float, Field(ge=SCALE_STEP, le=SCALE_MAX)] | None,
+        Option(
+            "--scale",
+            f"How much to load: 1 is about a gigabyte of rows, fractions allowed ({SCALE_DEFAULT:g}, or what is"
+            " loaded).",
+            DATABASE,
+        ),
+    ] = None
+    """Of each database; None: what is loaded, else `SCALE_DEFAULT`."""
+    partition: Annotated[
+        TpchPartition,
+        BeforeValidator(parse_partition),
+    ] = TpchPartition()
+    directories: Annotated[
+        tuple[str, ...],
+        BeforeValidator(parse_folders),
+        Option("--layout", "Folders on the server's host over which tables are spread: DIR,DIR.", DATABASE),
+    ] = ()
+    columnstore: Annotated[
+        tuple[Table, ...],
+        BeforeValidator(parse_tables),
+        Option("--columnstore", "Tables to keep by columns, where the engine can: lineitem,orders.", DATABASE),
+    ] = ()
+    test: Annotated[
+        Literal["power", "throughput", "both"],
+        Option("--test", "power (one stream, every query timed), throughput (streams together), or both.", LOAD),
+    ] = "both"
+    streams: Annotated[
+        Annotated[int, Field(ge=1, le=1000)] | None,
+        Option("--streams", "Query streams of the throughput test (the specified minimum for the scale).", LOAD),
+    ] = None
+    """None: the specified minimum for the scale."""
+    queries: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=22)], ...],
+        BeforeValidator(parse_queries),
+        Option("--queries", "Only these, as in 1,6,9-12: no scores then.", LOAD),
+    ] = QUERIES
+    refresh: Annotated[
+        bool,
+        Option("--refresh/--no-refresh", "Insert and delete orders as the tests demand.", LOAD, values=(True, False)),
+    ] = True
+    query_timeout_s: Annotated[
+        Annotated[Seconds, Field(gt=0)] | None,
+        Option("--query-timeout", "A query that takes longer is ended, and the run goes on (never).", TIME),
+    ] = None
+    cache: Annotated[
+        Literal["warm", "cold"],
+        Option("--cache", "warm, or cold: caches are dropped before each query of the power test.", LOAD),
+    ] = "warm"
+    restores: Annotated[
+        Literal["always", "possible", "never"],
+        Option(
+            "--restore/--no-restore", "Start every test from the saved state.", DATABASE, values=("always", "never")
+        ),
+    ] = "never"
+    """Which tests start from the saved state; `possible`: all, unless the database cannot restore."""
+
+    @property
+    def thousandths(self) -> int:
+        """The scale as databases keep it."""
+        return round((SCALE_DEFAULT if self.scale is None else self.scale) / SCALE_STEP)
+
+    @property
+    def scale_asked(self) -> int | None:
+        """Thousandths of the scale of each database; None: what is loaded."""
+        return None if self.scale is None else self.thousandths
+
+    @property
+    def rows_seed(self) -> int:
+        """None decides the rows: the specification gives them."""
+        return 0
+
+    def shares(self, databases: int) -> list[int]:
+        """Each database is whole: streams take turns among them."""
+        return [self.thousandths] * databases
+
+    @property
+    def tests(self) -> tuple[Literal["power", "throughput"], ...]:
+        """The tests, in their order."""
+        return ("power", "throughput") if self.test == "both" else (self.test,)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether tables lie as the server lays them out."""
+        return self.partition.ways == 1 and not self.directories and not self.columnstore
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all queries and the refresh functions are run, as scores demand."""
+        return set(self.queries) == set(QUERIES) and self.refresh
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.scale is not None and abs(self.scale / SCALE_STEP - round(self.scale / SCALE_STEP)) > 1e-6:
+            raise FieldValueError("scale", f"{self.scale:g} has more than three decimals; give at most three")
+        if not self.queries:
+            raise FieldValueError("queries", "none given; give at least one, as in 1,6,9-12")
+        if len(set(self.queries)) < len(self.queries):
+            raise FieldValueError("queries", "one is given twice; give each once")
+        known = PARTITION_COLUMNS.get(self.partition.table)
+        if known is None:
+            dated = ", ".join(PARTITION_COLUMNS)
+            raise FieldValueError("partition", f"{self.partition.table} has no date to partition by; accepted: {dated}")
+        if self.partition.column not in known:
+            raise FieldValueError("partition", f"{self.partition.column}: accepted: {', '.join(known)}")
+        relative = next((folder for folder in self.directories if not folder.startswith("/")), None)
+        if relative is not None:
+            raise FieldValueError("directories", f"{relative!r} is no full path; give it from / on")
+        if len(set(self.directories)) < len(self.directories):
+            raise FieldValueError("directories", "a folder is given twice; give each once")
+        if not self.is_plain and self.restores == "never" and "load" not in self.actions and "run" not in self.actions:
+            raise FieldValueError("actions", "a layout is made when tables are loaded or run on; add load or run")
+        return self
+
+    def facts(self, thousandths: int) -> dict[str, Any]:
+        """A point's `workload`."""
+        return {
+            "kind": "tpch",
+            "name": f"TPC-H-like, {self.name}",
+            "preset": self.name,
+            "scale": thousandths * SCALE_STEP,
+            "partition": self.partition.model_dump(),
+            "directories": list(self.directories),
+            "columnstore": list(self.columnstore),
+            "queries": list(self.queries),
+            "refresh": self.refresh,
+            "cache": self.cache,
+        }

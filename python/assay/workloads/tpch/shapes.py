@@ -1,0 +1,174 @@
+"""What queries add to points and manifests (docs/dss.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from assay.results.shapes.kinds import Shapes
+from assay.results.shapes.point import Point
+from assay.results.shapes.terms import (
+    STRICT,
+    Count,
+    Flag,
+    MaybeAmount,
+    MaybeCount,
+    MaybeNumber,
+    PointId,
+    Text,
+    Texts,
+)
+
+
+class Query(TypedDict, total=False):
+    """What became of one query."""
+
+    database: Text
+    stream: MaybeCount
+    query: MaybeCount
+    started_utc_ns: MaybeCount
+    seconds: MaybeAmount
+    rows: MaybeCount
+    bytes_read: MaybeAmount
+    temp_bytes: MaybeAmount
+    read_bytes_per_s: MaybeAmount
+    read_size_mean_bytes: MaybeAmount
+    read_latency_mean_ns: MaybeAmount
+    ended_by: Text
+    error: Text
+
+
+class RefreshDone(TypedDict, total=False):
+    """What a refresh function did."""
+
+    database: Text
+    stream: MaybeCount
+    function: Text
+    set: MaybeCount
+    started_utc_ns: MaybeCount
+    seconds: MaybeAmount
+    rows: MaybeCount
+
+
+class ReadTable(TypedDict, total=False):
+    """A table as the server counts it."""
+
+    database: Text
+    table: Text
+    read_bytes: MaybeAmount
+    page_requests_count: MaybeAmount
+    page_reads_count: MaybeAmount
+    share: MaybeNumber
+
+
+class PlanText(TypedDict, total=False):
+    """How the server meant to run a query."""
+
+    database: Text
+    query: MaybeCount
+    text: Text
+
+
+class AnswerFound(TypedDict, total=False):
+    """Whether a query's answer is right."""
+
+    database: Text
+    query: MaybeCount
+    met: Flag
+    against: Text
+    difference: Text
+
+
+class RowsFound(TypedDict, total=False):
+    """Whether a table has the rows that it should have."""
+
+    database: Text
+    table: Text
+    count: MaybeCount
+    expected: MaybeCount
+    met: Flag
+
+
+class Loaded(TypedDict, total=False):
+    """How the rows were loaded."""
+
+    rows: MaybeCount
+    bytes: MaybeAmount
+    seconds: MaybeAmount
+    rows_per_s: MaybeAmount
+    resumed: Flag
+    scale_thousandths: MaybeCount
+
+
+class Dss(TypedDict, total=False):
+    """What queries came to, of a point or of a run."""
+
+    scale: MaybeAmount
+    test: Text
+    streams: MaybeCount
+    seed: MaybeCount
+    complete: Flag
+    completion_s: MaybeAmount
+    power: MaybeAmount
+    throughput: MaybeAmount
+    composite: MaybeAmount
+    queries: list[Query] | None
+    refresh: list[RefreshDone] | None
+    storage: dict[str, Any] | None
+    tables: list[ReadTable] | None
+    plans: list[PlanText] | None
+    cache: Text
+    not_dropped: Texts
+    layout: dict[str, Any] | None
+    load: Loaded | None
+    answers: list[AnswerFound] | None
+    rows: list[RowsFound] | None
+    point_id: PointId | None
+    point_ids: list[PointId] | None
+    actions_done: dict[str, list[str]] | None
+
+
+class QueryFacts(TypedDict, total=False):
+    """Which queries, on how much."""
+
+    preset: Text
+    scale: MaybeAmount
+    test: Text
+    cache: Text
+
+
+class StreamsLoad(TypedDict, total=False):
+    """How many streams."""
+
+    streams: Count
+
+
+@with_config(STRICT)
+class TpchPoint(TypedDict, total=False):
+    """A point of queries."""
+
+    workload: QueryFacts
+    load: StreamsLoad
+    dss: Dss | None
+
+
+@with_config(STRICT)
+class TpchManifest(TypedDict, total=False):
+    """A manifest of a run of queries."""
+
+    dss: Dss | None
+
+
+def dss_of(point: Point) -> dict[str, Any]:
+    """What a point of queries says of them; empty where it says nothing."""
+    return cast(dict[str, Any], point).get("dss") or {}
+
+
+def _lacks(point: Mapping[str, Any]) -> str | None:
+    return None if isinstance(point.get("dss"), Mapping) else "'dss', which points of queries have"
+
+
+SHAPES = Shapes(point=TpchPoint, manifest=TpchManifest, lacks=_lacks)

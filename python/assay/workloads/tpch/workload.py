@@ -1,0 +1,206 @@
+"""The registration of the TPC-H-like workload: what the pipeline knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import NotSupported
+from assay.progress import Display
+from assay.results.shapes.point import Point, VerdictLine
+from assay.targets.databases.target import DatabaseTarget
+from assay.units import count_of, format_duration, format_throughput
+from assay.workloads.databases.opened import actions_done
+from assay.workloads.databases.opening import examine_actions, prepare
+from assay.workloads.databases.plan import load_connections
+from assay.workloads.tpch.check import wrong_total
+from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
+from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
+from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
+from assay.workloads.tpch.refresh import sets_done
+from assay.workloads.tpch.shapes import SHAPES, dss_of
+from assay.workloads.tpch.streams import minimum_streams
+from assay.workloads.tpch.tables import TABLES
+from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
+
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.source import RunFacts
+
+COLUMN_STORES = {"duckdb": "it keeps all tables by columns"}
+"""Engines that have nothing but columns."""
+
+
+class TpchWorkload(Workload[TpchPlan]):
+    """Decision-support queries on databases."""
+
+    kind = "tpch"
+    verbs = "assay.workloads.tpch.verbs"
+    preset_default = "tpch"
+    figures = FIGURES
+    shapes = SHAPES
+    plan_type = TpchPlan
+    title = "Query"
+    runs_on = "databases"
+    table_set = TABLES
+    document_key = "dss"
+    apart = ("loading, restoring, checking",)
+
+    def estimate_s(self, plan: TpchPlan) -> tuple[float, float]:
+        """Shortest and longest time its tests take: a guess, since it depends on nothing so much as on the target."""
+        if "run" not in plan.actions:
+            return 0.0, 0.0
+        scale = plan.scale or SCALE_DEFAULT
+        streams = plan.streams or minimum_streams(scale)
+        runs = sum({"power": 1, "throughput": streams}[test] for test in plan.tests) * len(plan.queries)
+        return 0.0, runs * POWER_QUERY_S * max(scale, 0.1)
+
+    def points_least(self, plan: TpchPlan) -> int | None:
+        """A point a test."""
+        return len(plan.tests) if "run" in plan.actions else 0
+
+    def expected_points(self, plan: TpchPlan) -> Iterable[tuple[Record, Record]]:
+        """One of its points."""
+        yield plan.facts(plan.thousandths) | {"test": plan.tests[0]}, {"streams": 1}
+
+    def lines(self, part: Part[TpchPlan], target: Any) -> list[str]:
+        """The part in words."""
+        plan = part.plan
+        size = "what is loaded, else 1" if plan.scale is None else f"{plan.scale:g}"
+        streams = "the specified minimum" if plan.streams is None else f"{plan.streams}"
+        on = f"; target: {part.target_text}" if part.target_text is not None else ""
+        timeout = (
+            "" if plan.query_timeout_s is None else f"; a query ends after {format_duration(plan.query_timeout_s)}"
+        )
+        return [
+            f"part {part.name}: {part.title}; scale: {size}; {', then '.join(plan.actions)}{on}",
+            f"  tests: {', then '.join(plan.tests)}; streams: {streams}; queries: {len(plan.queries)}"
+            f"{'' if plan.refresh else ', without refresh'}; caches {plan.cache}{timeout}",
+            f"  layout: {layout_words(plan)}; limits: {', '.join(plan.limits) or 'none'}",
+            f"note: {DISCLAIMER}",
+        ]
+
+    # Targets
+
+    def examine(self, part: Part[TpchPlan], target: Any, manifest: Record, display: Display) -> Part[TpchPlan]:
+        """Open the databases, and refuse what the plan's actions cannot do with what is there."""
+        assert isinstance(target, DatabaseTarget), "queries run on databases"
+        done = actions_done(manifest, OpenTpch.document_key, part.name)
+        plan = part.plan.without(done)
+        streams = (plan.streams or 1) + 1 if "throughput" in plan.tests else 2
+        prepare(
+            target,
+            plan,
+            examine=_examined,
+            connections=max(streams, load_connections(plan)),
+            show=display.phase,
+            folders=plan.directories,
+        )
+        return replace(part, plan=part.plan)
+
+    # A run
+
+    def open(self, part: Part[TpchPlan], target: Any, context: RunContext) -> OpenTpch:
+        """Begin a part on its databases."""
+        assert isinstance(target, DatabaseTarget), "queries run on databases"
+        return OpenTpch(part, target, context)
+
+    def point_words(self, point: Point) -> list[str]:
+        """What a test came to, and how fast was read."""
+        told = FIGURES[0].told(point)
+        rate = scan_bytes_per_s(point)
+        return [f"{told};", *([f"read {format_throughput(rate)};"] if rate else [])]
+
+    def ruined(self, point: Point) -> str | None:
+        """No query was answered."""
+        queries = dss_of(point).get("queries") or []
+        if not queries or any(query["ended_by"] == "done" for query in queries):
+            return None
+        return f"no query was answered: {queries[0]['error'] or queries[0]['ended_by']}"
+
+    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
+        """What was loaded, what both tests come to, and whether the answers are right."""
+        told = manifest.get("dss") or {}
+        lines = []
+        if told.get("load"):
+            load = told["load"]
+            meaning = (
+                f"scale {load['scale_thousandths'] / 1000:g}: {load['rows']:,} rows at {load['rows_per_s']:,.0f}"
+                f" rows/s, {format_duration(load['seconds'])} in all"
+            )
+            lines.append(_line("load", load["rows"], meaning))
+        if told.get("composite") is not None:
+            meaning = f"{told['composite']:,.1f} composite queries per hour at scale {told['scale']:g}"
+            lines.append(_line("composite", told["composite"], meaning))
+        if told.get("answers") or told.get("rows"):
+            lines.append(_checked_line(told))
+        return Conclusion(last=lines)
+
+    def failures(self, told: Record) -> str | None:
+        """Answers that are wrong."""
+        wrong = wrong_total(told)
+        return f"answers or row counts are wrong {count_of(wrong, 'time')}" if wrong else None
+
+    def seen(self, point: Point) -> SeenIo | None:
+        """I/O under the data, where anything counted it."""
+        from assay.workloads.databases.seen import seen_io
+
+        return seen_io(dss_of(point).get("storage") or {})
+
+    # Report
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """Scores, queries, both with the storage over time."""
+        from assay.workloads.tpch.report import tpch_sections
+
+        return tpch_sections(facts)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """What the queries took, and what they waited for."""
+        from assay.workloads.tpch.report.remarks import tpch_remarks
+
+        return tpch_remarks(facts)
+
+
+def _examined(target: DatabaseTarget, plan: TpchPlan) -> TpchPlan:
+    """Refuse what cannot be done, before anything is written."""
+    examine_actions(target, plan)
+    for database in target.databases:
+        if plan.columnstore and database.dialect not in COLUMN_STORES:
+            _refuse_columns(database, plan)
+        if "run" in plan.actions and plan.refresh and database.schema().kind == "complete":
+            sets_done(database)
+    return plan
+
+
+def _refuse_columns(database: Any, plan: TpchPlan) -> None:
+    """Refuse to keep tables by columns on an engine that cannot."""
+    if not database.can_store_columns():
+        raise NotSupported(
+            f"{database.name}: --columnstore {','.join(plan.columnstore)}: this engine keeps tables by rows alone; use"
+            " SQL Server, MariaDB with its ColumnStore engine, or duckdb:PATH"
+        )
+
+
+def _line(question: str, value: float, meaning: str, *, met: bool | None = None) -> VerdictLine:
+    return VerdictLine(
+        question=question, limit=None, value=value, unit="count", met=met, meaning=meaning, point_id=None
+    )
+
+
+def _checked_line(told: Record) -> VerdictLine:
+    wrong = wrong_total(told)
+    if wrong:
+        first = next(one for key in ("answers", "rows") for one in told.get(key) or [] if not one["met"])
+        what = (
+            f"query {first['query']} on {first['database']}: {first['difference']}"
+            if "query" in first
+            else f"{first['table']} of {first['database']} has {first['count']:,} rows, not {first['expected']:,}"
+        )
+        return _line("answers", wrong, f"FAILED {count_of(wrong, 'time')}, first {what}", met=False)
+    queries = {answer["query"] for answer in told.get("answers") or []}
+    rows = "all tables have the rows they should have"
+    meaning = f"all {len(queries)} answers are right, and {rows}" if queries else rows
+    return _line("answers", 0, meaning, met=True)
