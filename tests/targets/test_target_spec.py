@@ -205,7 +205,7 @@ def test_databases_are_no_storage_and_passwords_are_not_repeated(scheme: str) ->
     assert "hunter2" not in str(error.value)
 
 
-@pytest.mark.parametrize("scheme", ["duckdb", "spark"])
+@pytest.mark.parametrize("scheme", ["spark"])
 def test_kinds_of_later_versions_say_so_and_do_not_repeat_passwords(scheme: str) -> None:
     with pytest.raises(UsageError, match="not available in this version") as error:
         parse_targets([f"{scheme}://user:hunter2@host/db?password=hunter2"])

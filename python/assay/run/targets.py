@@ -67,7 +67,7 @@ def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] 
     table_set = kinds[0].table_set if len(kinds) == 1 else None
     if not any(is_database(path) for path in request.paths) or table_set is None:
         return request.choose(parts, sizes)
-    target = choose_databases(request.paths, table_set)
+    target = choose_databases(request.paths, table_set, kinds[0].database_kinds)
     request.paths = [database.spec.recorded for database in target.databases]
     return target
 

@@ -385,8 +385,8 @@ def target_kind(text: str) -> Kind:
 
 
 def has_options(text: str) -> bool:
-    """Whether a target takes options: models, null: and embedded: do."""
-    return text.lower().startswith(("model:", "null:", "embedded:"))
+    """Whether a target takes options: models, null:, embedded: and duckdb: do."""
+    return text.lower().startswith(("model:", "null:", "embedded:", "duckdb:"))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:

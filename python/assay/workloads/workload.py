@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from assay.results.run_folder import RunFolder
     from assay.results.source import RunFacts
     from assay.targets.arrays.configuration import Configuration
+    from assay.targets.databases.spec import Kind as DatabaseKind
     from assay.targets.databases.table_set import TableSet
     from assay.targets.storage.spec import VolumeSpec
     from assay.targets.target import Target
@@ -421,6 +422,8 @@ class Workload(ABC, Generic[P]):
     """The kind of target."""
     table_set: ClassVar[TableSet | None] = None
     """Its tables, where it runs on databases."""
+    database_kinds: ClassVar[tuple[DatabaseKind, ...]] = ()
+    """Kinds of databases that it runs on; all where it names none."""
     figures: tuple[Figure, ...] = ()
     """Its figures; the first is what a search maximises."""
     shapes: ClassVar[Shapes] = Shapes()

@@ -10,7 +10,7 @@ from assay.errors import OpenFailed
 from assay.targets.databases.spec import TlsMode
 from assay.targets.secrets import Secret
 
-Dialect = Literal["postgresql", "mariadb", "mysql", "mssql"]
+Dialect = Literal["postgresql", "mariadb", "mysql", "mssql", "duckdb"]
 Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""

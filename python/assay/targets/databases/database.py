@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from assay.errors import OpenFailed, OutOfSpace, UsageError
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
@@ -75,6 +75,10 @@ class Database(ABC):
     """
 
     dialect: Dialect
+    is_own: ClassVar[bool] = False
+    """Whether Assay makes the database and runs its server."""
+    in_process: ClassVar[bool] = False
+    """Whether it runs within this process: it takes no connections from the core, its sessions take rows as Arrow."""
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
 
@@ -156,7 +160,19 @@ class Database(ABC):
 
     @abstractmethod
     def connection(self) -> Connection:
-        """What the load's connections need; after `open`."""
+        """What the load's connections need; after `open`.
+
+        Raises
+        ------
+        NotSupported
+            It runs within this process and takes none.
+        """
+
+    @property
+    def server(self) -> tuple[object, ...]:
+        """What tells servers apart: databases on one server have the same."""
+        place = self.connection()
+        return place.kind, place.socket or place.host, place.port
 
     @abstractmethod
     def check_rights(self) -> None:

@@ -38,6 +38,8 @@ _SOCKET = f"/{_SOCKETS}/.s.PGSQL.{_PORT}"
 class EmbeddedPostgresql(Postgresql):
     """A server of our own, on a socket that only this user may use."""
 
+    is_own = True
+
     def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         super().__init__(spec, table_set)
         assert spec.directory is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.errors import NotSupported
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import Layout
 from assay.targets.databases.spec import DatabaseSpec
@@ -27,6 +28,10 @@ def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
         from assay.targets.databases.mariadb import Mariadb
 
         return Mariadb(spec, table_set)
+    if spec.kind == "duckdb":
+        from assay.targets.databases.duckdb import Duckdb
+
+        return Duckdb(spec, table_set)
     from assay.targets.databases.mssql import SqlServer
 
     return SqlServer(spec, table_set)
@@ -57,6 +62,8 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
     RefusedTarget
         The user may not.
     """
+    if database.in_process:
+        raise NotSupported(f"{database.spec.display}: keeps all tables in one file; nothing is laid out there")
     if database.dialect == "postgresql":
         from assay.targets.databases import layout_postgresql
 

@@ -1,4 +1,4 @@
-"""Reading database targets: `embedded:DIR`, `postgresql://...`, `mariadb://...`, `mysql://...`, `mssql://...`."""
+"""Reading database targets: `embedded:DIR`, `duckdb:PATH`, `postgresql://...`, `mariadb://...`, `mssql://...`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.errors import UsageError
 from assay.targets.databases.tuning import SETTINGS
 from assay.targets.secrets import Secret, is_placeholder, secret_named, typed_password
 
-Kind = Literal["embedded", "postgresql", "mariadb", "mssql"]
+Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb"]
 TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
 
 TLS_MODES: tuple[TlsMode, ...] = ("disable", "prefer", "require", "verify-ca", "verify-full")
@@ -30,7 +30,17 @@ _SCHEMES: dict[str, Kind] = {
     "mariadb": "mariadb",
     "mysql": "mariadb",
     "mssql": "mssql",
+    "duckdb": "duckdb",
 }
+
+SPELT: dict[Kind, str] = {
+    "embedded": "embedded:DIR",
+    "duckdb": "duckdb:PATH",
+    "postgresql": "postgresql://USER@HOST/DATABASE",
+    "mariadb": "mariadb:// (mysql:// too)",
+    "mssql": "mssql://",
+}
+"""How a target of each kind is written."""
 
 _PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433}
 _PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mariadb": "MYSQL_PWD", "mssql": "MSSQL_PASSWORD"}
@@ -49,7 +59,25 @@ _OPTIONS_BY_KIND = {
     "postgresql": _OPTIONS | {"host": "a host, or the folder of the server's socket", "port": "a port"},
     "mariadb": _OPTIONS | {"socket": "path of the server's socket"},
     "mssql": _OPTIONS,
+    "duckdb": {
+        "memory_limit": "most memory, such as memory_limit=4GB",
+        "threads": "threads of a query, a whole number",
+        "temp_directory": "a folder for what does not fit into memory, such as one on another disk",
+        "max_temp_directory_size": "most of that, such as max_temp_directory_size=100GB",
+        "checkpoint_threshold": "log at which it is written to the file, such as checkpoint_threshold=1GB",
+        "preserve_insertion_order": "true or false",
+    },
 }
+
+_DUCKDB_SIZE = r"[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B"
+_DUCKDB_VALUES = {
+    "memory_limit": _DUCKDB_SIZE,
+    "threads": r"[1-9][0-9]{0,3}",
+    "max_temp_directory_size": _DUCKDB_SIZE,
+    "checkpoint_threshold": _DUCKDB_SIZE,
+    "preserve_insertion_order": "true|false",
+}
+"""What the value of an option looks like, in any case of letters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,17 +89,20 @@ class DatabaseSpec:
     kind
         `mariadb` stands for MySQL as well: the server says which it is.
     name
-        The database, or the last part of the folder of `embedded:`. `parse_databases` makes it unique.
+        The database, or the last part of the folder of `embedded:` or of the file of `duckdb:`. `parse_databases` makes
+        it unique.
     display
         What the user wrote, without the password.
     kept
-        Of `embedded:`, the same with its paths in full.
+        Of `embedded:` and `duckdb:`, the same with its paths in full.
     socket
         Full path of the server's socket, in place of `host` and `port`.
     directory, wal_directory
         Of `embedded:`; absolute.
+    file
+        Of `duckdb:`; absolute.
     settings
-        Settings of the embedded server, by name.
+        Settings of `embedded:` and `duckdb:`, by name.
     """
 
     kind: Kind
@@ -87,6 +118,7 @@ class DatabaseSpec:
     tls_ca: str | None = None
     directory: Path | None = None
     wal_directory: Path | None = None
+    file: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     kept: str = ""
 
@@ -128,8 +160,8 @@ def parse_databases(texts: Sequence[str], environ: Mapping[str, str] = os.enviro
 
 
 def _place(spec: DatabaseSpec) -> tuple[object, ...]:
-    if spec.directory is not None:
-        return (os.path.realpath(spec.directory),)
+    if (place := spec.directory or spec.file) is not None:
+        return (os.path.realpath(place),)
     return spec.kind, spec.host, spec.port, spec.socket, spec.database
 
 
@@ -162,11 +194,13 @@ def parse_database(text: str, environ: Mapping[str, str] = os.environ) -> Databa
         nearest = difflib.get_close_matches(scheme.lower(), _SCHEMES, n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
-            f"{named} is no database; {hint}accepted: embedded:DIR, postgresql://USER@HOST/DATABASE, mariadb://, "
-            "mysql://, mssql://"
+            f"{named} is no database; {hint}accepted: embedded:DIR, duckdb:PATH, postgresql://USER@HOST/DATABASE, "
+            "mariadb://, mysql://, mssql://"
         )
     if kind == "embedded":
         return _parse_embedded(rest)
+    if kind == "duckdb":
+        return _parse_duckdb(rest)
     return _UrlReader(scheme.lower(), kind, environ).read(rest)
 
 
@@ -199,6 +233,30 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
     )
 
 
+def _parse_duckdb(rest: str) -> DatabaseSpec:
+    path, _, options_text = rest.partition("?")
+    if not path.strip() or path.endswith("/") or "\0" in rest:
+        raise UsageError("duckdb: needs a file for the database, such as duckdb:/srv/assay.duckdb")
+    settings = _options("duckdb:", "duckdb", options_text)
+    for key, value in settings.items():
+        if key in _DUCKDB_VALUES and not re.fullmatch(_DUCKDB_VALUES[key], value, re.IGNORECASE):
+            raise UsageError(f"duckdb: option {key!r} is {_OPTIONS_BY_KIND['duckdb'][key]}; not {value!r}")
+    if "temp_directory" in settings:
+        settings["temp_directory"] = str(_absolute(settings["temp_directory"], "duckdb: option 'temp_directory'"))
+    file = _absolute(path, "duckdb:")
+    kept = "&".join(f"{key}={value}" for key, value in settings.items())
+    return DatabaseSpec(
+        kind="duckdb",
+        name=file.stem or "duckdb",
+        display=f"duckdb:{rest}",
+        kept=f"duckdb:{file}" + (f"?{kept}" if kept else ""),
+        database=file.stem,
+        tls="disable",
+        file=file,
+        settings=settings,
+    )
+
+
 def _kept_embedded(directory: Path, wal_directory: Path | None, options_text: str) -> str:
     """The target with its paths in full, as a run folder keeps it."""
     options = [
@@ -227,7 +285,7 @@ def _options(what: str, kind: Kind, text: str) -> dict[str, str]:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {nearest[0]!r}? " if nearest else ""
             # A password with a bare ? may end up here.
-            shown = repr(key) if nearest or kind == "embedded" else "of that name"
+            shown = repr(key) if nearest or kind in ("embedded", "duckdb") else "of that name"
             raise UsageError(f"{what} has no option {shown}; {hint}accepted: {', '.join(known)}")
         if not value:
             raise UsageError(

@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.errors import AssayError, Interrupted
+from assay.errors import AssayError, Interrupted, UsageError
 from assay.progress import Display
 from assay.targets.databases import Database, open_database, parse_databases
+from assay.targets.databases.spec import SPELT, Kind
 from assay.targets.databases.table_set import TableSet
 from assay.targets.host import devices_by_role, folder_facts
 
@@ -67,7 +68,7 @@ class DatabaseTarget:
         """
         was_open, self.is_open = self.is_open, True
         for database in self.databases:
-            if database.spec.kind == "embedded":
+            if database.is_own:
                 show(f"starting the server of {database.name}")
                 database.open(connections=connections)
             elif not was_open:
@@ -223,7 +224,7 @@ def _volumes(database: Database) -> list[dict[str, Any]]:
                 "size_bytes": used_bytes if role == "data" else 0,
                 "state": "unknown",
                 "bytes_laid_out": 0,
-                "created_by_assay": database.spec.kind == "embedded",
+                "created_by_assay": database.is_own,
                 **storage,
             }
         )
@@ -231,13 +232,26 @@ def _volumes(database: Database) -> list[dict[str, Any]]:
 
 
 def choose_databases(
-    texts: Sequence[str], table_set: TableSet, environ: Mapping[str, str] = os.environ
+    texts: Sequence[str],
+    table_set: TableSet,
+    kinds: Sequence[Kind] = (),
+    environ: Mapping[str, str] = os.environ,
 ) -> DatabaseTarget:
     """The databases that a command names, not opened yet, for a workload's tables.
+
+    Parameters
+    ----------
+    kinds
+        Those that the workload runs on; none: all.
 
     Raises
     ------
     UsageError
-        A target is not understood.
+        A target is not understood, or of a kind that the workload does not run on.
     """
-    return DatabaseTarget(databases=[open_database(spec, table_set) for spec in parse_databases(texts, environ)])
+    specs = parse_databases(texts, environ)
+    for spec in specs:
+        if kinds and spec.kind not in kinds:
+            accepted = ", ".join(SPELT[kind] for kind in kinds)
+            raise UsageError(f"target {spec.display}: this workload does not run on {spec.kind}; accepted: {accepted}")
+    return DatabaseTarget(databases=[open_database(spec, table_set) for spec in specs])

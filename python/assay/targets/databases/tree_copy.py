@@ -149,13 +149,18 @@ def copy_file(source: Path, copy: Path) -> None:
     """Copy one file with its owner and mode; `copy` must not exist."""
     reader = open_without_links(_placed(source), os.O_RDONLY | os.O_NONBLOCK)
     with contextlib.closing(os.fdopen(reader, "rb", buffering=0)):
-        status = os.fstat(reader)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.fstat(reader).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(source))
-        writer = open_without_links(_placed(copy), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with contextlib.closing(os.fdopen(writer, "wb", buffering=0)):
-            _copy_bytes(reader, writer, status, _Cloning())
-            _take_over(status, writer, (status.st_uid, status.st_gid))
+        copy_open_file(reader, copy)
+
+
+def copy_open_file(reader: int, copy: Path) -> None:
+    """Copy a file by its descriptor, with its owner and mode; `copy` must not exist."""
+    status = os.fstat(reader)
+    writer = open_without_links(_placed(copy), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with contextlib.closing(os.fdopen(writer, "wb", buffering=0)):
+        _copy_bytes(reader, writer, status, _Cloning())
+        _take_over(status, writer, (status.st_uid, status.st_gid))
 
 
 def _placed(path: Path) -> Path:

@@ -54,10 +54,10 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_DATABASES = ("embedded", "postgresql", "postgres", "mariadb", "mysql", "mssql")
+_DATABASES = ("embedded", "duckdb", "postgresql", "postgres", "mariadb", "mysql", "mssql")
 """Kinds of target that are no storage: transactions run on them."""
 
-_LATER = ("duckdb", "spark")
+_LATER = ("spark",)
 """Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")

@@ -11,6 +11,7 @@ from assay.targets.host import roles_by_device
 from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
 from assay.telemetry.collectors.cpu import CpuCollector
+from assay.telemetry.collectors.duckdb import DuckdbCollector
 from assay.telemetry.collectors.mariadb import MariadbCollector
 from assay.telemetry.collectors.memory import MemoryCollector
 from assay.telemetry.collectors.mssql import MssqlCollector
@@ -19,7 +20,7 @@ from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
 
 if TYPE_CHECKING:
-    from assay.targets.databases import Connection, Database
+    from assay.targets.databases import Database
     from assay.targets.target import Target
     from assay.telemetry.collectors.database import DatabaseCollector, Session
     from assay.telemetry.recorder import Collector
@@ -28,6 +29,7 @@ __all__ = [
     "Activity",
     "BlockCollector",
     "CpuCollector",
+    "DuckdbCollector",
     "MariadbCollector",
     "MemoryCollector",
     "MssqlCollector",
@@ -64,13 +66,17 @@ def database_collectors(databases: Sequence[Database]) -> list[Collector[Any]]:
     databases
         The databases under load; those on one server share its collector.
     """
-    kinds: dict[str, type[DatabaseCollector]] = {"postgresql": PostgresqlCollector, "mssql": MssqlCollector}
+    kinds: dict[str, type[DatabaseCollector]] = {
+        "postgresql": PostgresqlCollector,
+        "mssql": MssqlCollector,
+        "duckdb": DuckdbCollector,
+    }
     servers: dict[tuple[object, ...], list[Database]] = {}
     for database in databases:
-        servers.setdefault(_server_of(database.connection()), []).append(database)
+        servers.setdefault(database.server, []).append(database)
     return [
         kinds.get(group[0].dialect, MariadbCollector)(
-            partial(_session_beside, group[0]), {database.connection().database: database.name for database in group}
+            partial(_session_beside, group[0]), {database.spec.database: database.name for database in group}
         )
         for group in servers.values()
     ]
@@ -88,10 +94,6 @@ def _session_beside(database: Database) -> Session:
             # That database is missing or closed to this user.
             return database.new_session()
     return database.new_session()
-
-
-def _server_of(connection: Connection) -> tuple[object, ...]:
-    return connection.kind, connection.socket or connection.host, connection.port
 
 
 def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Collector[Any]]:

@@ -27,7 +27,7 @@ class Observed(Protocol):
 
     @property
     def dialect(self) -> str:
-        """postgresql, mariadb, mysql or mssql."""
+        """postgresql, mariadb, mysql, mssql or duckdb."""
         ...
 
     def query(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -125,5 +125,10 @@ def _growth(
 
 def _readers(database: Observed) -> tuple[Callable[[Query], dict[str, Record]], Callable[[Query], dict[str, Record]]]:
     """Functions that read statements and tables of this kind of server."""
-    module = {"postgresql": postgresql, "mssql": mssql}.get(database.dialect, mariadb)
-    return module.statements, module.tables
+    module = {"postgresql": postgresql, "mssql": mssql, "mariadb": mariadb, "mysql": mariadb}.get(database.dialect)
+    return (module.statements, module.tables) if module is not None else (_nothing, _nothing)
+
+
+def _nothing(_: Query) -> dict[str, Record]:
+    """A database within this process keeps no statistics of statements and tables."""
+    return {}

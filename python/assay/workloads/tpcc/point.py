@@ -322,13 +322,11 @@ class OltpMeasurement:
         servers: set[tuple[object, ...]] = set()
         try:
             for database in self.target.databases:
-                place = database.connection()
-                server = (place.kind, place.socket or place.host, place.port)
                 for name, count in database.counters().items():
                     # A server counts the transactions of all its databases.
-                    if name == "new_order_count" or server not in servers:
+                    if name == "new_order_count" or database.server not in servers:
                         total[name] = total.get(name, 0.0) + count
-                servers.add(server)
+                servers.add(database.server)
         except AssayError:
             return None
         return time.monotonic(), total

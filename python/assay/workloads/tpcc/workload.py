@@ -44,6 +44,7 @@ class TpccWorkload(Workload[TpccPlan]):
     title = "Transaction"
     runs_on = "databases"
     table_set = TABLES
+    database_kinds = ("embedded", "postgresql", "mariadb", "mssql")
     document_key = "oltp"
     apart = ("loading, restoring, checking",)
 
