@@ -9,7 +9,7 @@ import pytest
 from sample import row
 
 from assay.document.series import Clock
-from assay.report.sections.series import VOLUME_PANEL, point_bands, timeline_rows
+from assay.report.sections.series import ROLE_MEAN_PANEL, ROLE_P99_PANEL, VOLUME_PANEL, point_bands, timeline_rows
 from assay.results.source import RunFacts
 
 SECOND = 10**9
@@ -50,6 +50,18 @@ def test_a_mean_is_weighted_by_the_ios_it_stands_for() -> None:
 def test_of_percentiles_the_largest_is_shown() -> None:
     table = frame(*volumes("write_latency_p99_ns", 3e6, 9e6))
     assert values(timeline_rows(table, Clock(0, 1.0, 1.0), []), "latency", "write p99") == [9.0]
+
+
+def test_data_and_log_have_latencies_of_their_own() -> None:
+    table = frame(*volumes("write_ios_count", 300.0, 100.0), *volumes("write_latency_mean_ns", 1e6, 5e6),
+                  *volumes("write_latency_p99_ns", 3e6, 9e6))  # fmt: skip
+    table = table.with_columns(role=pl.col("entity").replace({"a": "data", "b": "log"}))
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), [])
+    assert {(row["panel"], row["series"]): row["value"] for row in rows if "by role" in row["panel"]} == {
+        (ROLE_MEAN_PANEL, "data write"): 1.0, (ROLE_MEAN_PANEL, "log write"): 5.0,
+        (ROLE_P99_PANEL, "data write"): 3.0, (ROLE_P99_PANEL, "log write"): 9.0,
+    }  # fmt: skip
+    assert not values(rows, "latency", "write mean")
 
 
 def test_wide_steps_give_rates_not_sums() -> None:
