@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sample import row
 
-from assay.document.series import Clock
+from assay.document.series import RESENT_PANEL, Clock
 from assay.report.sections.series import ROLE_MEAN_PANEL, ROLE_P99_PANEL, VOLUME_PANEL, point_bands, timeline_rows
 from assay.results.source import RunFacts
 
@@ -84,6 +84,15 @@ def test_only_the_device_of_the_target_is_shown() -> None:
     table = frame(*(row(SECOND, "block", device, "read_bytes", 2.0**20) for device in ("vda", "vda1")))
     rows = timeline_rows(table, Clock(0, 1.0, 1.0), ["vda"])
     assert values(rows, "device (MiB/s)", "read") == [1.0]
+
+
+def test_segments_sent_again_are_shown_of_each_interface() -> None:
+    names = ("storage_segments_out_count", "storage_segments_retransmitted_count")
+    table = frame(*(row(second * SECOND, "net", "eth1", name, count)
+                    for second, counts in ((1, (1000.0, 0.0)), (2, (500.0, 5.0)), (3, (0.0, 0.0)))
+                    for name, count in zip(names, counts, strict=True)))  # fmt: skip
+    rows = timeline_rows(table, Clock(0, 3.0, 1.0), [])
+    assert values(rows, RESENT_PANEL, "eth1") == [0.0, 1.0]
 
 
 def test_shares_are_shown_in_percent() -> None:

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from assay.document.charts import with_others
 from assay.document.elements import Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
+from assay.document.series import (
+    MAX_STEPS,
+    NICE_SECONDS,
+    RESENT_PANEL,
+    RESENT_TEXT,
+    Clock,
+    gauge,
+    largest,
+    panel_rows,
+    rate,
+    resent_rows,
+    weighted,
+    whole_rows,
+)
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
 from assay.results.source import RunFacts
@@ -53,6 +66,8 @@ def series_section(facts: RunFacts) -> Section | None:
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
+    if any(row["panel"] == RESENT_PANEL for row in rows):
+        text += f" {RESENT_TEXT}"
     seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
     caption = f"I/Os, latency, {seen} over time." if has_load else f"{seen[:1].upper()}{seen[1:]} over time."
     return Section("series", "The run over time", [Paragraph(text), Figure("timeline", caption, _told(rows), chart)])
@@ -125,7 +140,8 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     rows += panel_rows("host CPU (%)", clock, shares)
     pressure = {f"{name} {kind}": gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
-    return rows + panel_rows("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
+    rows += panel_rows("pressure, PSI (%)", clock, pressure)
+    return rows + resent_rows(frame, clock) + _model_rows(frame, clock)
 
 
 def _latency_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
