@@ -49,6 +49,8 @@ def storage(users: float, nopm: float, *, is_shared: bool = True) -> dict[str, A
            "read_latency_mean_ns": None, "read_size_mean_bytes": None}  # fmt: skip
     return {
         "seconds": 60.0, "devices": [data] if is_shared else [data, log], "bytes_from": "devices",
+        "files": [{"file": f"tpcc/{table}", "write_bytes_per_s": rate}
+                  for table, rate in (("stock", 3e6), ("order_line", 1e6))],
         "read_bytes_per_transaction": 13_100.0, "written_bytes_per_transaction": 14_800.0,
         "log_bytes_per_transaction": 4_870.0, "log_flush_latency_mean_ns": 0.39e6 * (1 + users / 80),
         "log_flushes_per_s": per_s * 0.6, "buffer_hit_share": 0.98734, "checkpoints_count": 2,

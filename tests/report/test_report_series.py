@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from sample import row
 
-from assay.document.series import Clock
-from assay.report.sections.series import VOLUME_PANEL, point_bands, timeline_rows
+from assay.document.series import RESENT_PANEL, Clock
+from assay.report.sections.series import ROLE_MEAN_PANEL, ROLE_P99_PANEL, VOLUME_PANEL, point_bands, timeline_rows
 from assay.results.source import RunFacts
 
 SECOND = 10**9
@@ -52,6 +52,18 @@ def test_of_percentiles_the_largest_is_shown() -> None:
     assert values(timeline_rows(table, Clock(0, 1.0, 1.0), []), "latency", "write p99") == [9.0]
 
 
+def test_data_and_log_have_latencies_of_their_own() -> None:
+    table = frame(*volumes("write_ios_count", 300.0, 100.0), *volumes("write_latency_mean_ns", 1e6, 5e6),
+                  *volumes("write_latency_p99_ns", 3e6, 9e6))  # fmt: skip
+    table = table.with_columns(role=pl.col("entity").replace({"a": "data", "b": "log"}))
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), [])
+    assert {(row["panel"], row["series"]): row["value"] for row in rows if "by role" in row["panel"]} == {
+        (ROLE_MEAN_PANEL, "data write"): 1.0, (ROLE_MEAN_PANEL, "log write"): 5.0,
+        (ROLE_P99_PANEL, "data write"): 3.0, (ROLE_P99_PANEL, "log write"): 9.0,
+    }  # fmt: skip
+    assert not values(rows, "latency", "write mean")
+
+
 def test_wide_steps_give_rates_not_sums() -> None:
     table = frame(*(row(second * SECOND, "assay", "a", "read_ios_count", 100.0) for second in range(1, 11)))
     assert values(timeline_rows(table, Clock(0, 10.0, 5.0), []), "I/Os per second", "read") == [100.0, 100.0]
@@ -72,6 +84,15 @@ def test_only_the_device_of_the_target_is_shown() -> None:
     table = frame(*(row(SECOND, "block", device, "read_bytes", 2.0**20) for device in ("vda", "vda1")))
     rows = timeline_rows(table, Clock(0, 1.0, 1.0), ["vda"])
     assert values(rows, "device (MiB/s)", "read") == [1.0]
+
+
+def test_segments_sent_again_are_shown_of_each_interface() -> None:
+    names = ("storage_segments_out_count", "storage_segments_retransmitted_count")
+    table = frame(*(row(second * SECOND, "net", "eth1", name, count)
+                    for second, counts in ((1, (1000.0, 0.0)), (2, (500.0, 5.0)), (3, (0.0, 0.0)))
+                    for name, count in zip(names, counts, strict=True)))  # fmt: skip
+    rows = timeline_rows(table, Clock(0, 3.0, 1.0), [])
+    assert values(rows, RESENT_PANEL, "eth1") == [0.0, 1.0]
 
 
 def test_shares_are_shown_in_percent() -> None:

@@ -73,7 +73,7 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
         "NOPM", "95 % interval", "TPM", "Response p90", "Data reads", "Data writes", "Log writes",
     ]  # fmt: skip
     figures = blocks(document, Figure)
-    assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written"]
+    assert [figure.name for figure in figures[4:]] == ["study-storage", "study-written-device", "study-written-file"]
     titles = [figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in figures[:4]]
     assert titles == [
         "new orders per minute", "response time of new orders, p90 (ms)", "mean data write latency (us)",
@@ -86,7 +86,9 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
 def test_a_study_of_databases_shows_their_storage_at_each_level(tmp_path: Path) -> None:
     run = study_run(tmp_path, "oltp-partition")
     storage, written = (
-        figure for figure in blocks(document_of(run), Figure) if figure.name in ("study-storage", "study-written")
+        figure
+        for figure in blocks(document_of(run), Figure)
+        if figure.name in ("study-storage", "study-written-device")
     )
     points = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
 
@@ -111,9 +113,18 @@ def test_without_devices_the_server_says_what_was_written() -> None:
     counted = {"write_bytes_per_s": 3 * 2.0**20, "log_bytes_per_s": 2.0**20}
     point = {"oltp": {"storage": {"devices": [], "database": counted}}}
 
-    assert [(row["series"], row["value"]) for row in written_rows([("1", point)])] == [
+    assert [(row["series"], row["value"]) for row in written_rows([("1", point)], "device")] == [
         ("data (server)", 3.0), ("log (server)", 1.0),
     ]  # fmt: skip
+
+
+def test_writes_to_files_are_told_where_the_server_counts_them(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "oltp-partition")
+    (written,) = (figure for figure in blocks(document_of(run), Figure) if figure.name == "study-written-file")
+    assert {row["series"] for row in drawn(written)} == {"order_line", "stock"}
+
+    point = {"oltp": {"storage": {"files": []}}}
+    assert written_rows([("1", point)], "file") == []
 
 
 def test_the_smallest_of_too_many_series_are_added_up() -> None:

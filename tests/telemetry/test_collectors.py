@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from assay.telemetry.collectors import (
     MemoryCollector,
     NetCollector,
     PsiCollector,
+    StorageNetCollector,
     host_collectors,
 )
 from assay.telemetry.collectors.block import DeviceCounters, parse_diskstats
@@ -26,6 +28,7 @@ from assay.telemetry.collectors.memory import parse_meminfo
 from assay.telemetry.collectors.net import TcpSegments, parse_snmp
 from assay.telemetry.collectors.proc_file import ProcFile
 from assay.telemetry.collectors.psi import parse_pressure
+from assay.telemetry.collectors.storage_net import Connection
 
 GOLDEN = Path(__file__).parent / "golden"
 SECOND_NS = 10**9
@@ -144,6 +147,31 @@ def test_without_segments_there_is_no_share_and_after_a_reset_nothing() -> None:
 def test_an_snmp_without_tcp_counters_is_refused(text: str) -> None:
     with pytest.raises(NotSupported, match="no line 'Tcp:' with OutSegs and RetransSegs"):
         parse_snmp(text)
+
+
+def test_segments_of_connections_to_storage_stand_by_their_interface() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as portal, socket.create_connection(portal.getsockname()) as client:
+        server, _ = portal.accept()
+        with server:
+            collector = StorageNetCollector({portal.getsockname()[1]})
+            before = collector.sample()
+            for _ in range(20):
+                client.send(b"x" * 100)
+                server.recv(100)
+            found = values(collector, before, collector.sample())
+    assert found["lo storage_segments_out_count"] >= 20
+    assert found["lo storage_segments_retransmitted_count"] == 0
+    assert StorageNetCollector({1}).sample() == {}
+
+
+def test_segments_sent_again_are_a_share_of_those_sent_over_all_connections_of_an_interface() -> None:
+    before = {b"a": Connection("127.0.0.1", 1000, 10), b"gone": Connection("127.0.0.1", 5, 5)}
+    after = {b"a": Connection("127.0.0.1", 1100, 13), b"new": Connection("127.0.0.1", 100, 1)}
+    assert values(StorageNetCollector(), before, after) == {
+        "lo storage_segments_out_count": 200.0,
+        "lo storage_segments_retransmitted_count": 4.0,
+        "lo storage_retransmit_share": 0.02,
+    }
 
 
 # Block devices

@@ -23,10 +23,11 @@ class Server:
         del params
         views: dict[str, list[tuple[Any, ...]]] = {
             "dm_io_virtual_file_stats": [
-                ("tpcc", 0, 100 * self.step, 819_200 * self.step, 200 * self.step, 50, 409_600, 60, 2**30),
-                ("tpcc", 1, 0, 0, 0, 40 * self.step, 20_000 * self.step, 80 * self.step, 2**20),
-                ("tpcc2", 0, 1, 8192, 1, 1, 8192, 1, 2**30),
-                ("master", 0, 9, 9, 9, 9, 9, 9, 9),
+                ("tpcc", 0, "rows", 100 * self.step, 819_200 * self.step, 200 * self.step, 50, 409_600, 60, 2**30),
+                ("tpcc", 0, "p1", 20 * self.step, 4096 * self.step, 40 * self.step, 5, 8192 * self.step, 60, 2**20),
+                ("tpcc", 1, "tpcc_log", 0, 0, 0, 40 * self.step, 20_000 * self.step, 80 * self.step, 2**20),
+                ("tpcc2", 0, "rows", 1, 8192, 1, 1, 8192, 1, 2**30),
+                ("master", 0, "master", 9, 9, 9, 9, 9, 9, 9),
             ],
             "dm_os_wait_stats": [
                 ("WRITELOG", 30 * self.step, 90 * self.step),
@@ -65,19 +66,22 @@ def readings() -> dict[tuple[str, str], float]:
 
 def test_files_waits_and_counters_become_metrics() -> None:
     found = readings()
-    assert found["first", "read_bytes"] == 819_200
+    assert found["first", "read_bytes"] == 819_200 + 4096
     assert found["first", "read_latency_mean_ns"] == 2e6
     assert found["first", "log_bytes"] == 20_000
     assert found["first", "log_write_latency_mean_ns"] == 2e6
     assert found["first", "log_flushes_count"] == 45
     assert found["first", "commits_count"] == 500
-    assert found["first", "size_bytes"] == 2**30 + 2**20
+    assert found["first", "size_bytes"] == 2**30 + 2 * 2**20
     assert found["second", "read_bytes"] == 0
     assert found["first", "log_wait_time_ns"] == 90e6
     assert found["first", "page_reads_count"] == 1000
     assert found["first", "checkpoint_written_bytes"] == 3 * 8192
     assert found["first", "deadlocks_count"] == 0
-    assert {entity for entity, _ in found} == {"first", "second"}
+    assert {entity: value for (entity, metric), value in found.items() if metric == "file_written_bytes"} == {
+        "first/rows": 0, "first/p1": 8192, "first/tpcc_log": 20_000, "second/rows": 0
+    }  # fmt: skip
+    assert "master" not in {entity.partition("/")[0] for entity, _ in found}
 
 
 def test_waits_of_one_kind_are_added_up() -> None:

@@ -62,6 +62,30 @@ def weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
     return both.group_by("step").agg(value=weighted / unit)
 
 
+RESENT_PANEL = "TCP resent (%)"
+"""Segments to storage that were sent again, of each interface."""
+
+RESENT_TEXT = (
+    "TCP resent: the share of segments to storage on the network (NFS, iSCSI, NVMe/TCP, SMB) that were sent again, by"
+    " the interface they left through."
+)
+
+
+def resent_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Rows of `RESENT_PANEL`; none without storage on the network."""
+    import polars as pl
+
+    sent = frame.filter(pl.col("metric") == "storage_segments_out_count")
+    again = frame.filter(pl.col("metric") == "storage_segments_retransmitted_count")
+    columns = {}
+    for name in sorted(sent["entity"].unique()):
+        counts = [own.filter(pl.col("entity") == name).group_by("step").agg(value=pl.col("value").sum())
+                  for own in (again, sent)]  # fmt: skip
+        both = counts[0].join(counts[1], on="step", suffix="_out").filter(pl.col("value_out") > 0)
+        columns[name] = both.select("step", value=pl.col("value") / pl.col("value_out") * 100)
+    return panel_rows(RESENT_PANEL, clock, columns)
+
+
 def panel_rows(
     panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False
 ) -> list[dict[str, Any]]:

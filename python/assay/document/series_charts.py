@@ -18,8 +18,15 @@ MAX_TICKS = 4
 """Labels that fit beside a panel; of more, only those of whole decades are shown."""
 
 
+PLAIN_ZERO = "datum.value === 0 ? '0' : datum.label"
+"""Labels of an axis in thousands call zero 0, not 0k."""
+
 AREA_INK = "#FFFFFF"
 """Edge between areas, so that they are told apart in grey as well."""
+
+
+Y_AXIS: dict[str, Any] = {"tickCount": 4, "minExtent": 44, "maxExtent": 44, "titleFontSize": 10}
+"""Properties of the axes of all panels, which so begin at one place."""
 
 
 def timeline(
@@ -75,7 +82,7 @@ def lines(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         format_ = "~g"
     elif max(positive, default=0) < 1000:
         format_ = "~r"
-    y_axis = alt.Axis(format=format_, tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10, values=ticks)
+    y_axis = alt.Axis(format=format_, labelExpr=PLAIN_ZERO, values=ticks, **Y_AXIS)
     y = alt.Y("value:Q", title=panel, scale=scale, axis=y_axis)
     legend = alt.Legend(orient="right", title=None, labelLimit=110, symbolType="stroke", symbolStrokeWidth=2.2)
     hues = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])))
@@ -99,7 +106,7 @@ def areas(rows: Sequence[Row], panel: str, x: alt.X) -> alt.Chart:
         scale=alt.Scale(domain=labels, range=list(COLOURS[: len(labels)])),
         legend=alt.Legend(orient="right", title=None, labelLimit=110, symbolType="square"),
     )
-    axis = alt.Axis(format="~s", tickCount=4, minExtent=44, maxExtent=44, titleFontSize=10)
+    axis = alt.Axis(format="~s", labelExpr=PLAIN_ZERO, **Y_AXIS)
     drawn = alt.Chart(alt.InlineData(values=numbered)).mark_area(
         opacity=0.9, stroke=AREA_INK, strokeWidth=0.4, interpolate="step"
     )

@@ -70,7 +70,7 @@ def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> lis
 def _title(facts: RunFacts) -> str:
     study = study_of(facts)
     if study is not None:
-        on = f", {study['target']}" if study.get("target") else ""
+        on = f", {_target_names(facts)}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
     workload = workload_of_run(facts)
     return f"{workload.report_title if workload else 'Run'} report: {shorten(_target_names(facts), 70)}"

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from assay.document.charts import with_others
 from assay.document.elements import Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
+from assay.document.series import (
+    MAX_STEPS,
+    NICE_SECONDS,
+    RESENT_PANEL,
+    RESENT_TEXT,
+    Clock,
+    gauge,
+    largest,
+    panel_rows,
+    rate,
+    resent_rows,
+    weighted,
+    whole_rows,
+)
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
 from assay.results.source import RunFacts
@@ -21,6 +34,11 @@ if TYPE_CHECKING:
 LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
 
+LATENCY_PANEL = "latency (ms, log)"
+"""Means and 99th percentiles of the load."""
+
+ROLE_MEAN_PANEL, ROLE_P99_PANEL = "mean by role (ms, log)", "p99 by role (ms, log)"
+"""The same of each role, where there are several: a mean over data and log says nothing of either."""
 
 VOLUME_PANEL = "I/Os per s by volume"
 """I/Os of every volume, upon each other."""
@@ -48,6 +66,8 @@ def series_section(facts: RunFacts) -> Section | None:
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
+    if any(row["panel"] == RESENT_PANEL for row in rows):
+        text += f" {RESENT_TEXT}"
     seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
     caption = f"I/Os, latency, {seen} over time." if has_load else f"{seen[:1].upper()}{seen[1:]} over time."
     return Section("series", "The run over time", [Paragraph(text), Figure("timeline", caption, _told(rows), chart)])
@@ -100,7 +120,7 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     """
     import polars as pl
 
-    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "metric")]
+    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
     step_ns = round(clock.step_s * 1e9)
     frame = frame.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
     load = frame.filter((pl.col("source") == "assay") & (pl.col("entity") != "recorder"))
@@ -110,9 +130,7 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     host = frame.filter(pl.col("source") == "host")
     rows = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
     rows += _volume_rows(load, clock)
-    latencies = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
-    latencies |= {f"{side} p99": largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
-    rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
+    rows += _latency_rows(load, clock)
     rows += panel_rows(
         "device (MiB/s)", clock, {side: rate(block, f"{side}_bytes", 2.0**20) for side in ("read", "write")}
     )
@@ -122,7 +140,29 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
     rows += panel_rows("host CPU (%)", clock, shares)
     pressure = {f"{name} {kind}": gauge(host.filter(pl.col("entity") == f"psi-{name}"), f"{kind}_share", 0.01)
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
-    return rows + panel_rows("pressure, PSI (%)", clock, pressure) + _model_rows(frame, clock)
+    rows += panel_rows("pressure, PSI (%)", clock, pressure)
+    return rows + resent_rows(frame, clock) + _model_rows(frame, clock)
+
+
+def _latency_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Latency of reads and writes; of each role where there are several, such as data and log."""
+    import polars as pl
+
+    roles = sorted(load["role"].unique())
+    means, p99s = {}, {}
+    for role in roles:
+        own = load.filter(pl.col("role") == role)
+        for side in ("read", "write"):
+            name = f"{role} {side}".strip() if len(roles) > 1 else side
+            means[name] = weighted(own, side, 1e6)
+            p99s[name] = largest(own, f"{side}_latency_p99_ns", 1e6)
+    if len(roles) > 1:
+        rows = panel_rows(ROLE_MEAN_PANEL, clock, means, log=True)
+        return rows + panel_rows(ROLE_P99_PANEL, clock, p99s, log=True)
+    latencies = {f"{side} mean": mean for side, mean in means.items()} | {
+        f"{side} p99": p99 for side, p99 in p99s.items()
+    }
+    return panel_rows(LATENCY_PANEL, clock, latencies, log=True)
 
 
 def _volume_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
@@ -203,12 +243,13 @@ def _told(rows: Sequence[dict[str, Any]]) -> str:
     texts = []
     for side in ("read", "write"):
         rates = _values(rows, LOAD_PANEL, side)
-        means = _values(rows, "latency (ms, log)", f"{side} mean")
         if rates:
             texts.append(f"{format_iops(min(rates))} to {format_iops(max(rates))} {side} I/Os per second")
-        if means:
+    for panel, series in dict.fromkeys((row["panel"], row["series"]) for row in rows):
+        if panel == ROLE_MEAN_PANEL or (panel == LATENCY_PANEL and series.endswith(" mean")):
+            means = _values(rows, panel, series)
             low, high = (format_latency(value * 1e6) for value in (min(means), max(means)))
-            texts.append(f"{low} to {high} mean {side} latency")
+            texts.append(f"{low} to {high} mean {series.removesuffix(' mean')} latency")
     panels = joined(dict.fromkeys(row["panel"] for row in rows))
     return (
         f"Series over time in panels: {panels}. From {joined(texts)}."

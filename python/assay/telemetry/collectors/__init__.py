@@ -18,6 +18,7 @@ from assay.telemetry.collectors.mssql import MssqlCollector
 from assay.telemetry.collectors.net import NetCollector
 from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
+from assay.telemetry.collectors.storage_net import StorageNetCollector
 
 if TYPE_CHECKING:
     from assay.targets.databases import Database
@@ -36,6 +37,7 @@ __all__ = [
     "NetCollector",
     "PostgresqlCollector",
     "PsiCollector",
+    "StorageNetCollector",
     "activity",
     "database_collectors",
     "host_collectors",
@@ -54,7 +56,13 @@ def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | N
     roles
         Role of a device where it has one, such as `{"vdb": "log"}`.
     """
-    host: list[Collector[Any]] = [CpuCollector(), MemoryCollector(), PsiCollector(), NetCollector()]
+    host: list[Collector[Any]] = [
+        CpuCollector(),
+        MemoryCollector(),
+        PsiCollector(),
+        NetCollector(),
+        StorageNetCollector(),
+    ]
     return [*host, BlockCollector(devices, roles=roles)] if devices else host
 
 

@@ -31,6 +31,9 @@ FIRST_ANSWER_S = 5.0
 ANSWER_S = 0.5
 """How long any other sample waits for its answer; a later answer serves the next sample."""
 
+FILES_MAX = 50
+"""Files of a server of which writes are recorded: those that were written most."""
+
 Key = tuple[str, str]
 """Entity and metric."""
 

@@ -8,14 +8,17 @@ but their age is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from assay.telemetry.collectors.database import (
+    FILES_MAX,
     SECRET_WORDS,
     TEXT_LENGTH,
     Counters,
     DatabaseCollector,
+    Key,
     Query,
     Record,
     Session,
@@ -57,6 +60,12 @@ from performance_schema.file_summary_by_event_name
 where event_name in ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb/innodb_data_file')
 """
 
+_WRITTEN = f"""
+select file_name, sum_number_of_bytes_write from performance_schema.file_summary_by_instance
+where event_name in ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb/innodb_data_file')
+order by sum_number_of_bytes_write desc limit {FILES_MAX}
+"""
+
 _PS_PER_NS = 1000
 
 
@@ -74,6 +83,7 @@ class MariadbCollector(DatabaseCollector):
         if self._has_files is None:
             self._has_files = _is_on(session)
         files = session.query(_FILES) if self._has_files else []
+        written = session.query(_WRITTEN) if self._has_files else []
         uptime_s = float(status.pop("Uptime", 0))
         if uptime_s < self._uptime_s:
             self._starts += 1
@@ -81,7 +91,8 @@ class MariadbCollector(DatabaseCollector):
         counts = {**status_counts(status), **file_counts(files)}
         gauges = {metric: float(status[name]) for name, metric in _GAUGES.items() if name in status}
         return Counters(
-            {(self.server, metric): value for metric, value in counts.items()},
+            {(self.server, metric): value for metric, value in counts.items()}
+            | written_counts(written, self.databases, self.server),
             {(self.server, metric): value for metric, value in gauges.items()},
             self._starts,
         )
@@ -129,6 +140,27 @@ def file_counts(rows: list[tuple[Any, ...]]) -> dict[str, float]:
         elif str(event).endswith("data_file"):
             counts |= {"timed_reads_count": reads, "read_time_ns": read_ps / _PS_PER_NS}
     return {metric: float(value) for metric, value in counts.items()}
+
+
+def written_counts(rows: Sequence[tuple[Any, ...]], databases: Mapping[str, str], server: str) -> dict[Key, float]:
+    """Bytes written to each file of the databases under load, and to those that all databases share.
+
+    InnoDB keeps a table, or a partition of one, in a file of its own in the folder of its database.
+
+    Examples
+    --------
+    >>> rows = [("/d2/shop/stock#P#p1.ibd", 4096), ("./mysql/user.ibd", 9), ("./ibdata1", 7)]
+    >>> sorted(written_counts(rows, {"shop": "a"}, "a"))
+    [('a/ibdata1', 'file_written_bytes'), ('a/stock#P#p1', 'file_written_bytes')]
+    """
+    counts: dict[Key, float] = {}
+    for name, written in rows:
+        file = PurePath(str(name))
+        is_table = file.suffix == ".ibd"
+        entity = databases.get(file.parent.name) if is_table else server
+        if entity is not None:
+            counts[f"{entity}/{file.stem if is_table else file.name}", "file_written_bytes"] = float(written)
+    return counts
 
 
 _STATEMENTS = f"""

@@ -13,12 +13,11 @@ from typing import Any
 from assay.telemetry.collectors.database import TEXT_LENGTH, Counters, DatabaseCollector, Key, Query, Record, Session
 
 _FILES = """
-select d.name, f.type, sum(s.num_of_reads), sum(s.num_of_bytes_read), sum(s.io_stall_read_ms),
-  sum(s.num_of_writes), sum(s.num_of_bytes_written), sum(s.io_stall_write_ms), sum(s.size_on_disk_bytes)
+select d.name, f.type, f.name, s.num_of_reads, s.num_of_bytes_read, s.io_stall_read_ms,
+  s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms, s.size_on_disk_bytes
 from sys.dm_io_virtual_file_stats(null, null) s
 join sys.master_files f on f.database_id = s.database_id and f.file_id = s.file_id
 join sys.databases d on d.database_id = s.database_id
-group by d.name, f.type
 """
 
 _WAITS = """
@@ -67,25 +66,26 @@ class MssqlCollector(DatabaseCollector):
 
 
 def file_counts(rows: list[tuple[Any, ...]], databases: Mapping[str, str]) -> dict[Key, float]:
-    """Counters of the databases under load from rows of files, those of one type added up; with their size.
+    """Counters of the databases under load from rows of files: what was written to each, and all of a type added up.
 
     A write of the log reaches the disk before it is acknowledged, so that its time is that of a flush.
     """
     counts: dict[Key, float] = {}
-    for name, kind, reads, read_bytes, read_ms, writes, written_bytes, write_ms, size in rows:
+    for name, kind, file, reads, read_bytes, read_ms, writes, written_bytes, write_ms, size in rows:
         entity = databases.get(str(name))
         if entity is None:
             continue
-        counts[entity, "size_bytes"] = counts.get((entity, "size_bytes"), 0.0) + float(size)
-        values: dict[str, Any] = {}
+        counts[f"{entity}/{file}", "file_written_bytes"] = float(written_bytes)
+        values: dict[str, Any] = {"size_bytes": size}
         if kind == _ROWS:
-            values = {"reads_count": reads, "read_bytes": read_bytes, "timed_reads_count": reads,
+            values |= {"reads_count": reads, "read_bytes": read_bytes, "timed_reads_count": reads,
                       "read_time_ns": read_ms * _NS_PER_MS, "writes_count": writes, "written_bytes": written_bytes,
                       "timed_writes_count": writes, "write_time_ns": write_ms * _NS_PER_MS}  # fmt: skip
         elif kind == _LOG:
-            values = {"log_writes_count": writes, "log_bytes": written_bytes,
+            values |= {"log_writes_count": writes, "log_bytes": written_bytes,
                       "log_write_time_ns": write_ms * _NS_PER_MS}  # fmt: skip
-        counts |= {(entity, metric): float(value) for metric, value in values.items()}
+        for metric, value in values.items():
+            counts[entity, metric] = counts.get((entity, metric), 0.0) + float(value)
     return counts
 
 

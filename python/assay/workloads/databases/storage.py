@@ -89,6 +89,7 @@ def storage(
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
         "checkpoints_count": servers.ended("checkpoints_count"),
         "server_cpu_share": _server_cpu_share(found, end_ns - start_ns, client_cpu_ns, cpu_count) if is_local else None,
+        "files": _files(found),
         "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
         "database": database,
     }
@@ -136,6 +137,13 @@ def _database(sums: _Deltas) -> dict[str, float | None]:
         "log_writes_per_s": sums.per_second("log_writes_count"),
         "log_bytes_per_s": sums.per_second("log_bytes"),
     }
+
+
+def _files(found: Sequence[Sum]) -> list[dict[str, Any]]:
+    """What was written to each file that a server tells of, the most first."""
+    written = [one for one in found if one.source in DATABASES and one.metric == "file_written_bytes" and one.total]
+    rates = [{"file": one.entity, "write_bytes_per_s": one.per_ns * _SECOND_NS} for one in written]
+    return sorted(rates, key=lambda file: -file["write_bytes_per_s"])
 
 
 def _log_flush_latency(sums: _Deltas) -> float | None:

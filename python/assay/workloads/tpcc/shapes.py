@@ -56,10 +56,18 @@ class Device(TypedDict, total=False):
     read_share: MaybeAmount
 
 
+class File(TypedDict, total=False):
+    """What was written to a file of a database, as its server counts it."""
+
+    file: Text
+    write_bytes_per_s: MaybeAmount
+
+
 class Storage(TypedDict, total=False):
     """What the storage did beside transactions."""
 
     devices: list[Device] | None
+    files: list[File] | None
     read_bytes_per_transaction: MaybeAmount
     written_bytes_per_transaction: MaybeAmount
     log_bytes_per_transaction: MaybeAmount

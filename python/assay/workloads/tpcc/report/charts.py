@@ -19,6 +19,8 @@ SHADES = {"warm-up": (BAND, 0.22), "away": (LIMIT, 0.25), "dip": (COLOURS[1], 0.
 STACKED = ("transactions/s", "sessions (%)")
 """Panels whose series add up to a whole, drawn as areas upon each other."""
 
+LETTER_PX = 5.6
+"""Mean width of a letter of a label."""
 BAR_MAX_PX = 60
 """Widest bar: one as wide as it is high looks like an area."""
 
@@ -149,7 +151,8 @@ def _level_bars(rows: Sequence[Row], title: str, by: str, series: Sequence[str],
     data = [{**row, "place": series.index(row["series"])} for row in rows]
     form = ",d" if max(row["value"] for row in rows) >= 20 else "~f"
     spare = 1 - min(0.9, BAR_MAX_PX * len(levels) / width)
-    axis = alt.Axis(labelAngle=0, grid=False, labelLimit=width / len(levels))
+    fits = LETTER_PX * max(map(len, levels)) <= width / len(levels)
+    axis = alt.Axis(grid=False, labelAngle=0 if fits else -40, labelLimit=160, labelOverlap=False)
     spread = alt.Scale(paddingInner=max(spare, 0.1), paddingOuter=max(spare, 0.1) / 2)
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=data))

@@ -13,6 +13,7 @@ from assay.workloads.tpcc.report.section import one_name
 from assay.workloads.tpcc.report.transactions import oltp_of
 
 STATEMENT_LENGTH = 160
+FILES_SHOWN = 12
 SETTINGS_LENGTH = 60
 
 
@@ -58,6 +59,8 @@ def _storage_blocks(storage: Record) -> list[Block]:
     blocks.append(Facts("oltp-storage-facts", [(name, value) for name, value in items if value]))
     if devices:
         blocks.append(_device_table(devices))
+    if storage.get("files"):
+        blocks.append(_file_table(storage["files"]))
     return blocks
 
 
@@ -158,6 +161,20 @@ def _device_table(devices: Sequence[Record]) -> Table:
         rows.append([*cells, Cell(percent(device.get("read_share")))])
     caption = "What the devices did in the window; latencies and sizes are means."
     return Table("oltp-devices", caption, columns, rows, dense=True)
+
+
+def _file_table(files: Sequence[Record]) -> Table:
+    columns = [Column("File", weight=3.0), Column("MiB/s written", number=True), Column("Share", number=True)]
+    total = sum(file.get("write_bytes_per_s") or 0.0 for file in files)
+    rows = [
+        [Cell(str(file.get("file") or DASH)), Cell(_mebibytes(rate)), Cell(percent(rate / total if total else None))]
+        for file in files[:FILES_SHOWN]
+        if (rate := file.get("write_bytes_per_s")) is not None
+    ]
+    caption = (
+        "Files of the databases that were written most, as the server counts it; share of what was written to all."
+    )
+    return Table("oltp-files", caption, columns, rows, dense=True)
 
 
 def _rate(rate: float | None) -> str:

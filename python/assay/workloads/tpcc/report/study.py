@@ -25,7 +25,8 @@ def study_figures(facts: RunFacts) -> list[Figure]:
     if len(levels) < 2:
         return []
     by = ", ".join(str(factor["title"]) for factor in study["factors"] if len(factor["levels"]) > 1)
-    return [figure for figure in (_storage_figure(levels, by), _written_figure(levels, by)) if figure is not None]
+    found = [_storage_figure(levels, by), *(_written_figure(levels, by, what) for what in WRITTEN)]
+    return [figure for figure in found if figure is not None]
 
 
 def _levels(facts: RunFacts, study: Record) -> list[tuple[str, Record]]:
@@ -64,16 +65,21 @@ def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def written_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
-    """Rows of `charts.stacked_levels`: mean MiB/s written to each device, over the points of a level.
+def written_rows(levels: list[tuple[str, Record]], what: str) -> list[dict[str, Any]]:
+    """Rows of `charts.stacked_levels`: mean MiB/s written to each device or file, over the points of a level.
 
-    Where the devices are not known, these are the data and the log as the servers count them.
+    Parameters
+    ----------
+    levels
+        Points, each with its level's title.
+    what
+        A key of `WRITTEN`. Where the devices are not known, data and log as the servers count them stand for them.
     """
     found: dict[tuple[str, str], list[float]] = {}
     counts: dict[str, int] = {}
     for level, point in levels:
         counts[level] = counts.get(level, 0) + 1
-        for name, bytes_per_s in _written(point["oltp"]["storage"] or {}):
+        for name, bytes_per_s in WRITTEN[what][0](point["oltp"]["storage"] or {}):
             found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
     return with_others(
         [
@@ -83,14 +89,27 @@ def written_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
     )
 
 
-def _written(storage: Record) -> list[tuple[str, float | None]]:
+def _to_devices(storage: Record) -> list[tuple[str, float | None]]:
     devices = [
-        (f"{device.get('device')} ({' and '.join(device.get('roles') or ())})", device.get("write_bytes_per_s"))
+        (f"{device.get('device')} ({joined(device.get('roles') or ())})", device.get("write_bytes_per_s"))
         for device in storage.get("devices") or ()
     ]
     database = storage.get("database") or {}
     counted = [("data (server)", "write_bytes_per_s"), ("log (server)", "log_bytes_per_s")]
     return devices or [(name, database.get(key)) for name, key in counted]
+
+
+def _to_files(storage: Record) -> list[tuple[str, float | None]]:
+    return [
+        (str(file.get("file")).partition("/")[2], file.get("write_bytes_per_s")) for file in storage.get("files") or ()
+    ]
+
+
+WRITTEN = {
+    "device": (_to_devices, "with its roles; what other programs wrote is among it"),
+    "file": (_to_files, "as the server counts it"),
+}
+"""To what writing is shown: how a point tells of it, and what a caption says of it."""
 
 
 def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
@@ -106,14 +125,14 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
     return Figure("study-storage", caption, alternative, storage_levels(rows, by))
 
 
-def _written_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
-    rows = written_rows(levels)
+def _written_figure(levels: list[tuple[str, Record]], by: str, what: str) -> Figure | None:
+    rows = written_rows(levels, what)
     if not any(row["value"] for row in rows):
         return None
     told = joined(f"{row['level']}: {row['series']} {row['value']:,.1f} MiB/s" for row in rows)
-    caption = f"Mean rate of writing to each device, with its roles, by level. Points {_ids(levels)}."
+    caption = f"Mean rate of writing to each {what} by {by}, {WRITTEN[what][1]}. Points {_ids(levels)}."
     chart = stacked_levels(rows, "written (MiB/s)", by)
-    return Figure("study-written", caption, f"Written to each device: {told}.", chart)
+    return Figure(f"study-written-{what}", caption, f"Written to each {what}: {told}.", chart)
 
 
 def _ids(levels: list[tuple[str, Record]]) -> str:

@@ -8,7 +8,20 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import MAX_STEPS, NICE_SECONDS, Clock, gauge, largest, panel_rows, rate, weighted, whole_rows
+from assay.document.series import (
+    MAX_STEPS,
+    NICE_SECONDS,
+    RESENT_PANEL,
+    RESENT_TEXT,
+    Clock,
+    gauge,
+    largest,
+    panel_rows,
+    rate,
+    resent_rows,
+    weighted,
+    whole_rows,
+)
 from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
 from assay.results.source import Record, RunFacts
@@ -65,6 +78,7 @@ def oltp_timeline_section(facts: RunFacts) -> Section | None:
     if chart is None:
         return None
     caption = "Transactions by kind, response time of new orders, and what devices and server did at the same time."
+    caption += f" {RESENT_TEXT}" if any(row["panel"] == RESENT_PANEL for row in rows) else ""
     caption += " Dashed lines: a checkpoint began." if drawn else ""
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
     caption += f" Yellow: {_dips_text(fallen)}" if fallen else ""
@@ -111,7 +125,7 @@ def _text(point: Record, clock: Clock) -> str:
     return (
         f"Point {point.get('id')}, from {moment(clock.start_ns)}. {each}{coarse}. Latency of devices is a mean over "
         "I/Os, that of the log over its flushes, as the server times them. Sessions: what those at work waited for, in "
-        "one look a second. Lines break where nothing was recorded."
+        "one look a second; blank where none was at work. Lines break where nothing was recorded."
     )
 
 
@@ -156,6 +170,7 @@ def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     latencies = _by_role(block, lambda own, side: weighted(own, side, 1e6))
     latencies["log flush"] = _mean_flush(server)
     rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
+    rows += resent_rows(frame, clock)
     rows += panel_rows("checkpoint age (MiB)", clock, {"log since": gauge(server, "checkpoint_age_bytes", 2.0**20)})
     rows += _wait_rows(server, clock)
     troubles = {name: rate(tpcc, f"{name}_count") for name in ("retried", "failed")}
