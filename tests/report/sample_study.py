@@ -13,9 +13,9 @@ from assay.run.part import part_report
 from assay.studies.files import read_study
 from assay.studies.findings import study_findings
 from assay.studies.parts import study_parts
+from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.databases.storage import roles_of
 from assay.workloads.workload import Part
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)

@@ -11,11 +11,11 @@ from test_report_pages import HOSTILE, Page
 
 from assay.document.elements import Document, Figure, Paragraph, Table
 from assay.document.palette import theme
-from assay.document.series import Clock
+from assay.document.series import Clock, point_clock
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
 from assay.results.source import RunFacts
-from assay.workloads.tpcc.report.timeline import checkpoint_marks, dips, oltp_rows, point_clock, spans_of
+from assay.workloads.tpcc.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
 
 # What comes first
 

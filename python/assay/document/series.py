@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -121,3 +122,44 @@ def whole_rows(panel: str, clock: Clock, columns: dict[str, pl.DataFrame]) -> li
             value = float(f"{values.get(step, 0.0):.5g}")
             rows.append({"panel": panel, "series": name, "t_s": round(middle, 3), "value": value, "log": False})
     return rows
+
+
+def point_clock(point: Mapping[str, Any]) -> Clock | None:
+    """Time axis of a point, warm-up included."""
+    start_ns = point.get("started_utc_ns")
+    length = float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
+    if start_ns is None or length <= 0:
+        return None
+    wanted = length / MAX_STEPS
+    return Clock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
+
+
+def of_point(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+    """Rows that end within the point, with the step each falls into."""
+    import polars as pl
+
+    step_ns = round(clock.step_s * 1e9)
+    end_ns = clock.start_ns + round(clock.end_s * 1e9)
+    inside = frame.filter((pl.col("t_ns") > clock.start_ns) & (pl.col("t_ns") <= end_ns))
+    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
+    return inside.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
+
+
+def by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """A figure of reads and writes for the devices of each role; a device of several roles goes by its own name.
+
+    Directions that did nothing are left out.
+    """
+    import polars as pl
+
+    role = pl.col("role")
+    named = block.with_columns(
+        place=pl.when((role == "") | role.str.contains("+", literal=True)).then("entity").otherwise(role)
+    )
+    columns = {}
+    for place in sorted(str(name) for name in named["place"].unique()):
+        own = named.filter(pl.col("place") == place)
+        for side in ("read", "write"):
+            if own.filter(pl.col("metric") == f"{side}_ios_count")["value"].sum() > 0:
+                columns[f"{place} {side}"] = figure(own, side)
+    return columns

@@ -370,7 +370,31 @@ class Database(ABC):
         Empty where the server is not on this host or does not tell; a notice says why.
         """
 
+    def scan_counters(self, session: Session) -> dict[str, float]:
+        """What queries read and spilled so far, in counters that only grow.
+
+        Parameters
+        ----------
+        session
+            The one that ran the last query: servers may learn of it late.
+
+        Returns
+        -------
+        dict of str to float
+            `bytes_read`: asked of the operating system; `temp_bytes`: written to temporary files. Absent where the
+            server does not count them.
+        """
+        return {}
+
+    def can_store_columns(self) -> bool:
+        """Whether tables can be kept by columns here."""
+        return False
+
     # Work
+
+    def drop_cache(self) -> bool:
+        """Empty the server's own cache, whatever that takes; whether it could be. Sessions may be lost by it."""
+        return False
 
     @abstractmethod
     def checkpoint(self) -> None:

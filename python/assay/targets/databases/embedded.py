@@ -97,6 +97,13 @@ class EmbeddedPostgresql(Postgresql):
         self._start()
         return True
 
+    def drop_cache(self) -> bool:
+        """Start the server anew: nothing else empties its buffers."""
+        self._stop()
+        with file_errors(self.spec.display):
+            self._start(connections=self._connections_wanted)
+        return True
+
     def _start(self, *, connections: int = 0) -> None:
         """Start the server on the data that counts; makes the data first if there are none.
 

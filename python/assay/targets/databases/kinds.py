@@ -62,8 +62,11 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
     RefusedTarget
         The user may not.
     """
-    if database.in_process:
+    if database.in_process and (layout.places > 1 or layout.table):
         raise NotSupported(f"{database.spec.display}: keeps all tables in one file; nothing is laid out there")
+    if database.in_process:
+        # All its tables are kept by columns.
+        return {"places": [], "partition": None}
     if database.dialect == "postgresql":
         from assay.targets.databases import layout_postgresql
 

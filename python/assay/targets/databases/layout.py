@@ -81,6 +81,8 @@ def refuse_layout(database: Database, *, places: int, ways: int | None, scale: i
     }
     if places > 1 and database.dialect in why:
         raise NotSupported(f"{database.spec.display}: has no tablespaces to spread over: {why[database.dialect]}")
+    if ways not in (None, 1) and database.in_process:
+        raise NotSupported(f"{database.spec.display}: has no partitions; a column store skips what a filter leaves out")
     if ways is None:
         raise UsageError(
             f"{database.spec.display}: a table cannot be partitioned into more ways than there are"

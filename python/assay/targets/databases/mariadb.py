@@ -16,7 +16,7 @@ import pymysql
 
 from assay.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
-from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
+from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import OWN_TABLES, Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
@@ -224,6 +224,16 @@ class Mariadb(Database):
         marks = ", ".join(["%s"] * len(names))
         rows = self.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({marks})", names)
         return {str(name).lower(): float(value) for name, value in rows}
+
+    def scan_counters(self, session: Session) -> dict[str, float]:
+        """What InnoDB read (Innodb_data_read); temporary files are not counted in bytes."""
+        read = self._status("Innodb_data_read").get("innodb_data_read")
+        return {} if read is None else {"bytes_read": read}
+
+    def can_store_columns(self) -> bool:
+        """Whether the ColumnStore engine is installed."""
+        rows = self.query("SELECT 1 FROM information_schema.engines WHERE engine = 'Columnstore' AND support <> 'NO'")
+        return bool(rows)
 
     def _transactions_count(self) -> float | None:
         return sum(self._status("Com_commit", "Com_rollback").values())

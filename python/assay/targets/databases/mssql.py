@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from assay.errors import IoFailed, NotSupported, RefusedTarget, UsageError
-from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
+from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK, own_columns
 from assay.targets.databases.objects_mssql import MARKED, MARKING, beside_tables, digest, on_tables
@@ -197,6 +197,29 @@ class SqlServer(Database):
         most = int(self.query("SELECT @@max_connections")[0][0])
         rows = self.query("SELECT count(*) FROM sys.dm_exec_sessions WHERE is_user_process = 1")
         return most, max(most - int(rows[0][0]), 0)
+
+    def scan_counters(self, session: Session) -> dict[str, float]:
+        """Bytes read of this database's files, and written to those of tempdb (sys.dm_io_virtual_file_stats)."""
+        try:
+            ((read, written),) = self.query(
+                "SELECT sum(CASE WHEN database_id = db_id() THEN num_of_bytes_read END),"
+                " sum(CASE WHEN database_id = 2 THEN num_of_bytes_written END)"
+                " FROM sys.dm_io_virtual_file_stats(NULL, NULL)"
+            )
+        except (RefusedTarget, IoFailed):
+            return {}
+        counted = {"bytes_read": read, "temp_bytes": written}
+        return {name: float(value) for name, value in counted.items() if value is not None}
+
+    def can_store_columns(self) -> bool:
+        """Version 2016 and newer keep tables by columns in all editions."""
+        return True
+
+    def drop_cache(self) -> bool:
+        """Write dirty pages and drop clean ones (DBCC DROPCLEANBUFFERS), where the user may."""
+        self.execute("CHECKPOINT")
+        self.execute("DBCC DROPCLEANBUFFERS")
+        return True
 
     def _transactions_count(self) -> float | None:
         try:

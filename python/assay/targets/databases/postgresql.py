@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from assay.errors import AssayError, NotSupported, RefusedTarget, UsageError
-from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress
+from assay.errors import AssayError, IoFailed, NotSupported, RefusedTarget, UsageError
+from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_postgresql import data_of_others, hanging_on_tables, hidden_catalogues
@@ -256,6 +256,17 @@ class Postgresql(Database):
             " (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
         )[0]
         return int(most), max(int(most) - (0 if is_superuser else int(reserved)) - int(used), 0)
+
+    def scan_counters(self, session: Session) -> dict[str, float]:
+        """Blocks that were not in shared buffers, and temporary files, of this database (pg_stat_database)."""
+        with suppress(IoFailed):
+            # Version 15 and newer: what the session did is counted now instead of within a minute.
+            session.query("SELECT pg_stat_force_next_flush()")
+        ((read, temporary),) = self.query(
+            "SELECT blks_read * current_setting('block_size')::bigint, temp_bytes FROM pg_stat_database"
+            " WHERE datname = current_database()"
+        )
+        return {"bytes_read": float(read), "temp_bytes": float(temporary)}
 
     def _transactions_count(self) -> float | None:
         return float(self.query("SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database")[0][0] or 0)

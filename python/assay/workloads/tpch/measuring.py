@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long test does not keep them in memory."""
 
-STORAGE_KEYS = ("read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns")
+STORAGE_KEYS = ("read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue", "cpu_share")
 
 
 class TestMeasurement:
@@ -197,22 +197,19 @@ class TestMeasurement:
         )
 
     def _with_storage(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        """A query with what the data's devices read meanwhile, in the power test: nothing else runs there."""
+        """A query with what the host and the data's devices did, in the power test: nothing else runs there."""
         seen: dict[str, float | None] = dict.fromkeys(STORAGE_KEYS)
-        if self.test == "power":
-            began = query["started_utc_ns"]
-            found = self._storage(began, began + max(round(query["seconds"] * 1e9), 1))
-            data = [device for device in found["devices"] if "data" in device["roles"]]
-            if data:
-                seen["read_bytes_per_s"] = sum(device["read_bytes_per_s"] for device in data)
-                reads = sum(device["read_iops"] for device in data)
-                if reads:
-                    seen["read_size_mean_bytes"] = seen["read_bytes_per_s"] / reads
-                    timed = [one for one in data if one["read_latency_mean_ns"] is not None]
-                    weight = sum(one["read_iops"] for one in timed)
-                    if weight:
-                        spent = sum(one["read_iops"] * one["read_latency_mean_ns"] for one in timed)
-                        seen["read_latency_mean_ns"] = spent / weight
+        if self.test != "power":
+            return {**query, **seen}
+        began, ended = query["started_utc_ns"], query["started_utc_ns"] + max(round(query["seconds"] * 1e9), 1)
+        devices = {name for role, names in self.target.devices.items() if role.startswith("data") for name in names}
+        host = summarise(self.written, began, ended, devices=devices)
+        seen |= {"cpu_share": host["cpu_share"], "device_queue": host["device_queue"]}
+        read = (roles_of(self._storage(began, ended)).get("data") or {}).get("read")
+        if read and devices:
+            seen["read_bytes_per_s"] = read["bytes_per_s"]
+            seen["read_size_mean_bytes"] = read["bytes_per_s"] / read["iops"]
+            seen["read_latency_mean_ns"] = read["latency_ns"]["mean"]
         return {**query, **seen}
 
 

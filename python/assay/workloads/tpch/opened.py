@@ -127,7 +127,7 @@ class OpenTpch(OpenOnDatabases[TpchPlan]):
 
     def _seed(self, database: Database) -> int:
         """Seed of stream 0: month, day, hours, minutes and seconds of the end of the load (clause 2.1.3.3)."""
-        values = dict(database.query("SELECT k, v FROM assay_schema"))
+        values: dict[str, Any] = dict(database.query("SELECT k, v FROM assay_schema"))
         loaded = str(values.get("loaded_utc") or values.get("created_utc") or "")
         try:
             ended = datetime.fromisoformat(loaded)

@@ -152,14 +152,15 @@ class QueryTest:
                 return
             asked = parameters(number, seed=self.seed + stream, scale=scale)
             sql = query_text(number, asked, database.dialect, stream=stream)
-            if self.test == "power":
+            if self.plan.cache == "cold" and self.test == "power":
+                self._leave(stream)
                 self.before_query(database)
             self._query(database, stream, number, sql)
 
     def _query(self, database: Database, stream: int, number: int, sql: str) -> None:
         """Run one query; whatever becomes of it, the stream goes on."""
         session = self._session(database, stream)
-        before = self._counted(database)
+        before = self._counted(database, session)
         ended_by, error, rows = "done", None, 0
         timer = None
         timed_out = threading.Event()
@@ -191,22 +192,22 @@ class QueryTest:
             "started_utc_ns": started_ns,
             "seconds": seconds,
             "rows": rows if ended_by == "done" else None,
-            **self._grown(database, before),
+            **self._grown(database, session, before),
             "ended_by": ended_by,
             "error": error,
         }
         with self._guard:
             self.queries.append(found)
 
-    def _counted(self, database: Database) -> Mapping[str, float]:
+    def _counted(self, database: Database, session: Session) -> Mapping[str, float]:
         """What the server counted so far, where a query can be told from others: in the power test alone."""
-        return database.scan_counters() if self.test == "power" else {}
+        return database.scan_counters(session) if self.test == "power" else {}
 
-    def _grown(self, database: Database, before: Mapping[str, float]) -> dict[str, float | None]:
+    def _grown(self, database: Database, session: Session, before: Mapping[str, float]) -> dict[str, float | None]:
         if not before:
             return {"bytes_read": None, "temp_bytes": None}
         try:
-            after = database.scan_counters()
+            after = database.scan_counters(session)
         except AssayError:
             after = {}
         grown = {name: after.get(name, -1.0) - count for name, count in before.items()}
@@ -223,14 +224,15 @@ class QueryTest:
 
     def _lost(self, database: Database, stream: int, failure: AssayError) -> None:
         """Leave a session that failed; where its server went away, wait until it is back."""
+        self._leave(stream)
+        if isinstance(failure, ConnectionLost):
+            self.target.wait(self.plan.reconnect_s, self._stopping)
+
+    def _leave(self, stream: int) -> None:
         with self._guard:
             session = self._sessions.pop(stream, None)
         if session is not None:
             session.close()
-        if isinstance(failure, ConnectionLost):
-            self.target.wait(self.plan.reconnect_s, self._stopping)
-        else:
-            database.query("SELECT 1")
 
     def _close(self) -> None:
         for session in self._sessions.values():

@@ -37,6 +37,8 @@ class Query(TypedDict, total=False):
     read_bytes_per_s: MaybeAmount
     read_size_mean_bytes: MaybeAmount
     read_latency_mean_ns: MaybeAmount
+    device_queue: MaybeAmount
+    cpu_share: MaybeAmount
     ended_by: Text
     error: Text
 

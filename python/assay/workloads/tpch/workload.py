@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import NotSupported
 from assay.progress import Display
 from assay.results.shapes.point import Point, VerdictLine
+from assay.targets.databases.layout import refuse_layout
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import count_of, format_duration, format_throughput
 from assay.workloads.databases.opened import actions_done
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
     from assay.results.source import RunFacts
-
-COLUMN_STORES = {"duckdb": "it keeps all tables by columns"}
-"""Engines that have nothing but columns."""
 
 
 class TpchWorkload(Workload[TpchPlan]):
@@ -168,20 +166,20 @@ def _examined(target: DatabaseTarget, plan: TpchPlan) -> TpchPlan:
     """Refuse what cannot be done, before anything is written."""
     examine_actions(target, plan)
     for database in target.databases:
-        if plan.columnstore and database.dialect not in COLUMN_STORES:
-            _refuse_columns(database, plan)
+        if plan.columnstore and not database.can_store_columns():
+            raise NotSupported(
+                f"{database.name}: --columnstore {','.join(plan.columnstore)}: this engine keeps tables by rows alone;"
+                " use SQL Server, MariaDB with its ColumnStore engine, or duckdb:PATH"
+            )
+        refuse_layout(
+            database,
+            places=max(len(plan.directories), 1),
+            ways=plan.partition.ways,
+            scale=target.scale[database.name],
+        )
         if "run" in plan.actions and plan.refresh and database.schema().kind == "complete":
             sets_done(database)
     return plan
-
-
-def _refuse_columns(database: Any, plan: TpchPlan) -> None:
-    """Refuse to keep tables by columns on an engine that cannot."""
-    if not database.can_store_columns():
-        raise NotSupported(
-            f"{database.name}: --columnstore {','.join(plan.columnstore)}: this engine keeps tables by rows alone; use"
-            " SQL Server, MariaDB with its ColumnStore engine, or duckdb:PATH"
-        )
 
 
 def _line(question: str, value: float, meaning: str, *, met: bool | None = None) -> VerdictLine:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
 from assay.document.series import (
-    MAX_STEPS,
-    NICE_SECONDS,
     RESENT_PANEL,
     RESENT_TEXT,
     Clock,
+    by_role,
     gauge,
     largest,
+    of_point,
     panel_rows,
+    point_clock,
     rate,
     resent_rows,
     weighted,
@@ -69,7 +70,7 @@ def oltp_timeline_section(facts: RunFacts) -> Section | None:
     clock = point_clock(point)
     if clock is None:
         return None
-    frame = _of_point(facts.series, clock)
+    frame = of_point(facts.series, clock)
     rows = oltp_rows(frame, clock)
     marks = checkpoint_marks(frame, clock)
     drawn = marks if len(marks) <= MAX_MARKS else []
@@ -129,27 +130,6 @@ def _text(point: Record, clock: Clock) -> str:
     )
 
 
-def point_clock(point: Record) -> Clock | None:
-    """Time axis of a point, warm-up included."""
-    start_ns = point.get("started_utc_ns")
-    length = float(point.get("warmup_s") or 0) + float(point.get("measured_s") or 0)
-    if start_ns is None or length <= 0:
-        return None
-    wanted = length / MAX_STEPS
-    return Clock(int(start_ns), length, float(next((nice for nice in NICE_SECONDS if nice >= wanted), wanted)))
-
-
-def _of_point(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
-    """Rows that end within the point, with the step each falls into."""
-    import polars as pl
-
-    step_ns = round(clock.step_s * 1e9)
-    end_ns = clock.start_ns + round(clock.end_s * 1e9)
-    inside = frame.filter((pl.col("t_ns") > clock.start_ns) & (pl.col("t_ns") <= end_ns))
-    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
-    return inside.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
-
-
 def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
@@ -163,11 +143,11 @@ def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     new_orders = _of_kind(tpcc, "new_order")
     responses = {name: largest(new_orders, f"latency_{name}_ns", 1e6) for name in ("p50", "p90", "p99", "max")}
     rows += panel_rows("new orders (ms, log)", clock, responses, log=True)
-    rows += panel_rows("device (I/Os per s)", clock, _by_role(block, lambda own, side: rate(own, f"{side}_ios_count")))
-    moved = _by_role(block, lambda own, side: rate(own, f"{side}_bytes", 2.0**20))
+    rows += panel_rows("device (I/Os per s)", clock, by_role(block, lambda own, side: rate(own, f"{side}_ios_count")))
+    moved = by_role(block, lambda own, side: rate(own, f"{side}_bytes", 2.0**20))
     moved["log (server)"] = rate(server, "log_bytes", 2.0**20)
     rows += panel_rows("device (MiB/s)", clock, moved)
-    latencies = _by_role(block, lambda own, side: weighted(own, side, 1e6))
+    latencies = by_role(block, lambda own, side: weighted(own, side, 1e6))
     latencies["log flush"] = _mean_flush(server)
     rows += panel_rows("latency (ms, log)", clock, latencies, log=True)
     rows += resent_rows(frame, clock)
@@ -214,26 +194,6 @@ def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
         added = own.group_by("t_ns", "step").agg(pl.col("value").sum() / servers)
         columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
     return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
-
-
-def _by_role(block: pl.DataFrame, figure: Callable[[pl.DataFrame, str], pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """A figure of reads and writes for the devices of each role; a device of several roles goes by its own name.
-
-    Directions that did nothing are left out.
-    """
-    import polars as pl
-
-    role = pl.col("role")
-    named = block.with_columns(
-        place=pl.when((role == "") | role.str.contains("+", literal=True)).then("entity").otherwise(role)
-    )
-    columns = {}
-    for place in sorted(str(name) for name in named["place"].unique()):
-        own = named.filter(pl.col("place") == place)
-        for side in ("read", "write"):
-            if own.filter(pl.col("metric") == f"{side}_ios_count")["value"].sum() > 0:
-                columns[f"{place} {side}"] = figure(own, side)
-    return columns
 
 
 def _mean_flush(server: pl.DataFrame) -> pl.DataFrame:

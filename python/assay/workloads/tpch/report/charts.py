@@ -1,0 +1,100 @@
+"""Figures of queries: their times side by side, and the run over time with the queries as bars above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.document.charts import PANEL_WIDTH, ordered
+from assay.document.palette import COLOURS, INK, LIMIT, colour
+from assay.document.series_charts import HEIGHT, WIDTH, lines
+
+Row = Mapping[str, Any]
+
+LANE_PX = 13
+"""Height of a stream's bars."""
+LETTER_PX = 5.0
+"""Mean width of a digit on a bar."""
+
+
+def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """Times of the queries side by side.
+
+    Parameters
+    ----------
+    rows
+        `query` (its number), `seconds`, `variant` (what is beside each other), in the order to show.
+    """
+    variants = ordered(rows, "variant")
+    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).mark_bar()
+    drawn: alt.TopLevelMixin = base.encode(
+        x=alt.X("query:O", title="query", axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("variant:N", sort=variants),
+        y=alt.Y("seconds:Q", title="time of a query (s)"),
+        color=colour("variant", variants),
+    ).properties(width=PANEL_WIDTH * 2, height=190)
+    return drawn
+
+
+def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) -> alt.TopLevelMixin:
+    """Queries as bars, a lane a stream, above panels of what storage and host did, on one time axis.
+
+    Parameters
+    ----------
+    bars
+        `lane`, `label`, `start_s`, `end_s`, `is_done`.
+    rows
+        Rows of panels, as of `series_charts.timeline`.
+    end_s
+        End of the time axis, seconds.
+    """
+    divisor, unit = (60, "min") if end_s > 600 else (1, "s")
+    scale = alt.Scale(domain=[0, max(end_s, 0.1) / divisor], nice=False)
+    lanes, panels = ordered(bars, "lane"), ordered(rows, "panel")
+    charts: list[alt.Chart | alt.LayerChart] = []
+    for number, panel in enumerate(["", *panels]):
+        is_last = number == len(panels)
+        axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
+        x = alt.X("t:Q", title=f"time ({unit})" if is_last else None, axis=axis, scale=scale)
+        if not number:
+            charts.append(_bars(bars, lanes, x, divisor, end_s))
+            continue
+        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
+        charts.append(lines(own, panel, x).properties(width=WIDTH, height=HEIGHT))
+    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
+        color="independent", strokeDash="independent"
+    )
+    return figure
+
+
+def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, end_s: float) -> alt.LayerChart:
+    data = [
+        {
+            "lane": bar["lane"],
+            "t": bar["start_s"] / divisor,
+            "end": bar["end_s"] / divisor,
+            "middle": (bar["start_s"] + bar["end_s"]) / 2 / divisor,
+            "label": bar["label"] if _fits(bar, end_s) else "",
+            "state": "done" if bar["is_done"] else "ended early",
+            "place": place,
+        }
+        for place, bar in enumerate(bars)
+    ]
+    base = alt.Chart(alt.InlineData(values=data))
+    y = alt.Y("lane:N", sort=list(lanes), title=None, axis=alt.Axis(minExtent=44, labelLimit=90))
+    hues = alt.Color(
+        "state:N",
+        scale=alt.Scale(domain=["done", "ended early"], range=[COLOURS[5], LIMIT]),
+        legend=None if all(bar["is_done"] for bar in bars) else alt.Legend(orient="right", title=None),
+    )
+    rectangles = base.mark_bar(stroke=INK, strokeWidth=0.5).encode(x=x, x2="end:Q", y=y, color=hues)
+    labels = base.transform_filter("datum.label != ''").mark_text(fontSize=9, color=INK)
+    named = labels.encode(x=alt.X("middle:Q", scale=x.scale, axis=None), y=y, text="label:N")
+    layered: alt.LayerChart = alt.layer(rectangles, named).properties(width=WIDTH, height=LANE_PX * max(len(lanes), 2))
+    return layered
+
+
+def _fits(bar: Row, end_s: float) -> bool:
+    return (bar["end_s"] - bar["start_s"]) / max(end_s, 0.1) * WIDTH >= LETTER_PX * (len(str(bar["label"])) + 0.6)

@@ -1,0 +1,50 @@
+"""What points of queries say, for all sections of their report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.document.text import DASH, shorten
+from assay.results.source import Record, RunFacts
+from assay.units import count_of
+
+KIND = "tpch"
+
+QUEUE_WAITS = 0.5
+"""A query waits for reads where at least so many I/Os were outstanding on average: half of its time, or more."""
+
+
+def points_of(facts: RunFacts) -> list[Record]:
+    """Points of queries."""
+    return [point for point in facts.points_of(KIND) if point.get("dss")]
+
+
+def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
+    """A name for each point's tests, by its id: its part where there are several, and the test where they differ."""
+    titles = {part.get("name"): str(part.get("title")) for part in facts.manifest.get("parts") or []}
+    parts = {point.get("part") for point in points}
+    tests = {point["dss"].get("test") for point in points}
+    named = {}
+    for point in points:
+        dss = point["dss"]
+        test = "power" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
+        words = [shorten(titles.get(point.get("part"), DASH), 40)] if len(parts) > 1 else []
+        named[str(point.get("id"))] = ", ".join([*words, test] if len(tests) > 1 or not words else words)
+    return named
+
+
+def waits_for(query: Record) -> str:
+    """What a query of the power test waited for; empty where it cannot be told."""
+    queue = query.get("device_queue")
+    if queue is None:
+        return ""
+    return "reads" if queue >= QUEUE_WAITS else "its own computing"
+
+
+def mean_seconds(point: Record) -> dict[int, float]:
+    """Mean time of each query over the streams of a point, of those that came to their end."""
+    found: dict[int, list[float]] = {}
+    for query in point["dss"].get("queries") or []:
+        if query["ended_by"] == "done":
+            found.setdefault(int(query["query"]), []).append(float(query["seconds"]))
+    return {number: sum(values) / len(values) for number, values in sorted(found.items())}
