@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, ordered
+from assay.document.charts import ordered
 from assay.document.palette import COLOURS, INK, LIMIT, colour
 from assay.document.series_charts import HEIGHT, WIDTH, lines
 
@@ -34,7 +34,7 @@ def query_bars(rows: Sequence[Row]) -> alt.TopLevelMixin:
         xOffset=alt.XOffset("variant:N", sort=variants),
         y=alt.Y("seconds:Q", title="time of a query (s)"),
         color=colour("variant", variants),
-    ).properties(width=PANEL_WIDTH * 2, height=190)
+    ).properties(width=WIDTH + 60, height=190)
     return drawn
 
 
@@ -53,7 +53,7 @@ def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) ->
     divisor, unit = (60, "min") if end_s > 600 else (1, "s")
     scale = alt.Scale(domain=[0, max(end_s, 0.1) / divisor], nice=False)
     lanes, panels = ordered(bars, "lane"), ordered(rows, "panel")
-    charts: list[alt.Chart | alt.LayerChart] = []
+    charts: list[Any] = []
     for number, panel in enumerate(["", *panels]):
         is_last = number == len(panels)
         axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
@@ -69,7 +69,7 @@ def query_timeline(bars: Sequence[Row], rows: Sequence[Row], *, end_s: float) ->
     return figure
 
 
-def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, end_s: float) -> alt.LayerChart:
+def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, end_s: float) -> Any:
     data = [
         {
             "lane": bar["lane"],
@@ -91,10 +91,9 @@ def _bars(bars: Sequence[Row], lanes: Sequence[str], x: alt.X, divisor: float, e
     )
     rectangles = base.mark_bar(stroke=INK, strokeWidth=0.5).encode(x=x, x2="end:Q", y=y, color=hues)
     labels = base.transform_filter("datum.label != ''").mark_text(fontSize=9, color=INK)
-    named = labels.encode(x=alt.X("middle:Q", scale=x.scale, axis=None), y=y, text="label:N")
-    layered: alt.LayerChart = alt.layer(rectangles, named).properties(width=WIDTH, height=LANE_PX * max(len(lanes), 2))
-    return layered
+    named = labels.encode(x=alt.X("middle:Q"), y=y, text="label:N")
+    return alt.layer(rectangles, named).properties(width=WIDTH, height=LANE_PX * max(len(lanes), 2))
 
 
 def _fits(bar: Row, end_s: float) -> bool:
-    return (bar["end_s"] - bar["start_s"]) / max(end_s, 0.1) * WIDTH >= LETTER_PX * (len(str(bar["label"])) + 0.6)
+    return bool((bar["end_s"] - bar["start_s"]) / max(end_s, 0.1) * WIDTH >= LETTER_PX * (len(str(bar["label"])) + 0.6))

@@ -46,7 +46,7 @@ def _figure(facts: RunFacts, point: Record, name: str) -> Figure | None:
     bars = bars_of(point, clock)
     if not bars:
         return None
-    rows = panels_of(of_point(facts.series, clock), clock)
+    rows = [] if facts.series is None else panels_of(of_point(facts.series, clock), clock)
     chart = query_timeline(bars, rows, end_s=clock.end_s)
     lanes = len({bar["lane"] for bar in bars})
     caption = f"{name[:1].upper()}{name[1:]}: point {point.get('id')}, from {moment(clock.start_ns)}."
