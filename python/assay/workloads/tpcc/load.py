@@ -181,7 +181,7 @@ def _load_rows(
     interrupt: threading.Event,
 ) -> dict[str, Any]:
     """Let the core load the rows; returns its last report."""
-    load = _core.OltpLoad(
+    load = _core.RowsLoad(
         json.dumps(
             {
                 "databases": [
