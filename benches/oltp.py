@@ -346,7 +346,7 @@ def fill(database: Database, warehouses: int) -> dict[str, Any]:
         "seed": 1,
         "reconnect_s": 10.0,
     }
-    loading = _core.OltpLoad(json.dumps(given))
+    loading = _core.RowsLoad(json.dumps(given))
     while (report := json.loads(loading.poll()))["state"] == "running":
         time.sleep(0.01)
     if report["state"] != "done":

@@ -5,23 +5,28 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "ChunkRows",
+    "ColumnBuffer",
     "CrashCheck",
     "Histogram",
     "ModelSession",
     "ModelledArray",
-    "OltpLoad",
     "OltpRun",
+    "RowsLoad",
     "Session",
     "Verification",
     "allocate",
     "array_usable_bytes",
     "build_info",
+    "chunks_of",
     "examine_journal",
     "file_identity",
     "first_foreign",
     "reliability",
-    "tpcc_rows",
+    "row_counts",
     "tpcc_sql",
+    "tpch_answer",
+    "tpch_refresh_keys",
     "uring_refusal",
     "verify_memory",
 ]
@@ -143,16 +148,42 @@ class CrashCheck:
         """No engine is measured."""
 
 @final
-class OltpLoad:
-    """Warehouses being loaded into databases."""
+class RowsLoad:
+    """Rows of a data set being loaded into the tables of databases (crates/loading/src/plan.rs)."""
 
-    def __new__(cls, plan_json: str) -> OltpLoad: ...
+    def __new__(cls, plan_json: str) -> RowsLoad: ...
     def poll(self) -> str:
         """How the load stands."""
     def stop(self) -> None:
         """End after the chunks that are under way."""
     def finish(self, timeout_s: float) -> str:
         """Stop, wait, and report as `poll` does."""
+
+@final
+class ChunkRows:
+    """The rows of a chunk as columns in Arrow's layout, for column stores in this process."""
+
+    def __new__(cls, kind: str, scale: int, seed: int, chunk: tuple[str, int, int]) -> ChunkRows:
+        """Open a chunk of `chunks_of`, or a set of refresh function 1, `("rf1", set, 1)`.
+
+        Raises UsageError where there is no such kind, scale or chunk.
+        """
+    def next_batch(
+        self, rows_max: int
+    ) -> tuple[str, int, list[tuple[str, str, int, ColumnBuffer, ColumnBuffer | None, ColumnBuffer | None]]] | None:
+        """Table, number of rows and columns of the next rows, all of one table; None at the end.
+
+        A column is its name; its type (int64, decimal64, string, date32, or timestamp in microseconds); digits after
+        the point; values; of strings their offsets; and the bits of the rows that are not null, unless none is. There
+        are `rows_max` rows, fewer at the end of a table, or some more where the last key has several. Other threads run
+        meanwhile. Raises UsageError for other numbers of rows than 1 to 1,000,000.
+        """
+
+@final
+class ColumnBuffer:
+    """Memory of a column, readable through the buffer protocol."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class OltpRun:
@@ -185,17 +216,41 @@ def file_identity(descriptor: int) -> tuple[int | None, int | None, int | None]:
 def first_foreign(descriptor: int, offsets: Sequence[int]) -> int | None:
     """First of some places in an open file, of 8 KiB each, whose bytes Assay did not write."""
 
+def chunks_of(kind: str, scale: int) -> list[tuple[str, int, int]]:
+    """Kind, unit and part of the chunks of a data set of a scale, in the order in which they are loaded.
+
+    Raises UsageError where there is no such kind or scale.
+    """
+
 def examine_journal(plan_json: str) -> None:
     """Refuse a crash journal that cannot be read or is of another target."""
 
 def reliability(request_json: str) -> str:
     """How likely an array loses data (docs/reliability.md). Raises UsageError for impossible inputs."""
 
-def tpcc_rows(warehouses: int) -> dict[str, int]:
-    """Rows of each table; of order_line the expected number."""
+def row_counts(kind: str, scale: int) -> dict[str, int]:
+    """Rows of each table of a data set of a scale; of tables whose rows are drawn the expected number.
+
+    The scale of `tpcc` counts warehouses, that of `tpch` thousandths. Raises UsageError where there is no such kind or
+    scale.
+    """
 
 def tpcc_sql(dialect: str, file: str) -> list[tuple[str, str]]:
     """Names and statements of a file (schema, indexes, procedures, conditions, drop) in a dialect's SQL."""
+
+def tpch_answer(query: int) -> str:
+    """The published validation answer to a query, 1 to 22, at scale 1.
+
+    A line of column names, then rows, with `|` between cells. Raises UsageError for other numbers.
+    """
+
+def tpch_refresh_keys(scale: int, set: int, function: int = 2) -> tuple[int, int, int]:
+    """Sequence, first and last key of the orders that a refresh function inserts (1) or deletes (2) in a set.
+
+    The orders are those from the first to the last key of which `key // 8 % 4` is the sequence: keys of other sequences
+    lie between. Sets count from 1; after set 4000 the orders are those of the load. The scale counts thousandths.
+    Raises UsageError for what is none.
+    """
 
 def verify_memory(plan_json: str) -> int:
     """Bytes the expected state and the buffers of a plan need."""

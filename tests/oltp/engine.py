@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from sql_sessions import TABLES, Session, columns
 
-from assay._core import OltpLoad, OltpRun, tpcc_sql
+from assay._core import OltpRun, RowsLoad, tpcc_sql
 from servers.mariadb import MariadbServer
 from servers.postgresql import PostgresqlServer
 
@@ -177,7 +177,7 @@ def run_plan(*databases: Database, **changes: Any) -> dict[str, Any]:
 class Load:
     """A load in progress, and its last status."""
 
-    core: OltpLoad
+    core: RowsLoad
     status: dict[str, Any]
 
     def until(self, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class Load:
 @contextmanager
 def loading(plan: dict[str, Any]) -> Iterator[Load]:
     """A load that ends with the block."""
-    load = Load(OltpLoad(json.dumps(plan)), {})
+    load = Load(RowsLoad(json.dumps(plan)), {})
     try:
         yield load
     finally:

@@ -13,7 +13,7 @@ from engine import (
     loading,
 )
 
-from assay._core import tpcc_rows
+from assay._core import row_counts
 
 CHUNKS_OF_WAREHOUSE = {"warehouse": 1, "stock": 10, "customers": 10, "orders": 10}
 CHUNKS_OF_ITEMS = 10
@@ -52,7 +52,7 @@ def test_several_connections_load_every_row_in_its_chunk(server: Server) -> None
             (str(kind), int(warehouse), int(part)): int(count)
             for kind, warehouse, part, count in session.execute("SELECT kind, w_id, part, row_count FROM assay_chunk")
         }
-    expected = tpcc_rows(warehouses)
+    expected = row_counts("tpcc", warehouses)
     # Orders have 5 to 15 lines each.
     assert found.rows["order_line"] == sum(found.lines.values())
     assert found.rows["order_line"] == pytest.approx(expected["order_line"], rel=0.005)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from engine import Database, Server, assert_failed, load_plan, loaded, loading, run_plan, running
 
-from assay._core import OltpLoad, OltpRun
+from assay._core import OltpRun, RowsLoad
 from assay.errors import UsageError
 
 PASSWORD = "not-the-t0p-s3cret"
@@ -117,7 +117,7 @@ NOWHERE = Database("postgresql://tester:t0p-s3cret@127.0.0.1:1/nowhere", 1)
     ("kind", "plan", "changes", "message"),
     [
         *((OltpRun, run_plan(NOWHERE), *refused) for refused in IMPOSSIBLE_RUNS),
-        *((OltpLoad, load_plan(NOWHERE), *refused) for refused in IMPOSSIBLE_LOADS),
+        *((RowsLoad, load_plan(NOWHERE), *refused) for refused in IMPOSSIBLE_LOADS),
     ],
 )
 def test_an_impossible_plan_is_refused(

@@ -97,7 +97,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
     def make(*databases: MemoryDatabase, **plan: Any) -> Stage:
         made = Stage(tmp_path, list(databases) or [MemoryDatabase()], plan)
         monkeypatch.setattr(_core, "tpcc_sql", tpcc_sql, raising=False)
-        monkeypatch.setattr(_core, "OltpLoad", made.load, raising=False)
+        monkeypatch.setattr(_core, "RowsLoad", made.load, raising=False)
         monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
         monkeypatch.setattr(collectors, "database_collectors", lambda _: [])
         monkeypatch.setattr(oltp_point, "activity", lambda _: Activity())

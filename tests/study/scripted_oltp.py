@@ -1,4 +1,4 @@
-"""Databases in memory, and a compiled core that reports what a test wrote, in the form of `OltpLoad` and `OltpRun`."""
+"""Databases in memory, and a compiled core that reports what a test wrote, in the form of `RowsLoad` and `OltpRun`."""
 
 from __future__ import annotations
 

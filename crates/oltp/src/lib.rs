@@ -1,15 +1,12 @@
-//! Transactions on real databases: loading, users, rates and retries, for any workload; and the workloads, a folder each.
+//! Transactions on real databases: users, rates and retries, for any workload; and the workloads, a folder each.
 //!
 //! Start with [`OltpRun`]: threads (`users.rs`) host users as tasks; a user draws an input (`inputs.rs`), runs it as statements or
-//! as a procedure on a connection of `assay-sql`, and counts it (`counts.rs`). [`OltpLoad`] fills a database with a workload's rows.
+//! as a procedure on a connection of `assay-sql`, and counts it (`counts.rs`).
 //! `workload.rs` says what a workload is, `workloads.rs` which there are.
 
 mod counts;
-mod error;
 mod inputs;
-mod load;
 mod pacer;
-mod panics;
 mod plan;
 mod random;
 mod run;
@@ -20,9 +17,7 @@ mod users;
 mod workload;
 mod workloads;
 
-pub use error::OltpError;
-pub use load::{LoadState, LoadStatus, OltpLoad};
-pub use plan::{LoadPlan, LoadedDatabase, RunLoad, RunPlan, UsedDatabase};
+pub use plan::{RunLoad, RunPlan, UsedDatabase};
 pub use run::{DatabaseSum, OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
 pub use shared::Gap;
-pub use workloads::{Registered, workload, workload_of};
+pub use workloads::{DATASETS, Registered, workload, workload_of};

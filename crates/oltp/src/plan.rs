@@ -1,72 +1,14 @@
-//! What to load and what to run, as Python hands it over.
+//! What to run, as Python hands it over.
 
+use assay_loading::{DatabaseError, connect_s, validate_connecting};
 use assay_sql::{Connection, Isolation};
 use serde::Deserialize;
 
-use crate::{error::OltpError, workload::Workload};
+use crate::workload::Workload;
 
 /// Most users of a run: each has a task of its own, a few kilobytes.
 const USERS_MAX: u32 = 100_000;
 const WEIGHT_MAX: u32 = 1000;
-const LOAD_CONNECTIONS_MAX: u32 = 1000;
-
-/// A database to load.
-#[derive(Debug, Clone, Deserialize)]
-pub struct LoadedDatabase {
-    pub name: String,
-    pub connection: Connection,
-    #[serde(alias = "warehouses")]
-    pub scale: u32,
-    /// Chunks that are there already: kind, unit of the scale, part.
-    #[serde(default)]
-    pub done: Vec<(String, u32, u32)>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct LoadPlan {
-    pub databases: Vec<LoadedDatabase>,
-    pub connections: u32,
-    #[serde(default)]
-    pub threads: Option<u32>,
-    pub seed: u64,
-    /// How long a server may take to accept a connection.
-    #[serde(default = "connect_s")]
-    pub connect_s: f64,
-    pub reconnect_s: f64,
-}
-
-impl LoadPlan {
-    /// # Errors
-    /// [`OltpError::InvalidPlan`] when it asks for nothing or too much.
-    pub(crate) fn validate<W: Workload>(&self) -> Result<(), OltpError> {
-        let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
-        if self.databases.is_empty() || !(1..=LOAD_CONNECTIONS_MAX).contains(&self.connections) {
-            return refuse("a load needs a database and 1 to 1000 connections");
-        }
-        let units = &W::SCALE;
-        if self.databases.iter().any(|database| !(1..=units.max).contains(&database.scale)) {
-            return refuse(&format!("{}: accepted: 1 to {}", units.many, units.max));
-        }
-        validate_common(self.connect_s, self.reconnect_s, self.threads)
-    }
-}
-
-fn connect_s() -> f64 {
-    15.0
-}
-
-fn validate_common(connect_s: f64, reconnect_s: f64, threads: Option<u32>) -> Result<(), OltpError> {
-    if !(connect_s > 0.0 && connect_s <= 1e6) {
-        return Err(OltpError::InvalidPlan("connect_s: accepted: above 0, at most 1000000 seconds".into()));
-    }
-    if !(0.0..=1e6).contains(&reconnect_s) {
-        return Err(OltpError::InvalidPlan("reconnect_s: accepted: 0 to 1000000 seconds".into()));
-    }
-    if threads == Some(0) {
-        return Err(OltpError::InvalidPlan("threads: at least one".into()));
-    }
-    Ok(())
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
@@ -119,9 +61,9 @@ pub struct RunPlan {
 
 impl RunPlan {
     /// # Errors
-    /// [`OltpError::InvalidPlan`] when the plan is impossible.
-    pub(crate) fn validate<W: Workload>(&self) -> Result<(), OltpError> {
-        let refuse = |text: &str| Err(OltpError::InvalidPlan(text.into()));
+    /// [`DatabaseError::InvalidPlan`] when the plan is impossible.
+    pub(crate) fn validate<W: Workload>(&self) -> Result<(), DatabaseError> {
+        let refuse = |text: &str| Err(DatabaseError::InvalidPlan(text.into()));
         if self.databases.is_empty() || self.databases.iter().any(|database| database.scale == 0) {
             return refuse(&format!("a run needs a database with a {}", W::SCALE.one));
         }
@@ -151,6 +93,6 @@ impl RunPlan {
         if self.interval_ns < 1_000_000 {
             return refuse("interval_ns: at least a millisecond");
         }
-        validate_common(self.connect_s, self.reconnect_s, self.threads)
+        validate_connecting(self.connect_s, self.reconnect_s, self.threads)
     }
 }

@@ -11,12 +11,11 @@ use std::{
 
 use assay_device::Heartbeat;
 use assay_load::{Exchange, LatencyHistogram, Standstills};
+use assay_loading::{Alive, DatabaseError, OnPanic};
 use assay_sql::{Statement, statements_of};
 
 use crate::{
     counts::{Counted, SPARE_INTERVALS, ThreadCounter, TransactionCollector, TransactionTally},
-    error::OltpError,
-    panics::{Alive, OnPanic},
     plan::{RunPlan, UsedDatabase},
     shared::{Gap, Shared},
     users::run_thread,
@@ -52,7 +51,7 @@ pub struct TransactionTick {
 #[derive(Debug, Clone)]
 pub struct RunStatus {
     pub state: State,
-    pub error: Option<OltpError>,
+    pub error: Option<DatabaseError>,
     pub connected: u32,
     pub reconnecting: u32,
     pub complete_ticks: u64,
@@ -126,13 +125,13 @@ impl OltpRun {
     /// Starts threads that connect all users and then let them begin together.
     ///
     /// # Errors
-    /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
-    pub(crate) fn start<W: Workload>(plan: RunPlan, workload: W) -> Result<Self, OltpError> {
+    /// [`DatabaseError::InvalidPlan`] when the plan is impossible, [`DatabaseError::Other`] when threads cannot be started.
+    pub(crate) fn start<W: Workload>(plan: RunPlan, workload: W) -> Result<Self, DatabaseError> {
         plan.validate::<W>()?;
         let databases = plan.databases.len();
         let connections = plan.connections.unwrap_or(plan.users);
         if (plan.users as usize) < databases || (connections as usize) < databases {
-            return Err(OltpError::InvalidPlan(format!(
+            return Err(DatabaseError::InvalidPlan(format!(
                 "{} users on {connections} connections are less than one for each of {databases} databases",
                 plan.users
             )));
@@ -163,7 +162,7 @@ impl OltpRun {
             let spawned = thread::Builder::new().name(format!("assay-users-{number}")).spawn(work);
             handles.push(spawned.map_err(|error| {
                 stopping.stop();
-                OltpError::Database(format!("no thread: {error}"))
+                DatabaseError::Other(format!("no thread: {error}"))
             })?);
         }
         let collector = TransactionCollector::new(exchanges.into_iter().map(|exchange| ((), exchange)));
@@ -171,7 +170,7 @@ impl OltpRun {
         let now_ns = move || began.borrow().map(|epoch| epoch.elapsed().as_nanos() as u64);
         let heartbeat = Heartbeat::start(shared.pulse.clone(), now_ns).map_err(|error| {
             shared.stop();
-            OltpError::Database(format!("no thread: {error}"))
+            DatabaseError::Other(format!("no thread: {error}"))
         })?;
         Ok(Self {
             shared,

@@ -9,10 +9,11 @@ use std::{
 };
 
 use assay_load::Pulse;
+use assay_loading::DatabaseError;
 use assay_sql::Statement;
 use tokio::sync::watch;
 
-use crate::{error::OltpError, plan::RunPlan};
+use crate::plan::RunPlan;
 
 /// A server that goes down has ended all its connections by then.
 const GOES_DOWN_WITHIN_NS: u64 = 1_000_000_000;
@@ -40,7 +41,7 @@ pub(crate) struct Shared {
     /// When all were connected.
     pub(crate) epoch: watch::Sender<Option<Instant>>,
     pub(crate) connections: u32,
-    failure: Mutex<Option<OltpError>>,
+    failure: Mutex<Option<DatabaseError>>,
     example: Mutex<Option<String>>,
     away: Vec<AtomicBool>,
     gaps: Mutex<Vec<Gap>>,
@@ -88,12 +89,12 @@ impl Shared {
     }
 
     /// Ends the run for a reason, the first that is given.
-    pub(crate) fn fail(&self, error: OltpError) {
+    pub(crate) fn fail(&self, error: DatabaseError) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop();
     }
 
-    pub(crate) fn failure(&self) -> Option<OltpError> {
+    pub(crate) fn failure(&self) -> Option<DatabaseError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use assay_load::{Arrivals, Load, Watch};
+use assay_loading::{DatabaseError, OnPanic};
 use assay_sql::{AnyDriver, Cause, DbError, Driver, Pool, Setup, Slot, Taken};
 use tokio::{
     sync::{Mutex as TurnMutex, Semaphore},
@@ -18,10 +19,8 @@ use tokio::{
 
 use crate::{
     counts::ThreadCounter,
-    error::OltpError,
     inputs::{Drawn, Inputs},
     pacer::Pacer,
-    panics::OnPanic,
     plan::{RunLoad, RunPlan},
     shared::Shared,
     talk::{Outcome, Talk},
@@ -72,7 +71,7 @@ pub(crate) fn run_thread<W: Workload>(
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
+        Err(error) => return shared.fail(DatabaseError::Other(format!("no runtime: {error}"))),
     };
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
@@ -123,13 +122,13 @@ async fn connect_one(local: Rc<Local>, database: usize) {
         }
         Err(error) => {
             let used = &local.shared.plan.databases[database];
-            local.shared.fail(OltpError::Connect(format!("{}: {}", used.connection.place(), error.text)));
+            local.shared.fail(DatabaseError::Connect(format!("{}: {}", used.connection.place(), error.text)));
         }
     }
 }
 
 impl Local {
-    fn new(shared: Arc<Shared>, counter: ThreadCounter, number: u32, threads: u32) -> Result<Self, OltpError> {
+    fn new(shared: Arc<Shared>, counter: ThreadCounter, number: u32, threads: u32) -> Result<Self, DatabaseError> {
         let plan = &shared.plan;
         let pools = plan.databases.iter().map(|_| Pool::default()).collect();
         let turns = match plan.load {
@@ -138,7 +137,7 @@ impl Local {
                 let load = Load::Open { rate, poisson, queue_depth: 1 };
                 let seed = plan.seed.wrapping_add(u64::from(number) << 32);
                 let arrivals = Arrivals::new(&load, 1.0, seed, number, threads).expect("an open loop has arrivals");
-                let pacer = Pacer::new().map_err(|error| OltpError::Database(format!("no timer: {error}")))?;
+                let pacer = Pacer::new().map_err(|error| DatabaseError::Other(format!("no timer: {error}")))?;
                 Some(Turns { turn: TurnMutex::new(()), arrivals: RefCell::new(arrivals), pacer })
             }
         };
@@ -298,13 +297,13 @@ impl Local {
             }
             let place = self.shared.plan.databases[database].connection.place();
             if error.cause != Cause::Connection {
-                self.shared.fail(OltpError::Connect(format!("{place}: {}", error.text)));
+                self.shared.fail(DatabaseError::Connect(format!("{place}: {}", error.text)));
                 return false;
             }
             if Instant::now() >= deadline {
                 let within = self.shared.plan.reconnect_s;
                 let text = format!("{place}: went away and did not come back within {within:.0} s: {}", error.text);
-                self.shared.fail(OltpError::Lost(text));
+                self.shared.fail(DatabaseError::Lost(text));
                 return false;
             }
             sleep(RECONNECT_PAUSE.mul_f64(0.5 + inputs.share())).await;
@@ -506,7 +505,7 @@ impl User<'_> {
         match error.cause {
             Cause::Connection => shared.lost(self.database, made_ns, self.local.now_ns(), &error.text),
             Cause::NoSpace => {
-                shared.fail(OltpError::NoSpace(format!("{}: {}", place(), error.text)));
+                shared.fail(DatabaseError::NoSpace(format!("{}: {}", place(), error.text)));
                 return false;
             }
             Cause::Deadlock | Cause::Serialization => (),
@@ -515,7 +514,7 @@ impl User<'_> {
                 self.failures += 1;
                 if self.failures >= FAILURES_MAX {
                     let text = format!("{}: every transaction fails: {}", place(), error.text);
-                    shared.fail(OltpError::Database(text));
+                    shared.fail(DatabaseError::Other(text));
                     return false;
                 }
                 sleep(Duration::from_millis(10)).await;

@@ -6,6 +6,7 @@ mod content;
 mod crash;
 mod errors;
 mod histogram;
+mod loading;
 mod model;
 mod oltp;
 mod session;
@@ -18,15 +19,17 @@ mod _core {
     use std::{collections::BTreeMap, os::fd::AsFd, path::PathBuf};
 
     use assay_device::{Identity, UringQueue};
+    use assay_dss::RefreshFunction;
     use pyo3::prelude::*;
 
-    use crate::errors::to_python;
+    use crate::errors::{raise, to_python};
     #[pymodule_export]
     use crate::{
         crash::CrashCheck,
         histogram::Histogram,
+        loading::{ChunkRows, ColumnBuffer, RowsLoad},
         model::{ModelSession, ModelledArray},
-        oltp::{OltpLoad, OltpRun},
+        oltp::OltpRun,
         session::Session,
         verification::Verification,
     };
@@ -96,10 +99,36 @@ mod _core {
         crate::oltp::sql("tpcc", dialect, file)
     }
 
-    /// Rows by table of so many warehouses; of order lines as many as are to be expected.
+    /// Rows by table of a data set of a scale; where they are drawn, as many as are to be expected.
     #[pyfunction]
-    fn tpcc_rows(warehouses: u32) -> BTreeMap<&'static str, u64> {
-        crate::oltp::rows("tpcc", warehouses).into_iter().collect()
+    fn row_counts(kind: &str, scale: u32) -> PyResult<BTreeMap<&'static str, u64>> {
+        Ok(crate::loading::row_counts(kind, scale)?.into_iter().collect())
+    }
+
+    /// The chunks of a data set of a scale, in the order in which they are loaded.
+    #[pyfunction]
+    fn chunks_of(kind: &str, scale: u32) -> PyResult<Vec<(&'static str, u32, u32)>> {
+        crate::loading::chunks_of(kind, scale)
+    }
+
+    /// The published answer to a query at scale 1.
+    #[pyfunction]
+    fn tpch_answer(query: i32) -> PyResult<String> {
+        assay_dss::tpch_answer(query).ok_or_else(|| raise("UsageError", format!("query {query}: accepted: 1 to 22")))
+    }
+
+    /// Sequence, first and last key of the orders that a refresh function inserts (1) or deletes (2) in a set, counted from 1.
+    #[pyfunction]
+    #[pyo3(signature = (scale, set, function = 2))]
+    fn tpch_refresh_keys(scale: u32, set: u32, function: u32) -> PyResult<(u32, i64, i64)> {
+        let work = match function {
+            1 => Some(RefreshFunction::Insert),
+            2 => Some(RefreshFunction::Delete),
+            _ => None,
+        };
+        let keys = work.and_then(|work| assay_dss::tpch_refresh_keys(scale, set, work));
+        let refused = || raise("UsageError", format!("refresh function {function}, set {set}, scale {scale}: not one"));
+        keys.map(|keys| (keys.sequence, keys.first, keys.last)).ok_or_else(refused)
     }
 
     /// Why io_uring cannot be used here, or None when it can.

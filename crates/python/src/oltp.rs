@@ -1,123 +1,15 @@
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Mutex};
 
-use assay_oltp::{
-    LoadState, LoadStatus, OltpError, OltpLoad as Load, OltpRun as Run, Registered, RunStatus, State, TransactionSum,
-    Window, workload, workload_of,
-};
+use assay_oltp::{OltpRun as Run, RunStatus, State, TransactionSum, Window, workload, workload_of};
 use assay_sql::Kind;
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::{
     errors::raise,
+    loading::{Failed, duration, locked, to_python},
     summary::{Gaps, Latency, to_base64, to_json},
 };
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn duration(seconds: f64) -> PyResult<Duration> {
-    let refused = || raise("UsageError", format!("timeout_s {seconds}: accepted: 0 and above"));
-    Duration::try_from_secs_f64(seconds).map_err(|_| refused())
-}
-
-/// The Python exception for an error, one class for each variant.
-fn to_python(error: &OltpError) -> PyErr {
-    let class = match error {
-        OltpError::InvalidPlan(_) => "UsageError",
-        OltpError::Connect(_) => "OpenFailed",
-        OltpError::NoSpace(_) => "OutOfSpace",
-        OltpError::Lost(_) => "NotAnswering",
-        OltpError::Database(_) => "IoFailed",
-    };
-    raise(class, error.to_string())
-}
-
-/// Why a load or a run cannot go on.
-#[derive(Serialize)]
-struct Failed {
-    kind: &'static str,
-    text: String,
-}
-
-impl Failed {
-    fn of(error: &OltpError) -> Self {
-        Self { kind: error.kind(), text: error.to_string() }
-    }
-}
-
-/// Rows being loaded in bulk into tables that are there. Plans come in and figures go out as JSON text.
-#[pyclass(module = "assay._core", frozen)]
-pub(crate) struct OltpLoad(Mutex<Load>);
-
-#[pymethods]
-impl OltpLoad {
-    /// Starts loading.
-    #[new]
-    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
-        let start = || (workload_of(plan_json)?.start_load)(plan_json);
-        let load = py.detach(start).map_err(|error| to_python(&error))?;
-        Ok(Self(Mutex::new(load)))
-    }
-
-    /// How the load stands.
-    fn poll(&self, py: Python<'_>) -> String {
-        py.detach(|| load_report(&locked(&self.0).poll()))
-    }
-
-    /// Begins no more chunks.
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| locked(&self.0).stop());
-    }
-
-    /// Stops, waits for the chunks that are under way, `timeout_s` at most, and returns what `poll` does.
-    fn finish(&self, py: Python<'_>, timeout_s: f64) -> PyResult<String> {
-        let within = duration(timeout_s)?;
-        Ok(py.detach(|| load_report(&locked(&self.0).finish(within))))
-    }
-}
-
-#[derive(Serialize)]
-struct LoadReport {
-    state: &'static str,
-    error: Option<Failed>,
-    rows: u64,
-    bytes: u64,
-    rows_total: u64,
-    chunks_done: u64,
-    chunks_total: u64,
-    chunks_skipped: u64,
-    elapsed_ns: u64,
-    cpu_ns: u64,
-    reconnects: u64,
-}
-
-fn load_report(status: &LoadStatus) -> String {
-    let state = match status.state {
-        LoadState::Running => "running",
-        LoadState::Done => "done",
-        LoadState::Stopped => "stopped",
-        LoadState::Failed => "failed",
-    };
-    to_json(&LoadReport {
-        state,
-        error: status.error.as_ref().map(Failed::of),
-        rows: status.rows,
-        bytes: status.bytes,
-        rows_total: status.rows_total,
-        chunks_done: status.chunks_done,
-        chunks_total: status.chunks_total,
-        chunks_skipped: status.chunks_skipped,
-        elapsed_ns: status.elapsed_ns,
-        cpu_ns: status.cpu_ns,
-        reconnects: status.reconnects,
-    })
-}
 
 /// Users at work on databases. Plans come in and figures go out as JSON text.
 #[pyclass(module = "assay._core", frozen)]
@@ -389,18 +281,10 @@ fn dialect(name: &str) -> PyResult<Kind> {
     }
 }
 
-fn registered(kind: &str) -> Registered {
-    workload(kind).expect("the module's functions name workloads that there are")
-}
-
 /// The named statements of a workload's file of SQL in a dialect.
 pub(crate) fn sql(kind: &str, name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-    let found = (registered(kind).sections)(dialect(name)?, file);
+    let registered = workload(kind).expect("the module's functions name workloads that there are");
+    let found = (registered.sections)(dialect(name)?, file);
     let found = found.ok_or_else(|| raise("UsageError", format!("{file:?}: no file of SQL")))?;
     Ok(found.into_iter().map(|section| (section.name, section.text)).collect())
-}
-
-/// Rows by table of a workload's database of a scale.
-pub(crate) fn rows(kind: &str, scale: u32) -> Vec<(&'static str, u64)> {
-    (registered(kind).row_counts)(scale)
 }

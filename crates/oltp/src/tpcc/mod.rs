@@ -7,6 +7,7 @@ mod rows;
 mod statements;
 mod transactions;
 
+use assay_loading::{Dataset, Scale};
 use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
 
 pub(crate) use self::plan::Tpcc;
@@ -18,7 +19,7 @@ use self::{
 use crate::{
     random::Random,
     talk::{Outcome, Talk},
-    workload::{Scale, Transaction, Workload},
+    workload::{Transaction, Workload},
 };
 
 const FILES: [(&str, Layers); 6] = [
@@ -30,8 +31,19 @@ const FILES: [(&str, Layers); 6] = [
     ("drop", layers!("sql", "drop")),
 ];
 
-impl Workload for Tpcc {
+impl Dataset for Tpcc {
     const KIND: &'static str = "tpcc";
+    /// The most are ten terabytes.
+    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", max: 100_000 };
+
+    type Chunk = LoadChunk;
+
+    fn row_counts(warehouses: u32) -> Vec<(&'static str, u64)> {
+        TpccTable::ALL.iter().map(|table| (table.name(), table.row_count(warehouses))).collect()
+    }
+}
+
+impl Workload for Tpcc {
     /// Times of clauses 5.2.5.2 and 5.2.5.4.
     const TRANSACTIONS: &'static [Transaction] = &[
         Transaction { name: "new_order", keying_s: 18.0, thinking_mean_s: 12.0 },
@@ -41,20 +53,13 @@ impl Workload for Tpcc {
         Transaction { name: "stock_level", keying_s: 2.0, thinking_mean_s: 5.0 },
     ];
     const STATEMENTS: &'static [&'static str] = Statement::NAMES;
-    /// The most are ten terabytes.
-    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", max: 100_000 };
 
     type User = User;
     type Input = Input;
-    type Chunk = LoadChunk;
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
         Some(layers.sections(dialect))
-    }
-
-    fn row_counts(warehouses: u32) -> Vec<(&'static str, u64)> {
-        TpccTable::ALL.iter().map(|table| (table.name(), table.row_count(warehouses))).collect()
     }
 
     fn user(&self, warehouses: u32, number: u32) -> User {

@@ -1,9 +1,10 @@
 //! The rows of the initial database (clause 4.3.3), any of them from the seed, its table and its key alone.
 
+use assay_loading::Chunk;
 use assay_sql::{RowSink, Rows, Table};
 
 use super::nurand::{self, C_LAST_LOAD, write_last_name};
-use crate::{random::Random, workload::Chunk};
+use crate::random::Random;
 
 pub(super) const ITEMS: u32 = 100_000;
 pub(super) const DISTRICTS: u32 = 10;
@@ -140,6 +141,20 @@ pub(crate) struct LoadChunk {
     pub(super) part: u32,
 }
 
+impl LoadChunk {
+    /// The first and the last key of a table's rows in it.
+    fn keys(self, table: TpccTable) -> (u32, u32) {
+        let each = ITEMS / PARTS;
+        match table {
+            TpccTable::Item | TpccTable::Stock => (each * (self.part - 1) + 1, each * self.part),
+            TpccTable::Warehouse => (1, 1),
+            TpccTable::District => (1, DISTRICTS),
+            TpccTable::Customer | TpccTable::History | TpccTable::Orders | TpccTable::OrderLine => (1, CUSTOMERS),
+            TpccTable::NewOrder => (FIRST_NEW_ORDER, CUSTOMERS),
+        }
+    }
+}
+
 impl Chunk for LoadChunk {
     const UNIT_COLUMN: &'static str = "w_id";
 
@@ -159,7 +174,15 @@ impl Chunk for LoadChunk {
         (self.kind.name(), self.warehouse, self.part)
     }
 
-    fn tables(self, seed: u64) -> impl Iterator<Item = (Table, TpccRows)> {
+    fn row_count(self) -> u64 {
+        let of = |table: &TpccTable| {
+            let (first, last) = self.keys(*table);
+            u64::from(last + 1 - first) * if *table == TpccTable::OrderLine { LINES_MEAN } else { 1 }
+        };
+        self.kind.tables().iter().map(of).sum()
+    }
+
+    fn tables(self, seed: u64) -> impl Iterator<Item = (Table, TpccRows)> + Send + 'static {
         let tables = self.kind.tables().iter();
         tables.map(move |table| {
             (Table { name: table.name(), columns: table.columns() }, TpccRows::of(seed, *table, self))
@@ -181,15 +204,7 @@ pub(crate) struct TpccRows {
 
 impl TpccRows {
     pub(super) fn of(seed: u64, table: TpccTable, chunk: LoadChunk) -> Self {
-        let each = ITEMS / PARTS;
-        let part = chunk.part;
-        let (first, last) = match table {
-            TpccTable::Item | TpccTable::Stock => (each * (part - 1) + 1, each * part),
-            TpccTable::Warehouse => (1, 1),
-            TpccTable::District => (1, DISTRICTS),
-            TpccTable::Customer | TpccTable::History | TpccTable::Orders | TpccTable::OrderLine => (1, CUSTOMERS),
-            TpccTable::NewOrder => (FIRST_NEW_ORDER, CUSTOMERS),
-        };
+        let (first, last) = chunk.keys(table);
         let customers = if table == TpccTable::Orders { permutation(seed, chunk) } else { Vec::new() };
         Self { seed, table, chunk, next: first, last, customers, scratch: Vec::with_capacity(512) }
     }

@@ -12,9 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_oltp::{
-    LoadPlan, LoadState, LoadStatus, OltpError, OltpLoad, OltpRun, RunPlan, RunStatus, State, Window, workload_of,
-};
+use assay_loading::{DatabaseError, Load, LoadPlan, LoadState, LoadStatus};
+use assay_oltp::{DATASETS, OltpRun, RunPlan, RunStatus, State, Window, workload_of};
 use scram::Proof;
 use serde_json::{Value, json};
 use server::{Gate, Reply, Request, Server};
@@ -53,9 +52,8 @@ fn start_run(plan: &Value) -> OltpRun {
     (workload_of(&plan).unwrap().start_run)(&plan).unwrap()
 }
 
-fn start_load(plan: &Value) -> OltpLoad {
-    let plan = plan.to_string();
-    (workload_of(&plan).unwrap().start_load)(&plan).unwrap()
+fn start_load(plan: &Value) -> Load {
+    (DATASETS[0].start_load)(&plan.to_string()).unwrap()
 }
 
 /// A load of the warehouse and of items in part 1 and 2 on each server, all else being there.
@@ -82,7 +80,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits for a run that cannot end well.
-fn failure(run: &mut OltpRun) -> OltpError {
+fn failure(run: &mut OltpRun) -> DatabaseError {
     until("failed", || run.poll().error)
 }
 
@@ -112,7 +110,7 @@ fn finish(run: &mut OltpRun) -> RunStatus {
     status
 }
 
-fn ended(load: &mut OltpLoad) -> LoadStatus {
+fn ended(load: &mut Load) -> LoadStatus {
     until("the load ends", || Some(load.poll()).filter(|status| status.state != LoadState::Running))
 }
 
@@ -180,7 +178,7 @@ fn a_load_that_fills_the_disk_says_so() {
         Server::start(move |_, request| full(matches!(request, Request::CopyData))),
     ] {
         let status = ended(&mut start_load(&load_plan(&[&server], 30.0)));
-        assert_eq!(status.error.as_ref().map(OltpError::kind), Some("space"), "{:?}", status.error);
+        assert_eq!(status.error.as_ref().map(DatabaseError::kind), Some("space"), "{:?}", status.error);
     }
 }
 

@@ -36,6 +36,10 @@ impl RowSink for TokenSink {
         self.row.push(ColumnData::String(Some(String::from_utf8_lossy(text).into_owned().into())));
     }
 
+    fn date(&mut self, days: i32) {
+        self.row.push(ColumnData::Date(Some(Date::new((EPOCH_DAYS + i64::from(days)) as u32))));
+    }
+
     fn time(&mut self, at_us: Option<i64>) {
         let time = at_us.map(|at_us| {
             let day = Date::new((EPOCH_DAYS + at_us.div_euclid(DAY_US)) as u32);

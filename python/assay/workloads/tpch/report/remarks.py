@@ -35,7 +35,7 @@ def tpch_remarks(facts: RunFacts) -> Remarks:
 
 
 def _sentence(point: Record) -> str:
-    """A test in one sentence, such as: scans 1.1 GB/s, 22 queries in 14 s, query 9 is the slowest and waits for reads."""
+    """A test in one sentence: scans 1.1 GB/s, 22 queries in 14 s, query 9 is the slowest and waits for reads."""
     dss = point["dss"]
     queries = dss.get("queries") or []
     done = [query for query in queries if query["ended_by"] == "done"]
@@ -71,7 +71,7 @@ def _limiting(point: Record) -> str:
         words.append(f"With {name}, the processors of this host are the limit: {percent(cpu)} busy.")
     if spilled:
         words.append(
-            "Queries spilled to temporary files: more memory for each (work_mem or the like) would spare that."
+            "Queries spilled to temporary files: more memory for each, such as work_mem, would spare that."
         )
     return " ".join(words)
 

@@ -44,8 +44,8 @@ def _facts(told: Record, points: Sequence[Record]) -> list[tuple[str, str]]:
     loaded = ""
     if load.get("rows") is not None:
         loaded = (
-            f"{load['rows']:,} rows ({format_bytes(load.get('bytes') or 0)}) at {load.get('rows_per_s') or 0:,.0f} rows/s,"
-            f" {format_duration(load.get('seconds') or 0)} with indexes and writing to storage"
+            f"{load['rows']:,} rows ({format_bytes(load.get('bytes') or 0)}) at {load.get('rows_per_s') or 0:,.0f}"
+            f" rows/s, {format_duration(load.get('seconds') or 0)} with indexes and writing to storage"
         )
     left = first.get("not_dropped") or []
     cache = str(workload.get("cache") or "")
@@ -197,7 +197,7 @@ def _answers(told: Record) -> list[Block]:
     if answers:
         against = joined(sorted({str(one["against"]) for one in answers}))
         queries = {one["query"] for one in answers}
-        text = f"{count_of(len(queries), 'query', 'queries')} compared with {against}: "
+        text = f"{len(queries)} queries compared with {against}: "
         text += "all answers are the same." if not wrong else f"{count_of(len(wrong), 'answer')} differ."
         blocks.append(Paragraph(text, strong=True, tone="bad" if wrong else "good"))
     if wrong:

@@ -1,8 +1,8 @@
 use thiserror::Error;
 
-/// Why loading or running cannot go on.
+/// Why work on databases cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OltpError {
+pub enum DatabaseError {
     #[error("{0}")]
     InvalidPlan(String),
     #[error("{0}")]
@@ -13,10 +13,10 @@ pub enum OltpError {
     #[error("{0}")]
     Lost(String),
     #[error("{0}")]
-    Database(String),
+    Other(String),
 }
 
-impl OltpError {
+impl DatabaseError {
     /// The kind as results name it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl OltpError {
             Self::Connect(_) => "open",
             Self::NoSpace(_) => "space",
             Self::Lost(_) => "lost",
-            Self::Database(_) => "other",
+            Self::Other(_) => "other",
         }
     }
 }

@@ -18,10 +18,10 @@ use assay_sql::{
 use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
-    error::OltpError,
+    dataset::{Chunk, Dataset, chunk},
+    error::DatabaseError,
     panics::{Alive, OnPanic},
-    plan::LoadPlan,
-    workload::{Chunk, Workload},
+    plan::{LoadPlan, LoadedDatabase},
 };
 
 const RECONNECT_PAUSE: Duration = Duration::from_millis(300);
@@ -38,7 +38,7 @@ pub enum LoadState {
 #[derive(Debug, Clone)]
 pub struct LoadStatus {
     pub state: LoadState,
-    pub error: Option<OltpError>,
+    pub error: Option<DatabaseError>,
     pub rows: u64,
     pub bytes: u64,
     /// Rows that there will be; where they are drawn, as many as are to be expected.
@@ -65,11 +65,11 @@ struct Shared {
     chunks_done: AtomicU64,
     reconnects: AtomicU64,
     cpu_ns: AtomicU64,
-    failure: Mutex<Option<OltpError>>,
+    failure: Mutex<Option<DatabaseError>>,
 }
 
 /// A load in progress. Dropping it stops it after the chunks that are under way.
-pub struct OltpLoad {
+pub struct Load {
     shared: Arc<Shared>,
     began: Instant,
     ended: Option<Instant>,
@@ -80,31 +80,31 @@ pub struct OltpLoad {
     chunks_skipped: u64,
 }
 
-impl OltpLoad {
+impl Load {
     /// Starts loading into tables that are there.
     ///
     /// # Errors
-    /// [`OltpError::InvalidPlan`] when the plan is impossible, [`OltpError::Database`] when threads cannot be started.
-    pub(crate) fn start<W: Workload>(plan: LoadPlan) -> Result<Self, OltpError> {
-        plan.validate::<W>()?;
+    /// [`DatabaseError::InvalidPlan`] when the plan is impossible, [`DatabaseError::Other`] when threads cannot be started.
+    pub(crate) fn start<D: Dataset>(plan: LoadPlan) -> Result<Self, DatabaseError> {
+        plan.validate::<D>()?;
         let mut waiting = Vec::new();
         let (mut rows_total, mut chunks_total) = (0, 0);
         for (database, loaded) in plan.databases.iter().enumerate() {
             let done: BTreeSet<_> =
                 loaded.done.iter().map(|(kind, unit, part)| (kind.as_str(), *unit, *part)).collect();
-            for (place, chunk) in W::Chunk::all(loaded.scale).enumerate() {
+            for (place, chunk) in chunks_of::<D>(loaded)?.into_iter().enumerate() {
                 chunks_total += 1;
+                rows_total += chunk.row_count();
                 if !done.contains(&chunk.key()) {
                     waiting.push((place, database, chunk));
                 }
             }
-            rows_total += W::row_counts(loaded.scale).iter().map(|(_, count)| count).sum::<u64>();
         }
         // Databases take turns, so that all are loaded at the same pace.
         waiting.sort_unstable_by_key(|(place, database, _)| (*place, *database));
         let chunks_skipped = chunks_total - waiting.len() as u64;
         let waiting = waiting.into_iter().map(|(_, database, chunk)| (database, chunk)).collect();
-        let waiting: Waiting<W::Chunk> = Arc::new(Mutex::new(waiting));
+        let waiting: Waiting<D::Chunk> = Arc::new(Mutex::new(waiting));
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let threads = plan.threads.unwrap_or(cores).min(plan.connections).max(1);
         let connections = plan.connections;
@@ -134,7 +134,7 @@ impl OltpLoad {
             let spawned = thread::Builder::new().name(format!("assay-load-{number}")).spawn(work);
             handles.push(spawned.map_err(|error| {
                 stopping.stop.store(true, Ordering::Relaxed);
-                OltpError::Database(format!("no thread: {error}"))
+                DatabaseError::Other(format!("no thread: {error}"))
             })?);
         }
         let began = Instant::now();
@@ -186,16 +186,22 @@ impl OltpLoad {
     }
 }
 
-impl Drop for OltpLoad {
+impl Drop for Load {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
+/// The chunks that a plan wants in a database, in the order in which they are loaded.
+fn chunks_of<D: Dataset>(loaded: &LoadedDatabase) -> Result<Vec<D::Chunk>, DatabaseError> {
+    let Some(named) = &loaded.chunks else { return Ok(D::Chunk::all(loaded.scale).collect()) };
+    named.iter().map(|key| chunk::<D>(loaded.scale, key)).collect()
+}
+
 fn load_thread<C: Chunk>(shared: &Arc<Shared>, waiting: &Waiting<C>, connections: u32) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return shared.fail(OltpError::Database(format!("no runtime: {error}"))),
+        Err(error) => return shared.fail(DatabaseError::Other(format!("no runtime: {error}"))),
     };
     let tasks = LocalSet::new();
     let loaders: Vec<_> = (0..connections)
@@ -217,7 +223,7 @@ fn load_thread<C: Chunk>(shared: &Arc<Shared>, waiting: &Waiting<C>, connections
 }
 
 impl Shared {
-    fn fail(&self, error: OltpError) {
+    fn fail(&self, error: DatabaseError) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -320,7 +326,7 @@ impl<C: Chunk> Loader<C> {
             }
             Err(error) => {
                 // What cannot be reached at the beginning is not waited for.
-                self.shared.fail(OltpError::Connect(format!("{}: {}", connection.place(), error.text)));
+                self.shared.fail(DatabaseError::Connect(format!("{}: {}", connection.place(), error.text)));
                 None
             }
         }
@@ -336,13 +342,13 @@ impl<C: Chunk> Loader<C> {
                 if lost_at.elapsed().as_secs_f64() > within_s {
                     let text =
                         format!("{place}: went away and did not come back within {within_s:.0} s: {}", error.text);
-                    self.shared.fail(OltpError::Lost(text));
+                    self.shared.fail(DatabaseError::Lost(text));
                 }
                 sleep(RECONNECT_PAUSE).await;
             }
-            Cause::NoSpace => self.shared.fail(OltpError::NoSpace(format!("{place}: {}", error.text))),
+            Cause::NoSpace => self.shared.fail(DatabaseError::NoSpace(format!("{place}: {}", error.text))),
             Cause::RolledBack | Cause::Duplicate | Cause::Other => {
-                self.shared.fail(OltpError::Database(format!("{place}: {}", error.text)));
+                self.shared.fail(DatabaseError::Other(format!("{place}: {}", error.text)));
             }
         }
     }

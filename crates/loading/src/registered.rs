@@ -1,0 +1,46 @@
+//! Data sets as those use them who do not know which it is.
+
+use crate::{
+    columns::{ChunkColumns, ColumnBatches},
+    dataset::{Chunk, ChunkKey, Dataset, Key, TableCount, chunk},
+    error::DatabaseError,
+    load::Load,
+    plan::parse,
+};
+
+type Asked<T> = Result<T, DatabaseError>;
+
+/// A data set as its kind alone names it. Scales that it does not have are a [`DatabaseError::InvalidPlan`].
+#[derive(Debug, Clone, Copy)]
+pub struct Registered {
+    pub kind: &'static str,
+    /// Starts loading into tables that are there, from a plan as JSON text.
+    pub start_load: fn(&str) -> Asked<Load>,
+    /// Rows of each table of a database of a scale; where they are drawn, as many as are to be expected.
+    pub row_counts: fn(u32) -> Asked<Vec<TableCount>>,
+    /// The chunks of a database of a scale in the order in which they are loaded.
+    pub chunks: fn(u32) -> Asked<Vec<Key>>,
+    /// The rows of a chunk by scale, seed and key.
+    pub columns: fn(u32, u64, &ChunkKey) -> Asked<Box<dyn ColumnBatches>>,
+}
+
+impl Registered {
+    pub const fn of<D: Dataset>() -> Self {
+        Self {
+            kind: D::KIND,
+            start_load: |plan| Load::start::<D>(parse(plan)?),
+            row_counts: |scale| {
+                D::SCALE.check(scale)?;
+                Ok(D::row_counts(scale))
+            },
+            chunks: |scale| {
+                D::SCALE.check(scale)?;
+                Ok(D::Chunk::all(scale).map(Chunk::key).collect())
+            },
+            columns: |scale, seed, key| {
+                D::SCALE.check(scale)?;
+                Ok(Box::new(ChunkColumns::new(chunk::<D>(scale, key)?.tables(seed))))
+            },
+        }
+    }
+}
