@@ -114,10 +114,11 @@ def _load(database: Database, scale: int, chunk: Chunk) -> tuple[int, int]:
     with closing(database.new_session()) as session:
         session.execute("BEGIN")
         while (found := source.next_batch(BATCH_ROWS)) is not None:
-            batch = record_batch(*found)
-            session.append(found[0], batch)  # type: ignore[attr-defined] # of databases in this process
+            table, count, columns = found
+            batch = record_batch(count, columns)
+            session.append(table, batch)  # type: ignore[attr-defined] # of databases in this process
             rows, moved = rows + batch.num_rows, moved + batch.nbytes
-        columns = f"kind, {table_set.unit}, part, row_count"
-        session.execute(f"INSERT INTO assay_chunk ({columns}) VALUES ('{kind}', {unit}, {part}, {rows})")
+        entry = f"kind, {table_set.unit}, part, row_count"
+        session.execute(f"INSERT INTO assay_chunk ({entry}) VALUES ('{kind}', {unit}, {part}, {rows})")
         session.execute("COMMIT")
     return rows, moved

@@ -68,7 +68,7 @@ class Refresh:
         """
         number = sets_done(database)[function] % SETS + 1
         if function == "rf1":
-            return number, load_chunks(database, self.plan, [(function, number, 0)], scale=self._scale(database))
+            return number, load_chunks(database, self.plan, [(function, number, 1)], scale=self._scale(database))
         self._delete(database, number)
         return number, None
 
@@ -77,7 +77,7 @@ class Refresh:
 
     def _delete(self, database: Database, number: int) -> None:
         """Delete the orders of a set, their lines first, with the entry that counts it, in one transaction."""
-        sequence, first, last = _core.tpch_refresh_keys("rf2", self._scale(database), number)
+        sequence, first, last = _core.tpch_refresh_keys(self._scale(database), number)
         begin, divide = DIALECTS.get(database.dialect, ("BEGIN", "/"))
         deletes = [
             f"DELETE FROM {table} WHERE {key} BETWEEN {first} AND {last} AND ({key} {divide} 8) % 4 = {sequence}"

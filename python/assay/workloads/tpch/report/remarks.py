@@ -70,9 +70,7 @@ def _limiting(point: Record) -> str:
     elif cpu is not None and cpu >= 0.8:
         words.append(f"With {name}, the processors of this host are the limit: {percent(cpu)} busy.")
     if spilled:
-        words.append(
-            "Queries spilled to temporary files: more memory for each, such as work_mem, would spare that."
-        )
+        words.append("Queries spilled to temporary files: more memory for each, such as work_mem, would spare that.")
     return " ".join(words)
 
 
