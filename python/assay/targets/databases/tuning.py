@@ -27,6 +27,7 @@ SETTINGS = (
     "full_page_writes",
     "huge_pages",
     "io_combine_limit",
+    "io_max_combine_limit",
     "io_max_concurrency",
     "io_method",
     "io_workers",

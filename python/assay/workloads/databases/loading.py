@@ -273,12 +273,17 @@ def _progress(report: dict[str, Any]) -> LoadProgress:
     )
 
 
+def _indexes(database: Database) -> set[str]:
+    tables = ", ".join(f"'{table}'" for table in database.table_set.names)
+    return {str(row[0]).lower() for row in database.query(INDEXES[database.dialect].format(tables=tables))}
+
+
 def _finish(database: Database, connections: int, *, display: Display, interrupt: threading.Event) -> None:
     """Build indexes and procedures, tell the planner, and say that all is loaded."""
     table_set, dialect = database.table_set, database.dialect
-    tables = ", ".join(f"'{table}'" for table in table_set.names)
-    there = {str(row[0]).lower() for row in database.query(INDEXES[dialect].format(tables=tables))}
-    missing = [text for name, text in table_set.statements(dialect, "indexes") if name.lower() not in there]
+    wanted = table_set.statements(dialect, "indexes")
+    there = _indexes(database) if wanted else set()
+    missing = [text for name, text in wanted if name.lower() not in there]
 
     def progress(what: str, done: int, total: int) -> None:
         display.point(Step(f"{what} in {database.name}: {done} of {total}"))

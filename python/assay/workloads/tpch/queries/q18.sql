@@ -1,0 +1,11 @@
+-- Who placed the largest orders by quantity?
+SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, SUM(l_quantity) AS sum_qty
+FROM customer
+JOIN orders ON o_custkey = c_custkey
+JOIN lineitem ON l_orderkey = o_orderkey
+WHERE o_orderkey IN (
+    SELECT large.l_orderkey FROM lineitem AS large GROUP BY large.l_orderkey HAVING SUM(large.l_quantity) > :quantity
+)
+GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
+ORDER BY o_totalprice DESC, o_orderdate
+LIMIT 100
