@@ -38,7 +38,10 @@ def describe_load(load: Mapping[str, Any]) -> str:
     if "rate" in load:
         what = "transactions" if "users" in load else "I/Os"
         return f"{load['rate']:,.0f} {what} per s, {load['arrivals']}"
-    return count_of(load["users"], "user") if "users" in load else "mixed"
+    for key in ("user", "stream"):
+        if f"{key}s" in load:
+            return count_of(load[f"{key}s"], key)
+    return "mixed"
 
 
 def blank_point() -> dict[str, Any]:

@@ -37,6 +37,9 @@ ORDER: Mapping[int, tuple[int, ...]] = {
 }  # fmt: skip
 """Columns by which the rows of a query are ordered."""
 
+CUT = {11: 2}
+"""Published answers whose first column lacks its last digits in the text of crate tpchgen 4.0.0: how many."""
+
 _Alike = Callable[[Cell, Cell, Kind], bool]
 
 
@@ -54,6 +57,8 @@ def compare_published(number: int, rows: Sequence[Row], published: str) -> str |
     """
     lines = [line for line in published.splitlines() if line.strip()]
     wanted = [tuple(_cell(cell) for cell in line.split("|")) for line in lines[1:]]
+    if number in CUT:
+        rows = [(str(row[0])[: -CUT[number]], *row[1:]) for row in rows]
     return _compare(number, [tuple(map(_cell, row)) for row in rows], wanted, _near_published)
 
 
