@@ -42,6 +42,11 @@ class OpenOnDatabases(OpenWorkload, Generic[P]):
     def check(self) -> None:
         """Do what the action `check` stands for."""
 
+    @property
+    def scale_told(self) -> int:
+        """How much is loaded, as people are told."""
+        return self.target.scale_total
+
     def dropped(self) -> dict[str, Any]:
         """What there is to say once the tables are gone."""
         return {"load": None}
@@ -92,11 +97,11 @@ class OpenOnDatabases(OpenWorkload, Generic[P]):
         if loaded is None:
             if not self.told.get("load"):
                 self.keep(load=None)
-                self.context.note(f"{size.words(target.scale_total)} had been loaded before")
+                self.context.note(f"{size.words(self.scale_told)} had been loaded before")
             return
-        self.keep(load=loaded | {target.databases[0].table_set.scale: target.scale_total})
+        self.keep(load=loaded | {target.databases[0].table_set.scale: self.scale_told})
         self.context.display.tell(
-            f"loaded {size.words(target.scale_total)}: {loaded['rows']:,} rows at"
+            f"loaded {size.words(self.scale_told)}: {loaded['rows']:,} rows at"
             f" {loaded['rows_per_s']:,.0f} rows/s, {format_duration(loaded['seconds'])} in all"
         )
 

@@ -62,6 +62,11 @@ class OpenTpch(OpenOnDatabases[TpchPlan]):
         for notice in found.notices:
             self.context.note(notice)
 
+    @property
+    def scale_told(self) -> int:
+        """That of each database: all are whole."""
+        return self.target.scale[self.target.databases[0].name]
+
     def dropped(self) -> dict[str, Any]:
         """What there is to say once the tables are gone."""
         return {"load": None, "answers": []}

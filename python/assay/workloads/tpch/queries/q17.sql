@@ -4,4 +4,4 @@ FROM lineitem
 JOIN part ON p_partkey = l_partkey
 WHERE p_brand = :brand
   AND p_container = :container
-  AND l_quantity < (SELECT 0.2 * AVG(every.l_quantity) FROM lineitem AS every WHERE every.l_partkey = p_partkey)
+  AND l_quantity < (SELECT 0.2 * AVG(sold.l_quantity) FROM lineitem AS sold WHERE sold.l_partkey = p_partkey)

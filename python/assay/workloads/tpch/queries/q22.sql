@@ -6,10 +6,10 @@ FROM (
     WHERE SUBSTRING(c_phone FROM 1 FOR 2)
         IN (:code_1, :code_2, :code_3, :code_4, :code_5, :code_6, :code_7)
       AND c_acctbal > (
-          SELECT AVG(some.c_acctbal)
-          FROM customer AS some
-          WHERE some.c_acctbal > 0.00
-            AND SUBSTRING(some.c_phone FROM 1 FOR 2)
+          SELECT AVG(known.c_acctbal)
+          FROM customer AS known
+          WHERE known.c_acctbal > 0.00
+            AND SUBSTRING(known.c_phone FROM 1 FOR 2)
                 IN (:code_1, :code_2, :code_3, :code_4, :code_5, :code_6, :code_7)
       )
       AND NOT EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey)
