@@ -23,6 +23,9 @@ from assay.workloads.workload import RunContext
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEEN_MIN_S = 1.0
+"""Devices are looked at once a second: what they did in less cannot be told from what ran before and after."""
+
 SERIES_EVERY_S = 10.0
 """Rows of the series are written this often, so that a long test does not keep them in memory."""
 
@@ -199,7 +202,7 @@ class TestMeasurement:
     def _with_storage(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """A query with what the host and the data's devices did, in the power test: nothing else runs there."""
         seen: dict[str, float | None] = dict.fromkeys(STORAGE_KEYS)
-        if self.test != "power":
+        if self.test != "power" or query["seconds"] < SEEN_MIN_S:
             return {**query, **seen}
         began, ended = query["started_utc_ns"], query["started_utc_ns"] + max(round(query["seconds"] * 1e9), 1)
         devices = {name for role, names in self.target.devices.items() if role.startswith("data") for name in names}

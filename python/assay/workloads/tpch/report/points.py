@@ -34,11 +34,11 @@ def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
 
 
 def waits_for(query: Record) -> str:
-    """What a query of the power test waited for; empty where it cannot be told."""
+    """What a query of the power test spent its time with; empty where it cannot be told."""
     queue = query.get("device_queue")
     if queue is None:
         return ""
-    return "reads" if queue >= QUEUE_WAITS else "its own computing"
+    return "waits for reads" if queue >= QUEUE_WAITS else "computes"
 
 
 def mean_seconds(point: Record) -> dict[int, float]:

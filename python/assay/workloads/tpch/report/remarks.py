@@ -50,7 +50,7 @@ def _sentence(point: Record) -> str:
     slowest = max(done, key=lambda query: query["seconds"])
     total = format_duration(sum(query["seconds"] for query in done))
     waits = waits_for(slowest)
-    reason = f" and waits for {waits}" if waits else ""
+    reason = f" and {waits}" if waits else ""
     text = f"{scans}{len(done)} queries in {total}, query {slowest['query']} is the slowest{reason}"
     return f"{text[:1].upper()}{text[1:]} [{point.get('id')}]."
 
@@ -61,7 +61,7 @@ def _limiting(point: Record) -> str:
     timed = [query for query in dss.get("queries") or [] if query.get("device_queue") is not None]
     spilled = sum(query.get("temp_bytes") or 0 for query in dss.get("queries") or [])
     total = sum(query["seconds"] for query in timed)
-    waiting = sum(query["seconds"] for query in timed if waits_for(query) == "reads")
+    waiting = sum(query["seconds"] for query in timed if waits_for(query) == "waits for reads")
     cpu = (point.get("telemetry") or {}).get("cpu_share")
     name = "one stream" if dss.get("test") == "power" else count_of(int(dss["streams"]), "stream")
     words = []

@@ -126,7 +126,7 @@ def _queries(point: Record, name: str) -> Table:
         Column("Query", number=True, weight=0.7), Column("Time", number=True), Column("Rows", number=True),
         Column("Read of files", number=True, weight=1.2), Column("Spilled", number=True),
         Column("Device", number=True, weight=1.2), Column("I/O size", number=True), Column("Latency", number=True),
-        Column("Queue", number=True), Column("CPU", number=True), Column("Waits for", weight=1.6),
+        Column("Queue", number=True), Column("CPU", number=True), Column("Mostly", weight=1.6),
     ]  # fmt: skip
 
     def amount(value: Any) -> str:
@@ -153,8 +153,8 @@ def _queries(point: Record, name: str) -> Table:
         )
     caption = (
         f"Queries of the {name} test, slowest first. Read of files: what the server asked the system for, its cache"
-        " included; device: what reached storage. A query waits for reads where at least half an I/O was outstanding on"
-        " average."
+        " included; device: what reached storage, of queries of a second or more. A query waits for reads where at least"
+        " half an I/O was outstanding on average."
     )
     return Table("tpch-queries", caption, columns, rows, dense=True)
 
