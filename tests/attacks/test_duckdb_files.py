@@ -104,7 +104,7 @@ def test_a_damaged_database_stays(tmp_path: Path) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[100] ^= 1
     path.write_bytes(damaged)
-    refused(path, "does not open .*: Corrupt database file", OpenFailed)
+    refused(path, r"db is damaged \(Corrupt database file.*\); if it is Assay's, delete it", OpenFailed)
 
 
 # Names that lead elsewhere

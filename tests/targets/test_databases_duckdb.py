@@ -14,12 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.errors import IoFailed, NotSupported, OpenFailed, OutOfMemory, RefusedTarget, UsageError
+from assay.errors import IoFailed, NotSupported, OpenFailed, OutOfMemory, RefusedTarget
 from assay.targets.databases import ConnectionLost, open_database, parse_database
 from assay.targets.databases.duckdb import Duckdb
 from assay.targets.databases.target import choose_databases
 from assay.telemetry.collectors import DuckdbCollector, activity, database_collectors
-from assay.workloads.registry import workload_named
 from assay.workloads.tpcc.tables import TABLES
 
 Made = Callable[[str], Duckdb]
@@ -203,12 +202,19 @@ def test_memory_files_and_log_are_recorded(database: Duckdb) -> None:
     assert activity([database]).statements == {}
 
 
-def test_a_workload_that_needs_connections_refuses_it_before_anything_is_made(tmp_path: Path) -> None:
-    kinds = workload_named("tpcc").database_kinds
-    with pytest.raises(UsageError, match=r"does not run on duckdb; accepted: embedded:DIR, postgresql://"):
-        choose_databases([f"duckdb:{tmp_path}/db"], TABLES, kinds)
-    assert os.listdir(tmp_path) == []
-    assert choose_databases([f"duckdb:{tmp_path}/db"], TABLES).lines() == [f"database db: duckdb:{tmp_path}/db"]
+def test_a_run_opens_and_leaves_it_as_any_database(tmp_path: Path) -> None:
+    target = choose_databases([f"duckdb:{tmp_path}/db"], TABLES)
+    shown: list[str] = []
+    try:
+        target.open(0, shown.append)
+        target.open(4, shown.append)
+        assert [volume["name"] for volume in target.facts()["volumes"]] == ["db-data", "db-log", "db-temp"]
+        assert target.facts()["volumes"][0]["created_by_assay"]
+        assert target.is_local
+    finally:
+        target.close()
+    assert set(shown) == {"opening db"}
+    assert others_may_open(tmp_path / "db")
 
 
 @pytest.mark.parametrize("at", [".", "no/db", "notes.txt/db"])

@@ -69,7 +69,7 @@ class DatabaseTarget:
         was_open, self.is_open = self.is_open, True
         for database in self.databases:
             if database.is_own:
-                show(f"starting the server of {database.name}")
+                show(f"opening {database.name}" if database.in_process else f"starting the server of {database.name}")
                 database.open(connections=connections)
             elif not was_open:
                 # Whether it takes as many connections is asked later, where users may be told to share them.
