@@ -171,6 +171,15 @@ def test_what_hangs_on_the_tables_is_listed_and_not_saved(database: Duckdb, monk
             work()
 
 
+def test_a_checkpoint_gives_back_what_was_dropped(database: Duckdb) -> None:
+    database.execute("INSERT INTO history SELECT range, hash(range)::varchar FROM range(300000)")
+    database.checkpoint()
+    before = database.bytes_used()
+    database.execute("DROP TABLE history; DROP TABLE assay_schema")
+    database.checkpoint()
+    assert database.bytes_used() < before / 3
+
+
 def test_a_broken_instance_is_opened_again(database: Duckdb) -> None:
     assert not database.revive()
     assert database._base is not None
