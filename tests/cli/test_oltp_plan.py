@@ -120,6 +120,14 @@ def test_an_unreachable_host_is_one_line_with_its_exit_code(bench: Bench) -> Non
     assert bench.runs == []
 
 
+@pytest.mark.parametrize("also", [(), ("--dry-run",)])
+def test_a_database_without_connections_is_refused_before_anything_is_made(bench: Bench, also: tuple[str, ...]) -> None:
+    outcome = bench.assay("oltp", "tpcc", f"duckdb:{bench.folder}/db", "load", *also, "-o", bench.results)
+    assert (outcome.code, bench.runs) == (2, [])
+    assert "this workload does not run on duckdb; accepted: embedded:DIR, postgresql://" in outcome.complaint
+    assert not (bench.folder / "db").exists()
+
+
 def test_resume_refuses_runs_of_other_verbs(bench: Bench) -> None:
     bench.measure("null:", "--queue-depth", "1")
     outcome = bench.assay("oltp", "tpcc", "--resume", bench.run)

@@ -9,6 +9,7 @@ import pytest
 
 HEAVY = (
     "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
+    "sqlglot",
 )  # fmt: skip
 
 REPORT_IMPORTED = """

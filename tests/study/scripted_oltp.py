@@ -33,6 +33,8 @@ class MemoryDatabase:
 
     dialect = "postgresql"
     table_set = TABLES
+    is_own = in_process = False
+    server = ("postgresql", "db", 1)
 
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name

@@ -251,7 +251,7 @@ def test_shared_connections_let_more_users_in(stage: Callable[..., Stage]) -> No
 
 def test_a_server_of_assays_own_is_started_for_so_many_connections(stage: Callable[..., Stage]) -> None:
     run = stage(MemoryDatabase(**loaded()), actions=["run"], search={"axis": "users", "end": 64, "repeats": 0})
-    run.databases[0].spec.kind = "embedded"
+    run.databases[0].is_own = True
     run.run()
     assert run.databases[0].asked_connections == 64
 

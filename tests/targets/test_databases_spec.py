@@ -58,7 +58,15 @@ def test_no_message_and_no_display_holds_what_may_be_a_password(scheme: str, bef
 
 @given(rest=MARKED)
 def test_anything_is_read_or_refused_in_one_line(rest: str) -> None:
-    for scheme in ("embedded:", "postgresql:", "postgresql://", "mariadb://u:p@", "mssql://u@h/", "spanner://u:p@"):
+    for scheme in (
+        "embedded:",
+        "duckdb:",
+        "postgresql:",
+        "postgresql://",
+        "mariadb://u:p@",
+        "mssql://u@h/",
+        "spanner://u:p@",
+    ):
         assert "\n" not in outcome(scheme + rest)
 
 
@@ -113,6 +121,15 @@ def test_an_embedded_database_has_folders_and_settings(tmp_path: Path) -> None:
     assert spec.name == "db"
 
 
+def test_a_duckdb_has_a_file_and_options(tmp_path: Path) -> None:
+    spec = parse_database(f"duckdb:{tmp_path}/a/../db.duckdb?memory_limit=1.5 gib&temp_directory={tmp_path}/t/../u", {})
+    assert (spec.file, spec.name) == (tmp_path / "db.duckdb", "db")
+    assert spec.settings == {"memory_limit": "1.5 gib", "temp_directory": f"{tmp_path}/u"}
+    assert parse_database(spec.recorded, {}).settings == spec.settings
+    with pytest.raises(UsageError, match="given twice"):
+        parse_databases(["duckdb:/a/db", "duckdb:/a/./db?threads=2"], {})
+
+
 def test_names_are_unique_in_a_system() -> None:
     specs = parse_databases(["embedded:/a/db", "embedded:/b/db", "postgresql://u@h/db"], {})
     assert [spec.name for spec in specs] == ["db", "db-2", "db-3"]
@@ -131,6 +148,13 @@ def test_names_are_unique_in_a_system() -> None:
         ("embedded:/x?wal=/x/y", "lies within /x"),
         ("embedded:/x?set.shared_bufers=1GB", r"'shared_bufers' is no setting .*did you mean 'shared_buffers'\?"),
         ("embedded:/x?set.fsync=on&set.fsync=off", "given twice"),
+        ("duckdb:", "duckdb: needs a file"),
+        ("duckdb:/x/", "duckdb: needs a file"),
+        ("duckdb:?threads=2", "duckdb: needs a file"),
+        ("duckdb:/x?thread=2", r"no option 'thread'; did you mean 'threads'\?"),
+        ("duckdb:/x?threads=0", "'threads' is threads of a query, a whole number; not '0'"),
+        ("duckdb:/x?memory_limit=much", "'memory_limit' is most memory"),
+        ("duckdb:/x?access_mode=read_only", "no option 'access_mode'; accepted: memory_limit, threads"),
         ("postgresql:db", "is written postgresql://USER@HOST:PORT/DATABASE"),
         ("postgresql://u@h", "names no database"),
         ("postgresql://u@h/", "names no database"),

@@ -6,7 +6,8 @@ one for its sessions, and `kinds` knows them all. A workload's tables come as a 
 `refusals`. `run_lock` keeps a second run out. Saved states are `template_copy` (PostgreSQL), `tablespace_copy` and
 `saved_folders` (MariaDB), and backups (`mssql`). The embedded PostgreSQL is `embedded` (its life and saved state),
 `cluster` (its folder), `server` (its processes), `launcher` (a program of its own that starts it under another user),
-`tuning` (its settings) and `tree_copy` (copies of its files).
+`tuning` (its settings) and `tree_copy` (copies of its files). DuckDB, which runs in this process, is `duckdb` and
+`duckdb_file` (whose the file is, and its lock); `saved_folders` keep its copies.
 
 Drivers are loaded when a database is opened.
 """

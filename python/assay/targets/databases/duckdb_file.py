@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 from assay.errors import OpenFailed, RefusedTarget
@@ -42,9 +43,14 @@ class DuckdbFile:
 
     def __init__(self, path: Path, temporary: Path | None, display: str) -> None:
         self.path = path
-        self.temporary = temporary or path.with_name(path.name + TEMPORARY)
+        self._temporary = temporary
         self._display = display
         self._descriptor = -1
+
+    @property
+    def temporary(self) -> Path:
+        """Folder for what does not fit into memory, whether or not it is there."""
+        return self._temporary or self.path.with_name(self.path.name + TEMPORARY)
 
     @property
     def exists(self) -> bool:
@@ -70,14 +76,11 @@ class DuckdbFile:
         RefusedTarget
             The folder does not exist or others could exchange it; another's file or a link has a name that DuckDB uses.
         """
-        folder = self._folder(self.path.parent)
-        self.path, beside = folder / self.path.name, self.temporary.parent
-        if not os.path.lexists(self.temporary):
-            self._folder(beside)
-        elif self.temporary == self.path.with_name(self.path.name + TEMPORARY):
+        self.path = self._folder(self.path.parent) / self.path.name
+        if self._temporary is not None:
+            self._temporary = self._folder(self._temporary)
+        elif os.path.lexists(self.temporary):
             self._refuse_unlike(self.temporary, stat.S_ISDIR, "a folder")
-        else:
-            self._folder(self.temporary)
         for log in self.logs:
             if os.path.lexists(log):
                 if not self.exists:
@@ -98,9 +101,8 @@ class DuckdbFile:
         os.close(descriptor)
         return where
 
-    def _refuse_unlike(self, path: Path, is_kind: object, kind: str) -> None:
+    def _refuse_unlike(self, path: Path, is_kind: Callable[[int], bool], kind: str) -> None:
         """Refuse what DuckDB would write to that is not this user's own."""
-        assert callable(is_kind)
         status = os.lstat(path)
         if not is_kind(status.st_mode) or status.st_uid != os.geteuid():
             raise RefusedTarget(

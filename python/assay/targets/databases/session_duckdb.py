@@ -108,6 +108,11 @@ def open_error(spec: DatabaseSpec, path: Path, error: duckdb.Error) -> AssayErro
         return RefusedTarget(f"{spec.display}: {shown} is no DuckDB file; give a file that does not exist yet")
     if "No space left on device" in text:
         return OutOfSpace(f"{spec.display}: no space is left for {shown}; free some")
+    if "Corrupt" in text:
+        return OpenFailed(
+            f"{spec.display}: {shown} is damaged ({_line(error)}); if it is Assay's, delete it and its log, then load "
+            "again, or restore what is saved"
+        )
     return OpenFailed(f"{spec.display}: DuckDB does not open {shown}: {_line(error)}; check it, or give another file")
 
 

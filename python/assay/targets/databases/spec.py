@@ -62,7 +62,7 @@ _OPTIONS_BY_KIND = {
     "duckdb": {
         "memory_limit": "most memory, such as memory_limit=4GB",
         "threads": "threads of a query, a whole number",
-        "temp_directory": "a folder for what does not fit into memory, such as one on another disk",
+        "temp_directory": "a folder that is there for what does not fit into memory, such as one on another disk",
         "max_temp_directory_size": "most of that, such as max_temp_directory_size=100GB",
         "checkpoint_threshold": "log at which it is written to the file, such as checkpoint_threshold=1GB",
         "preserve_insertion_order": "true or false",
