@@ -110,7 +110,7 @@ def test_it_is_searched_within_limits(found: dict[str, Any]) -> None:
     low, high = answer["interval_95"]
     assert low <= answer["max"]["served_per_s"] <= high
     (line,) = found["verdict"]
-    assert "holds 100 served per s of Clients at a desk" in line["meaning"]
+    assert "holds 100 served per s with 15 clients" in line["meaning"]
 
 
 def test_it_goes_on_without_measuring_again(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
