@@ -14,8 +14,9 @@ from assay.fields import FieldValueError, Seconds, Strict, within
 from assay.reading import names_of_presets, nearest, preset_table, read_table, validated
 from assay.results.limits import parse_limits
 from assay.workloads.options import TIME, Fixed, Option
+from assay.workloads.plan import AnyPlan
+from assay.workloads.steps import points_of_search
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.workload import AnyPlan, points_of_search
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 

@@ -21,11 +21,11 @@ from assay.telemetry.columns import Reading, SeriesColumns
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import BATCHES, tick_length_of_s
 from assay.units import count_of, format_duration, format_latency
+from assay.workloads.opened import RunContext
 from assay.workloads.tpcc.background import BackgroundWork
 from assay.workloads.tpcc.load import core_error
 from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
 from assay.workloads.tpcc.storage import roles_of, storage, volumes_of
-from assay.workloads.workload import RunContext
 
 if TYPE_CHECKING:
     import pyarrow as pa

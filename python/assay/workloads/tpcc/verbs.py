@@ -11,8 +11,8 @@ from assay.cli import options as opt
 from assay.cli.running import start
 from assay.cli.verb import Given, group, measuring
 from assay.errors import UsageError
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import Action, TpccPlan, split_actions
-from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:
