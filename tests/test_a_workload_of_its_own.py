@@ -14,8 +14,11 @@ from assay.cli.app import app
 from assay.fields import Strict
 from assay.results.figures import Figure
 from assay.workloads import registry
-from assay.workloads import workload as seam
+from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.options import Option
+from assay.workloads.plan import AnyPlan, Part
+from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
+from assay.workloads.workload import Workload
 
 CAPACITY = 100.0
 """What the desk serves a second."""
@@ -27,7 +30,7 @@ class DeskSearch(Strict):
     repeats: Annotated[int, Field(ge=0)] = 1
 
 
-class DeskPlan(seam.AnyPlan):
+class DeskPlan(AnyPlan):
     kind: Literal["desk"] = "desk"
     name: str = "desk"
     title: str = "Clients at a desk"
@@ -35,31 +38,31 @@ class DeskPlan(seam.AnyPlan):
     search: DeskSearch = DeskSearch()
 
 
-class OpenDesk(seam.OpenWorkload):
+class OpenDesk(OpenWorkload):
     """Clients at a desk, on a clock of their own so that a test does not wait."""
 
     def __init__(self, plan: DeskPlan) -> None:
         self.plan = plan
 
-    def steps(self) -> seam.Steps:
+    def steps(self) -> Steps:
         search = self.plan.search
         if search.axis == "none":
-            yield seam.Measure(ask=self.ask(self.plan.clients))
+            yield Measure(ask=self.ask(self.plan.clients))
             return
-        axis = seam.Axis(name="clients", start=1, end=search.end, whole=True)
-        yield seam.Search(axis=axis, ask=self.ask, workload=self.ask(0).workload, repeats=search.repeats)
+        axis = Axis(name="clients", start=1, end=search.end, whole=True)
+        yield Search(axis=axis, ask=self.ask, workload=self.ask(0).workload, repeats=search.repeats)
 
-    def ask(self, clients: float) -> seam.Ask:
+    def ask(self, clients: float) -> Ask:
         workload = {"kind": "desk", "name": self.plan.title}
-        return seam.Ask(key={"clients": clients}, workload=workload, load={"clients": int(clients)}, what=clients)
+        return Ask(key={"clients": clients}, workload=workload, load={"clients": int(clients)}, what=clients)
 
-    def measure(self, ask: seam.Ask, *, repeat: int, point_id: str) -> seam.Measured:
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         served = min(ask.what * 10.0, CAPACITY) * (1 + repeat / 1000)
         figures = {"served_per_s": served, "wait_ns": 1e9 * ask.what / served}
-        return seam.Measured(figures={"measured_s": 1.0, "desk": figures})
+        return Measured(figures={"measured_s": 1.0, "desk": figures})
 
 
-class Desk(seam.Workload[DeskPlan]):
+class Desk(Workload[DeskPlan]):
     kind, plan_type = "desk", DeskPlan
     figures = (
         Figure(name="served_per_s", unit="count", title="Served per s", better="higher",
@@ -72,7 +75,7 @@ class Desk(seam.Workload[DeskPlan]):
     def estimate_s(self, plan: DeskPlan) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def open(self, part: seam.Part[DeskPlan], target: Any, context: seam.RunContext) -> OpenDesk:
+    def open(self, part: Part[DeskPlan], target: Any, context: RunContext) -> OpenDesk:
         return OpenDesk(part.plan)
 
 
@@ -110,7 +113,7 @@ def test_it_is_searched_within_limits(found: dict[str, Any]) -> None:
     low, high = answer["interval_95"]
     assert low <= answer["max"]["served_per_s"] <= high
     (line,) = found["verdict"]
-    assert "holds 100 served per s of Clients at a desk" in line["meaning"]
+    assert "holds 100 served per s with 15 clients" in line["meaning"]
 
 
 def test_it_goes_on_without_measuring_again(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from assay.results.load import Run, load
 from assay.run.execute import new_folder
 from assay.run.request import Request
 from assay.service import execution
+from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
-from assay.workloads.workload import AnyPlan, Part
 
 __all__ = ["Run", "load", "profile"]
 

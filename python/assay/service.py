@@ -13,8 +13,8 @@ from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Point
 from assay.run.execute import Above, Execution, Raising
 from assay.targets.target import Target
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part
 
 
 class _Bands:

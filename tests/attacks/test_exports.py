@@ -19,8 +19,8 @@ from assay.report.exports.rehearsal import expected_point
 from assay.results import durable
 from assay.workloads.integrity.plan import load_integrity_plan
 from assay.workloads.io.plan import load_plan, preset_names, read_preset
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.workload import Part
 from assay_command import Bench
 
 BURSTS = {

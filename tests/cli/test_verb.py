@@ -17,8 +17,10 @@ from assay.errors import UsageError
 from assay.fields import Bytes, FieldError, FieldValueError, Seconds, Strict, percent
 from assay.run.request import Request
 from assay.workloads import registry
+from assay.workloads.opened import OpenWorkload
 from assay.workloads.options import LOAD, TIME, Option
-from assay.workloads.workload import AnyPlan, OpenWorkload, Part, Workload
+from assay.workloads.plan import AnyPlan, Part
+from assay.workloads.workload import Workload
 
 
 class FlightTiming(Strict):

@@ -15,8 +15,8 @@ from assay.studies.findings import study_findings
 from assay.studies.parts import study_parts
 from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.workload import Part
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 BANDS = {"band_90": 0.12, "band_basis": "one fitted parameter"}

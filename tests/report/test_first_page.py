@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,7 +68,9 @@ def test_wrong_data_are_never_good_enough() -> None:
 
 
 def test_many_missed_limits_are_counted_once_the_first_are_named() -> None:
-    assert good_enough([standing(False)] * 5).endswith("and 2 more.")
+    missed = [replace(standing(False), question=f"log {number}") for number in range(5)]
+    assert good_enough(missed).endswith("and 2 more.")
+    assert good_enough([Standing(question="mix", met=None)] * 5).endswith("not measured: mix.")
 
 
 def test_the_page_answers_in_the_order_a_buyer_asks() -> None:
@@ -154,6 +157,12 @@ def test_a_load_that_another_search_tried_and_missed_is_no_advice() -> None:
 
 def test_a_recorded_knee_is_taken_at_its_word() -> None:
     assert any("8 outstanding" in text and "[p0004]" in text for text in page(searched(knee=KNEE)))
+
+
+@pytest.mark.parametrize(("point_id", "is_said"), [("p0005", True), ("p0004", False)])
+def test_how_far_the_limits_are_met_is_said_beside_where_to_run(point_id: str, *, is_said: bool) -> None:
+    found = page(searched(knee=KNEE, edge=KNEE | {"outstanding": 640, "point_id": point_id}))
+    assert any("limits met up to 640 outstanding" in text for text in found) == is_said
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from sample import row
 
 from assay.document.series import RESENT_PANEL, Clock
-from assay.report.sections.series import ROLE_MEAN_PANEL, ROLE_P99_PANEL, VOLUME_PANEL, point_bands, timeline_rows
+from assay.document.series_charts import PAGE_HEIGHT, SPACING, panel_height
+from assay.report.sections.series import ROLE_PANELS, VOLUME_PANEL, point_bands, timeline_rows
 from assay.results.source import RunFacts
 
 SECOND = 10**9
@@ -38,6 +39,10 @@ def test_ios_of_each_volume_stand_upon_each_other_reads_and_writes_together() ->
     assert values(rows, VOLUME_PANEL, "a") == [100.0, 10.0]
     assert values(rows, VOLUME_PANEL, "b") == [50.0, 0.0]
 
+    activities = table.with_columns(entity=pl.concat_str("entity", pl.lit("/reads")))
+    rows = timeline_rows(pl.concat([table, activities]), Clock(0, 2.0, 1.0), [])
+    assert values(rows, VOLUME_PANEL, "a") == [200.0, 20.0]
+
     alone = timeline_rows(table.filter(pl.col("entity") == "a"), Clock(0, 2.0, 1.0), [])
     assert VOLUME_PANEL not in {row["panel"] for row in alone}
 
@@ -57,11 +62,10 @@ def test_data_and_log_have_latencies_of_their_own() -> None:
                   *volumes("write_latency_p99_ns", 3e6, 9e6))  # fmt: skip
     table = table.with_columns(role=pl.col("entity").replace({"a": "data", "b": "log"}))
     rows = timeline_rows(table, Clock(0, 1.0, 1.0), [])
-    assert {(row["panel"], row["series"]): row["value"] for row in rows if "by role" in row["panel"]} == {
-        (ROLE_MEAN_PANEL, "data write"): 1.0, (ROLE_MEAN_PANEL, "log write"): 5.0,
-        (ROLE_P99_PANEL, "data write"): 3.0, (ROLE_P99_PANEL, "log write"): 9.0,
+    assert {row["series"]: row["value"] for row in rows if row["panel"] == ROLE_PANELS["write"]} == {
+        "data": 1.0, "log": 5.0
     }  # fmt: skip
-    assert not values(rows, "latency", "write mean")
+    assert values(rows, "p99", "write p99") == [9.0]
 
 
 def test_wide_steps_give_rates_not_sums() -> None:
@@ -78,6 +82,12 @@ def test_a_line_breaks_where_nothing_was_recorded() -> None:
         100.0,
         100.0,
     ]
+
+
+def test_telemetry_coarser_than_the_steps_keeps_its_line() -> None:
+    table = frame(*(row(second * SECOND, "host", "cpu", "user_share", 0.5) for second in (1, 2, 3, 8)))
+    rows = timeline_rows(table, Clock(0, 8.0, 0.25), [])
+    assert values(rows, "host CPU", "user") == [50.0, 50.0, 50.0, None, 50.0]
 
 
 def test_only_the_device_of_the_target_is_shown() -> None:
@@ -98,6 +108,11 @@ def test_segments_sent_again_are_shown_of_each_interface() -> None:
 def test_shares_are_shown_in_percent() -> None:
     rows = timeline_rows(frame(row(SECOND, "host", "cpu", "user_share", 0.25)), Clock(0, 1.0, 1.0), [])
     assert values(rows, "host CPU", "user") == [25.0]
+
+
+@pytest.mark.parametrize("panels", [1, 7, 9, 14])
+def test_all_panels_fit_a_page(panels: int) -> None:
+    assert panels * panel_height(panels) + (panels - 1) * SPACING <= PAGE_HEIGHT
 
 
 @pytest.mark.parametrize("count", [3, 30])

@@ -19,7 +19,7 @@ from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
 from assay.studies.files import study_names
-from assay.workloads.tpcc.report.study import written_rows
+from assay.workloads.tpcc.report.study import partition_rows, partitioned_tables, written_rows
 
 
 def document_of(run: Path) -> Document:
@@ -125,6 +125,17 @@ def test_writes_to_files_are_told_where_the_server_counts_them(tmp_path: Path) -
 
     point = {"oltp": {"storage": {"files": []}}}
     assert written_rows([("1", point)], "file") == []
+
+
+def test_a_partitioned_table_shows_the_mean_of_its_files() -> None:
+    def point(layout: dict[str, Any] | None, *names: str) -> dict[str, Any]:
+        files = [{"file": f"tpcc/{name}", "write_bytes_per_s": (1 + at) * 2.0**20} for at, name in enumerate(names)]
+        return {"oltp": {"layout": layout, "storage": {"devices": [], "files": files}}}
+
+    layout = {"databases": [{"partition": {"table": "stock"}}]}
+    levels = [("one", point(None, "stock", "orders")), ("two", point(layout, "stock#P#p1", "orders", "stock#P#p2"))]
+    assert partitioned_tables(levels) == ["stock"]
+    assert [(row["level"], row["value"]) for row in partition_rows(levels, ["stock"])] == [("one", 1.0), ("two", 2.0)]
 
 
 def test_the_smallest_of_too_many_series_are_added_up() -> None:

@@ -18,7 +18,7 @@ from assay.workloads.integrity import core_plan as integrity_plan
 from assay.workloads.integrity.core_plan import check_memory, narrowed, verify_plan
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
 from assay.workloads.integrity.plan import load_integrity_plan
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 from own_files import leave_file
 
 MIB, GIB = 1 << 20, 1 << 30

@@ -14,8 +14,8 @@ from assay.run.part import part_report
 from assay.run.request import Request
 from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.io.plan import load_plan
+from assay.workloads.plan import Part
 from assay.workloads.registry import load_plan_of_any_kind
-from assay.workloads.workload import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

@@ -23,7 +23,7 @@ from assay.run.request import Request
 from assay.targets.storage.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 PHASES = ["prepare", "stress", "checkpoint", "audit"]
 

@@ -15,7 +15,8 @@ from assay.run.execute import estimate_s, exit_code_of
 from assay.run.points import PointLoop
 from assay.workloads.io.plan import load_plan
 from assay.workloads.io.workload import IoWorkload
-from assay.workloads.workload import Axis, Part
+from assay.workloads.plan import Part
+from assay.workloads.steps import Axis
 
 
 def part(**plan: Any) -> Part:

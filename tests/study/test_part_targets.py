@@ -20,8 +20,8 @@ from assay.run.request import Request
 from assay.run.targets import choose_targets
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.io.plan import load_plan
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import load_tpcc_plan
-from assay.workloads.workload import Part
 
 READS = load_plan({"timing": {"warmup_s": 0, "duration_s": 0.2}, "activity": [{"queue_depth": 1}]}, source="plan")
 TRANSACTIONS = {"users": 4, "timing": SHORT, "mix": {"new_order": 10, "payment": 13}}

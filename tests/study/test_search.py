@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from assay.run.bracket import Curve, Distance, Reading
 from assay.run.search import search
 from assay.workloads.io.workload import IoWorkload
-from assay.workloads.workload import REPEATS_FACTOR, Axis
+from assay.workloads.steps import REPEATS_FACTOR, Axis
 
 LIMIT = "read.mean<=20ms"
 FIGURES = IoWorkload.figures

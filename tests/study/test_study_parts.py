@@ -18,7 +18,7 @@ from assay.studies.files import read_study
 from assay.studies.parts import study_parts
 from assay.studies.study import load_study
 from assay.workloads.io.plan import Plan
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 
 def parts_of(name: str, **changes: Any) -> tuple[list[Part], dict[str, Any]]:

@@ -17,7 +17,7 @@ from assay.targets.storage.safety import examine
 from assay.targets.storage.spec import parse_targets
 from assay.workloads.integrity.plan import read_integrity_preset
 from assay.workloads.io.plan import load_plan, read_preset
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 TARGET = "model:ps6100xv?raid=50&volumes=3"
 

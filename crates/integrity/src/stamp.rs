@@ -113,8 +113,8 @@ impl Stamper {
         units
     }
 
-    /// What each unit of a page is, when what it should be is not known: intact units of this page that are older than
-    /// `generation` are so, and name theirs.
+    /// Classifies each unit of a page whose right contents are not known. An intact unit of this page with a generation
+    /// below `generation` is `Unit::Older` and names its own.
     pub(crate) fn survey(&self, page: &[u8], id: PageId, generation: u32, fresh: bool) -> Vec<Unit> {
         let other_run = self.other_run(page);
         page.chunks_exact(UNIT_BYTES)

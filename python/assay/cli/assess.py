@@ -17,8 +17,8 @@ from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.examination import FULL_FROM_S, Examination
 from assay.workloads.options import TIME
+from assay.workloads.plan import ExaminationPart
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
-from assay.workloads.workload import ExaminationPart
 
 EXAMPLES = """
 Examples:

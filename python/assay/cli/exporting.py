@@ -10,8 +10,8 @@ from assay.cli.console import say
 from assay.errors import AssayError, ExitCode
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part
 
 
 def rehearse_exports(names: Sequence[str], parts: Sequence[Part[Any]]) -> None:

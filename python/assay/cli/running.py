@@ -30,8 +30,8 @@ from assay.run.targets import choose_targets
 from assay.service import execution, first_examined
 from assay.targets.target import Target
 from assay.units import format_bytes, format_duration
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
-from assay.workloads.workload import Part
 
 GIVEN_ANEW = frozenset(
     {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}

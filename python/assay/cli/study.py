@@ -18,8 +18,8 @@ from assay.studies.plan_settings import RAW, with_settings
 from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
 from assay.workloads.options import TARGET, TIME
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

@@ -18,8 +18,9 @@ from assay.fields import FieldError
 from assay.reading import nearest, read_table
 from assay.run.request import Request
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
+from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import workloads
-from assay.workloads.workload import AnyPlan, Part, Workload
+from assay.workloads.workload import Workload
 
 _GROUPS = {None: 0, TARGET: 1, LOAD: 3, TIME: 4, SAFETY: 5, OUTPUT: 6}
 """Order of the groups in `--help`; those of the plan alone come third."""

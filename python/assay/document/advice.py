@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from assay.document.limits import MEETS, limit_text, search_state
 from assay.document.text import DASH, load_label, load_size, percent
-from assay.results.answers import KNEE_SHARE
+from assay.results.answers import KNEE_SHARE, edge_words
 from assay.results.figures import Figure, value_of
 from assay.results.source import Record, RunFacts
 from assay.units import count_of
@@ -135,7 +135,9 @@ def running_text(
         return None
     waits = latency(point)
     share = "the most it holds" if value >= most else f"{percent(value / most)} of the most"
+    edge = answer.get("edge")
+    further = f"; {edge_words(answer)}" if edge and edge.get("point_id") != point.get("id") else ""
     return (
         f"{name}: {_load_words(point['load'])}, which gives {figure.words(value)} ({share})"
-        f"{f' at {waits}' if waits else ''} [{point.get('id') or DASH}]."
+        f"{f' at {waits}' if waits else ''} [{point.get('id') or DASH}]{further}."
     )

@@ -59,17 +59,30 @@ def figure_remarks(facts: RunFacts, kind: str, figures: Sequence[Measure]) -> Re
 
 
 def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure] | None = None) -> str:
-    """What a search found, in one sentence; with knee and edge where it gets the figures that tell of their latency."""
+    """What a search found, in one sentence.
+
+    Parameters
+    ----------
+    answer
+        The answer.
+    figure
+        What was searched for.
+    latencies
+        Figures that tell of latency at knee and edge: with them the sentence adds both, and what ended the search.
+    """
     name, most = _name(answer), answer.get("max")
-    stopped = limited_text(answer, errors=f"stopped by {figure.failed}")
     if not most:
-        return f"{name}: no load was found that meets the limits ({stopped})."
+        why = limited_text(answer, by="missed ", errors=figure.failed)
+        return f"{name}: no load was found that meets the limits ({why})."
     span = interval_text(answer.get("interval_95"), figure.words)
     axis = str(answer.get("axis"))
     load = f" with {load_label({axis: most[axis]})}" if axis in most else ""
     held = f"{figure.words(most[figure.name])} of {name}{span}{load}"
-    further = "" if latencies is None else answer_words(answer, figure, latencies)
-    return f"Holds {held}{further}; {stopped} [{most.get('point_id') or DASH}]."
+    further = ""
+    if latencies is not None:
+        ended = limited_text(answer, errors=f"more load brings {figure.failed}")
+        further = f"{answer_words(answer, figure, latencies)}; {ended}"
+    return f"Holds {held}{further} [{most.get('point_id') or DASH}]."
 
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:

@@ -16,8 +16,8 @@ STOPPED = {
     "saturation": "throughput stopped rising before any limit was reached",
     "axis end": "the largest load of the plan still passed",
     "generator": "the load generator itself was the bottleneck",
-    "rate not sustained": "stopped because the rate was not sustained",
-    "errors": "stopped by errors",
+    "rate not sustained": "a higher rate was not sustained",
+    "errors": "more load brings errors",
 }
 """What ends a search besides limits."""
 
@@ -53,7 +53,7 @@ def _one_limit(text: str) -> str:
     return text
 
 
-def limited_text(answer: Record, *, by: str = "stopped by ", errors: str = STOPPED["errors"]) -> str:
+def limited_text(answer: Record, *, by: str = "more load misses ", errors: str = STOPPED["errors"]) -> str:
     """Words for what ended a search.
 
     Parameters

@@ -90,14 +90,19 @@ def resent_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
 def panel_rows(
     panel: str, clock: Clock, columns: dict[str, pl.DataFrame], *, log: bool = False
 ) -> list[dict[str, Any]]:
-    """Rows of one panel; a missing step breaks the line with a row without value."""
+    """Rows of one panel; more than two missing values break the line with a row without value.
+
+    A series may have its values several steps apart, as telemetry has where the load counts in quarters of a second.
+    """
     rows: list[dict[str, Any]] = []
     for name, frame in columns.items():
         before: int | None = None
+        usual = frame["step"].sort().diff().median()
+        apart = 2 * max(int(usual), 1) if isinstance(usual, int | float) else 2
         for step, value in frame.sort("step").iter_rows():
             if value is None or not math.isfinite(value):
                 continue
-            if before is not None and step > before + 2:
+            if before is not None and step > before + apart:
                 rows.append(
                     {"panel": panel, "series": name, "t_s": (before + 1) * clock.step_s, "value": None, "log": log}
                 )

@@ -12,7 +12,9 @@ from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_s
 
 Row = Mapping[str, Any]
 
-WIDTH, HEIGHT = 500, 84
+WIDTH, HEIGHT, SPACING = 500, 84, 12
+PAGE_HEIGHT = 740
+"""Pixels of all panels together, so that they fit a page with the text above them."""
 
 MAX_TICKS = 4
 """Labels that fit beside a panel; of more, only those of whole decades are shown."""
@@ -27,6 +29,11 @@ AREA_INK = "#FFFFFF"
 
 Y_AXIS: dict[str, Any] = {"tickCount": 4, "minExtent": 44, "maxExtent": 44, "titleFontSize": 10}
 """Properties of the axes of all panels, which so begin at one place."""
+
+
+def panel_height(panels: int) -> float:
+    """Height of each of so many panels over one time axis."""
+    return min(HEIGHT, (PAGE_HEIGHT - SPACING * (panels - 1)) / panels)
 
 
 def timeline(
@@ -61,8 +68,8 @@ def timeline(
         x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
         layers = _bands(bands, x, divisor, labelled=number == 0)
         layers.append(areas(own, panel, x) if panel in stacked else lines(own, panel, x))
-        charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
-    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
+        charts.append(alt.layer(*layers).properties(width=WIDTH, height=panel_height(len(panels))))
+    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=SPACING).resolve_scale(
         color="independent", strokeDash="independent"
     )
     return figure

@@ -16,6 +16,7 @@ from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.sections.verdict import verdict_section
 from assay.results.source import Record, RunFacts
+from assay.studies.study import target_kind
 from assay.units import count_of, format_bytes, format_duration
 from assay.workloads.workload import Workload
 
@@ -70,10 +71,15 @@ def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> lis
 def _title(facts: RunFacts) -> str:
     study = study_of(facts)
     if study is not None:
-        on = f", {_target_names(facts)}" if study.get("target") else ""
+        on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
     workload = workload_of_run(facts)
     return f"{workload.report_title if workload else 'Run'} report: {shorten(_target_names(facts), 70)}"
+
+
+def _study_target(facts: RunFacts, target: str) -> str:
+    """What all levels are of: of a model what was asked for, as levels change it, of anything else its name."""
+    return target if target_kind(target) == "model" else _target_names(facts)
 
 
 def _target_names(facts: RunFacts) -> str:

@@ -48,13 +48,24 @@ def answer_words(answer: Record, figure: Figure, latencies: Sequence[Figure]) ->
     axis, best, knee, edge = str(answer["axis"]), answer["max"], answer.get("knee"), answer.get("edge")
     told = []
     if knee:
-        held = f"{load_words(knee[axis], axis)}: {figure.words(knee[figure.name])}"
         waits = ", ".join(f"{one.title} {one.words(value)}" for one in latencies if (value := knee.get(one.name)))
-        words = "that is the knee as well" if knee[axis] == best[axis] else f"the knee is {held}"
-        told.append(words + (f" ({waits})" if waits else ""))
+        held = f"knee {figure.words(knee[figure.name])} {load_words(knee[axis], axis)}"
+        told.append(("the knee as well" if knee[axis] == best[axis] else held) + (f" ({waits})" if waits else ""))
     if edge and edge[axis] != best[axis]:
-        told.append(f"the limits are met up to {load_words(edge[axis], axis).partition(' ')[2]}")
+        told.append(edge_words(answer))
     return "".join(f"; {text}" for text in [*told, *_doubts(answer, axis)])
+
+
+def edge_words(answer: Record) -> str:
+    """How far the limits are met: the edge of an answer that has one.
+
+    Examples
+    --------
+    >>> edge_words({"axis": "outstanding", "edge": {"outstanding": 640}})
+    'limits met up to 640 outstanding'
+    """
+    axis = str(answer["axis"])
+    return f"limits met up to {load_words(answer['edge'][axis], axis).partition(' ')[2]}"
 
 
 def answer_marks(answer: Record) -> dict[Any, str]:
@@ -80,11 +91,11 @@ def _doubts(answer: Record, axis: str) -> list[str]:
     if step_share is not None and step_share > answer["resolution_share"]:
         doubts.append(f"one step of load is {share_words(step_share)} at the edge")
     if answer.get("undecided"):
-        doubts.append("repeats did not decide the limit at the edge")
+        doubts.append("repeats did not decide the edge")
     if doubts and crossing:
         interval = " to ".join(load_words(end, axis).split(" ")[1] for end in crossing.get("interval_95") or ())
         within = f" (95 % interval {interval})" if interval else ""
-        doubts.append(f"the limit is crossed {load_words(crossing[axis], axis)}{within}")
+        doubts.append(f"limit crossed {load_words(crossing[axis], axis)}{within}")
     return doubts
 
 

@@ -16,7 +16,7 @@ from assay.results.answers import KNEE_SHARE
 from assay.results.figures import Figure, end_figures
 from assay.results.shapes.point import Point
 from assay.results.steady import half_width_95
-from assay.workloads.workload import REPEATS_FACTOR, Axis
+from assay.workloads.steps import REPEATS_FACTOR, Axis
 
 NOMINAL_SHARE = 0.0142
 """Error of one look that leaves 5 % over six looks, the first point and five groups of repeats: Pocock's constant 2.453

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.shapes.point import Point
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part
 
 
 def in_order(parts: Sequence[Part[Any]], study: Mapping[str, Any] | None) -> list[Part[Any]]:

@@ -27,8 +27,10 @@ from assay.run.verdict import verdict_lines
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
+from assay.workloads.opened import Bands, OpenWorkload, RunContext
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
-from assay.workloads.workload import Bands, Conclusion, OpenWorkload, Part, RunContext, Workload
+from assay.workloads.workload import Conclusion, Workload
 
 
 class Raising(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.workloads.plan import Part
 from assay.workloads.registry import load_plan_of_any_kind
-from assay.workloads.workload import Part
 
 
 def part_report(part: Part[Any]) -> dict[str, Any]:

@@ -19,7 +19,10 @@ from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, JudgedLimit, Point
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
-from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Search, Workload
+from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import Ask, Keep, Measured, Search
+from assay.workloads.workload import Workload
 
 FARTHEST, NEAREST = math.log(1000), 1e-12
 """How far a value can be from its bound: a value or bound of 0 has no logarithm."""

@@ -22,8 +22,9 @@ from assay.targets.storage.spec import (
 )
 from assay.targets.storage.target import SIZE_MAX_DEFAULT_BYTES, StorageTarget, choose_target
 from assay.units import parse_bytes
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Needs, Part
+from assay.workloads.workload import Needs
 
 ONLY_VERIFY = "target faulty:... injects faults, which only `assay verify` looks for; give the path alone"
 

@@ -12,7 +12,7 @@ from typing import Any
 from assay.results.figures import Figure
 from assay.results.shapes.point import Point
 from assay.run.bracket import Curve, Reading
-from assay.workloads.workload import Axis
+from assay.workloads.steps import Axis
 
 Measure = Callable[[float, str, int], Point]
 """Measures a point: load, purpose (`search`, `repeat`), repeat number."""

@@ -16,8 +16,9 @@ from assay.targets.storage.volume import Volume
 from assay.telemetry.recorder import Recorder
 from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-from assay.workloads.workload import Part, RunContext
 
 
 class _Nowhere:

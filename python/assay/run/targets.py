@@ -14,8 +14,8 @@ from assay.targets.databases import is_database
 from assay.targets.databases.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
-from assay.workloads.workload import Part
 
 if TYPE_CHECKING:
     from assay.telemetry.recorder import Collector

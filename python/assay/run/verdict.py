@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.answers import answer_words, load_words, without_brackets
-from assay.results.common_figures import DIRECTIONS
+from assay.results.common_figures import DIRECTIONS, share_words
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits, show_value
 from assay.results.shapes.point import Answer, JudgedLimit, Point, VerdictLine
@@ -43,31 +43,22 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
             question=title, limit=limit, value=None, unit=first.unit, met=False, meaning=meaning, point_id=None
         )
     beside = ", ".join(without_brackets(figure.words(best[figure.name])) for figure in others)
-    meaning = f"holds {first.words(best[first.name])} of {title}{_within(limits, figures_of(answer))}"
-    meaning += f" {load_words(best[answer['axis']], answer['axis'])}" + (f" ({beside})" if beside else "")
+    meaning = f"holds {first.words(best[first.name])} {load_words(best[answer['axis']], answer['axis'])}" + (
+        f" ({beside})" if beside else ""
+    )
     meaning += answer_words(answer, first, [figure for figure in figures_of(answer) if figure.at_ends])
     meaning += {
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
-        "generator": "; beyond that the load generator limits",
+        "generator": "; the load generator limits beyond that",
     }.get(answer["limited_by"] or "", "")
     if band := answer.get("band_90"):
         low, high = map(first.words, band)
-        meaning += f"; the model's 90 % band: {low} to {high} ({answer['band_basis']})"
+        meaning += f"; the model's 90 % band {low} to {high} ({answer['band_basis']})"
     value, point_id = best[first.name], best["point_id"]
     return VerdictLine(
         question=title, limit=limit, value=value, unit=first.unit, met=True, meaning=meaning, point_id=point_id
     )
-
-
-def _within(limits: Sequence[str], figures: Sequence[Figure]) -> str:
-    """The limits in words: the bound alone where all bound latency by the same."""
-    bounds = {(limit.unit, limit.operator, limit.value) for limit in parse_limits(limits, figures)}
-    if len(bounds) == 1 and limits:
-        unit, operator, value = bounds.pop()
-        if unit == "ns" and operator.startswith("<"):
-            return f" within {show_value(value, unit)}"
-    return f" within {', '.join(limits)}" if limits else ""
 
 
 def _point_lines(point: Point) -> list[VerdictLine]:
@@ -134,5 +125,5 @@ def _limit_meaning(point_role: str, verdict: JudgedLimit, figures: Sequence[Figu
     what = limit.metric if limit.direction is None else f"{limit.direction} {limit.metric}"
     value = verdict["value"] or 0.0
     share = value / limit.value if limit.value else 0.0
-    against = f"{share:.0%} of the limit" if share < 10 else f"{share:.0f} times the limit"
+    against = f"{share_words(share)} of the limit" if share < 10 else f"{share:.0f} times the limit"
     return f"{what}{where} is {show_value(value, limit.unit)}, {against}"

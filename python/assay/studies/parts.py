@@ -24,8 +24,8 @@ from assay.studies.study import (
 from assay.targets.arrays.configuration import configure
 from assay.targets.arrays.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
+from assay.workloads.plan import Part
 from assay.workloads.registry import load_plan_of_any_kind, workload_of
-from assay.workloads.workload import Part
 
 
 def study_parts(

@@ -20,8 +20,8 @@ from assay.reading import EXPECTED, nearest, shortened, validated
 from assay.studies.result import study_figures
 from assay.targets.databases import is_database
 from assay.targets.storage.spec import is_model
+from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
-from assay.workloads.workload import COMBINATIONS_MAX
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file", "database"]

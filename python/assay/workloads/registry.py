@@ -11,9 +11,10 @@ from assay.results.figures import Figure, join_figures
 from assay.results.shapes.kinds import join_shapes
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.workload import TpccWorkload
 from assay.workloads.tpch.workload import TpchWorkload
-from assay.workloads.workload import Part, Workload
+from assay.workloads.workload import Workload
 
 _KINDS: dict[str, Workload[Any]] = {}
 

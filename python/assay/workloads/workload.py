@@ -9,307 +9,33 @@ import math
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from assay.errors import NotSupported
-from assay.fields import Strict, within
+from assay.fields import within
 from assay.reading import names_of_presets, preset_table, validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
 from assay.results.shapes.kinds import Shapes
-from assay.results.shapes.point import Answer, Point, VerdictLine
+from assay.results.shapes.point import Point, VerdictLine
 from assay.units import format_iops, format_latency, format_throughput
-from assay.workloads.examination import Examination
+from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import ExaminationPart, P, Part
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
     from assay.document.remarks import Remarks
     from assay.progress import Display
-    from assay.results.run_folder import RunFolder
     from assay.results.source import RunFacts
-    from assay.targets.arrays.configuration import Configuration
     from assay.targets.databases.spec import Kind as DatabaseKind
     from assay.targets.databases.table_set import TableSet
     from assay.targets.storage.spec import VolumeSpec
     from assay.targets.target import Target
-    from assay.telemetry.recorder import Recorder
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
-
-COMBINATIONS_MAX = 10_000
-"""Combinations of levels: more points than a run has time for, and more than a plan's check should make."""
-
-
-class AnyPlan(Strict):
-    """What plans of every kind have.
-
-    Attributes
-    ----------
-    title
-        What is asked, for people.
-    seed
-        Decides everything that is random.
-    limits
-        Acceptance limits, as texts.
-    user_limits
-        Whether the user gave the limits: missing them then changes the exit code.
-    """
-
-    title: str = ""
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
-    limits: tuple[str, ...] = ()
-    user_limits: bool = False
-
-
-P = TypeVar("P", bound=AnyPlan)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part(Generic[P]):
-    """One part of a run: a plan with a name, and the target it runs on."""
-
-    name: str
-    title: str
-    plan: P
-    planned_s: float | None = None
-    understood: tuple[str, ...] = ()
-    """What the configuration of another tool was taken for, a line each."""
-    levels: Mapping[str, str] = field(default_factory=dict)
-    """The level of each factor of a study, by its key."""
-    target_text: str | None = None
-    """A target of the part's own, as on the command line."""
-    target: Target | None = None
-    """The target of `target_text`, not opened yet."""
-    optional: bool = False
-    """Left out with a notice where its target cannot be used."""
-    follows: str | None = None
-    """A part that runs before: the plan takes over what its storage saw."""
-    continues: bool = False
-    """Goes on with the state in which the part before left the target."""
-    published: Record | None = None
-    """The published figure that the part stands beside."""
-    aside: bool = False
-    """A closer look that no verdict is about, and that `--plan` does not take back."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExaminationPart:
-    """A part of the examination: its share of the budget, and its plan for what is asked."""
-
-    name: str
-    share: float
-    part: Callable[[Examination], Part[Any]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Axis:
-    """What a search varies.
-
-    Attributes
-    ----------
-    name
-        As answers name it.
-    start, end
-        First and last load.
-    whole
-        Whether loads are whole numbers.
-    resolution_share
-        How near the ends of the bracket must come.
-    plateau_share
-        Gain in throughput that two successive doublings must bring for the search to go on without a limit missed.
-    stops_at_plateau
-        Whether the search ends where throughput rises no more.
-    """
-
-    name: str
-    start: float
-    end: float
-    whole: bool
-    resolution_share: float = 0.06
-    plateau_share: float = 0.03
-    stops_at_plateau: bool = True
-
-
-REPEATS_FACTOR = 5
-"""A load whose limit is undecided is measured again at most this many times the asked repeats."""
-
-
-def points_of_search(repeats: int) -> tuple[int, int]:
-    """Fewest and most points that a search takes as a rule: doublings, halvings, and repeats of both ends."""
-    return 4 + 2 * repeats, 18 + 2 * REPEATS_FACTOR * repeats
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ask:
-    """One load to be measured.
-
-    Attributes
-    ----------
-    key
-        All that decides its figures, as JSON, beside part and repeat. A point that the run folder holds under its key
-        is not measured again.
-    workload, load
-        What the point says it is, as docs/results.md has it.
-    what
-        What `OpenWorkload.measure` gets.
-    """
-
-    key: Record
-    workload: Record
-    load: Record
-    what: Any = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What came of measuring: the point's own figures, and what ended it before its time, if anything did."""
-
-    figures: dict[str, Any]
-    error: Exception | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A step: measure one load."""
-
-    ask: Ask
-
-
-@dataclass(frozen=True, kw_only=True)
-class Keep:
-    """A step: keep a point that came by itself while the workload ran.
-
-    Attributes
-    ----------
-    ask
-        What was measured.
-    measured
-        Gives the figures; asked once the point has its id. None for a point that the run folder holds.
-    repeat
-        Its number among points alike.
-    judged
-        Whether the part's limits apply to it.
-    """
-
-    ask: Ask
-    measured: Callable[[str], Measured] | None
-    repeat: int = 0
-    judged: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """A step: find the most throughput within the limits, its knee, and the largest load within them.
-
-    Attributes
-    ----------
-    axis
-        What is varied.
-    ask
-        Gives what is to be measured at a load.
-    workload
-        What the answer says it is about.
-    repeats
-        How often each load that the answer rests on is measured again at least.
-    """
-
-    axis: Axis
-    ask: Callable[[float], Ask]
-    workload: Record
-    repeats: int = 1
-
-
-Step = Measure | Keep | Search
-
-Steps = Generator[Step, Any, None]
-"""What an open workload does, one step after the other; it is sent each step's point or answer."""
-
-
-class Bands(Protocol):
-    """Error bands of models, which come from a package above the workloads."""
-
-    def band_of_answer(
-        self, configuration: Configuration, answer: Record, points: Sequence[Point], *, interrupt: threading.Event
-    ) -> Any:
-        """How far an answer may be off."""
-        ...
-
-    def band_of_point(self, configuration: Configuration, point: Record, *, interrupt: threading.Event) -> Any:
-        """How far a point may be off."""
-        ...
-
-
-@dataclass(kw_only=True)
-class RunContext:
-    """What the pipeline gives to an open workload."""
-
-    folder: RunFolder
-    recorder: Recorder
-    display: Display
-    interrupt: threading.Event
-    finished: dict[str, Point] = field(default_factory=dict)
-    """Points that the run folder holds, by key."""
-    keeps_interrupted: bool = False
-    """Whether an interrupted point is kept with what it has."""
-    for_study: bool = False
-    """Whether points will be compared with each other."""
-    before: OpenWorkload | None = None
-    """The part that ran before, whose state a part that continues takes over."""
-    is_continued: bool = False
-    """Whether the part that follows continues this one."""
-    epoch_ns: int = 0
-    """When the run began, UTC: virtual time counts from it."""
-    bands: Bands | None = None
-    """Error bands of models; None where they are not asked for."""
-    points: list[Point] = field(default_factory=list)
-    """Points of the part so far."""
-    notices: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Say something once in the run's notices."""
-        if text not in self.notices:
-            self.notices.append(text)
-
-
-class OpenWorkload(ABC):
-    """A part at work on its target."""
-
-    rest_s: float = 0.0
-    """How long the target is left alone before each point but the first."""
-
-    told: dict[str, Any] | None = None
-    """What there is to say of the part as a whole, under the kind's `document_key`."""
-
-    @abstractmethod
-    def steps(self) -> Steps:
-        """Do the work, and ask for what is to be measured on the way."""
-
-    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
-        """Measure one load.
-
-        Raises
-        ------
-        Interrupted, AssayError
-            No point is kept.
-        """
-        raise NotImplementedError
-
-    def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
-        """Complete a point that was measured whole, before it is kept."""
-
-    def complete_answer(self, answer: Answer) -> None:
-        """Complete an answer before it is kept."""
-
-    def kept(self, point: Point) -> None:
-        """A point of the part was kept."""
-
-    def close(self) -> None:
-        """Leave everything as it should be, whatever happened."""
 
 
 @dataclass(frozen=True, kw_only=True)

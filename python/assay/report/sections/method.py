@@ -214,7 +214,7 @@ def _gaps(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[str
     """Sentences on what a reader could think was measured and was not."""
     texts = []
     lines = facts.manifest.get("verdict") or []
-    unanswered = [str(line.get("question")) for line in lines if verdict_word(line)[0] == NOT_MEASURED]
+    unanswered = dict.fromkeys(str(line.get("question")) for line in lines if verdict_word(line)[0] == NOT_MEASURED)
     if unanswered:
         texts.append(
             f"Asked, but without a value that could be judged: {joined(shorten(name, 60) for name in unanswered)}."

@@ -37,8 +37,8 @@ LOAD_PANEL = "I/Os per second"
 LATENCY_PANEL = "latency (ms, log)"
 """Means and 99th percentiles of the load."""
 
-ROLE_MEAN_PANEL, ROLE_P99_PANEL = "mean by role (ms, log)", "p99 by role (ms, log)"
-"""The same of each role, where there are several: a mean over data and log says nothing of either."""
+ROLE_PANELS = {"read": "mean read (ms, log)", "write": "mean write (ms, log)"}
+"""Means of each role, where there are several: a mean over data and log says nothing of either."""
 
 VOLUME_PANEL = "I/Os per s by volume"
 """I/Os of every volume, upon each other."""
@@ -57,7 +57,7 @@ def series_section(facts: RunFacts) -> Section | None:
     chart = timeline(rows, bands, end_s=clock.end_s, stacked=[VOLUME_PANEL])
     if chart is None:
         return None
-    step = f"Each step covers {format_duration(clock.step_s)}" if clock.step_s > 1 else "One value a second"
+    step = "One value a second" if clock.step_s == 1 else f"Each step covers {format_duration(clock.step_s)}"
     has_load = any(row["panel"] == LOAD_PANEL for row in rows)
     virtual = bool(facts.manifest.get("target", {}).get("array"))
     begins = "In the model's own time, one point after the other" if virtual else f"From {moment(clock.start_ns)}"
@@ -145,31 +145,28 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
 
 
 def _latency_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
-    """Latency of reads and writes; of each role where there are several, such as data and log."""
+    """Latency of reads and writes; the means of each role apart where there are several, such as data and log."""
     import polars as pl
 
+    p99s = {f"{side} p99": largest(load, f"{side}_latency_p99_ns", 1e6) for side in ("read", "write")}
     roles = sorted(load["role"].unique())
-    means, p99s = {}, {}
-    for role in roles:
-        own = load.filter(pl.col("role") == role)
-        for side in ("read", "write"):
-            name = f"{role} {side}".strip() if len(roles) > 1 else side
-            means[name] = weighted(own, side, 1e6)
-            p99s[name] = largest(own, f"{side}_latency_p99_ns", 1e6)
-    if len(roles) > 1:
-        rows = panel_rows(ROLE_MEAN_PANEL, clock, means, log=True)
-        return rows + panel_rows(ROLE_P99_PANEL, clock, p99s, log=True)
-    latencies = {f"{side} mean": mean for side, mean in means.items()} | {
-        f"{side} p99": p99 for side, p99 in p99s.items()
-    }
-    return panel_rows(LATENCY_PANEL, clock, latencies, log=True)
+    if len(roles) < 2:
+        means = {f"{side} mean": weighted(load, side, 1e6) for side in ("read", "write")}
+        return panel_rows(LATENCY_PANEL, clock, means | p99s, log=True)
+    rows = []
+    for side in ("read", "write"):
+        means = {role: weighted(load.filter(pl.col("role") == role), side, 1e6) for role in roles}
+        rows += panel_rows(ROLE_PANELS[side], clock, means, log=True)
+    return rows + panel_rows("p99 (ms, log)", clock, p99s, log=True)
 
 
 def _volume_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
-    """I/Os of each volume upon each other, reads and writes together; none for a single volume."""
+    """I/Os of each volume upon each other, all its activities together; none for a single volume."""
     import polars as pl
 
     ios = load.filter(pl.col("metric").is_in(["read_ios_count", "write_ios_count"]))
+    # Where several activities use a volume, its name comes before theirs.
+    ios = ios.with_columns(pl.col("entity").str.split("/").list.first())
     both = ios.group_by("step", "entity", "t_ns", "interval_ns").agg(pl.col("value").sum(), metric=pl.lit("ios_count"))
     volumes = sorted(both["entity"].unique())
     if len(volumes) < 2:
@@ -246,10 +243,12 @@ def _told(rows: Sequence[dict[str, Any]]) -> str:
         if rates:
             texts.append(f"{format_iops(min(rates))} to {format_iops(max(rates))} {side} I/Os per second")
     for panel, series in dict.fromkeys((row["panel"], row["series"]) for row in rows):
-        if panel == ROLE_MEAN_PANEL or (panel == LATENCY_PANEL and series.endswith(" mean")):
+        sides = {ROLE_PANELS[side]: f"{series} {side}" for side in ROLE_PANELS}
+        name = series.removesuffix(" mean") if panel == LATENCY_PANEL and series.endswith(" mean") else sides.get(panel)
+        if name is not None:
             means = _values(rows, panel, series)
             low, high = (format_latency(value * 1e6) for value in (min(means), max(means)))
-            texts.append(f"{low} to {high} mean {series.removesuffix(' mean')} latency")
+            texts.append(f"{low} to {high} mean {name} latency")
     panels = joined(dict.fromkeys(row["panel"] for row in rows))
     return (
         f"Series over time in panels: {panels}. From {joined(texts)}."

@@ -185,7 +185,7 @@ def _rows(study: Record, factor: Record, name: str) -> list[dict[str, Any]]:
 
 
 def _row(result: Record, name: str, told: Record) -> dict[str, Any]:
-    """A row of `level_figure`: what is told of a result, its value, its interval and its band."""
+    """A row for `level_figure`: the result's words (`told`), its value, its interval and the band of its model."""
     held = result["values"][name]
     interval = held.get("interval_95") or (None, None)
     scale = _band_scale(result, name)

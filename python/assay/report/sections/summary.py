@@ -87,9 +87,10 @@ def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
 
 
 def _listed(found: Sequence[Standing]) -> str:
-    """The first few by name, the others by their number."""
-    more = len(found) - NAMED_MAX
-    return joined([*map(_named, found[:NAMED_MAX]), *([f"{more} more"] if more > 0 else [])])
+    """The first few by name, the others by their number; each name once."""
+    names = list(dict.fromkeys(map(_named, found)))
+    more = len(names) - NAMED_MAX
+    return joined([*names[:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
 
 
 def _named(one: Standing) -> str:

@@ -13,7 +13,9 @@ from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration
 from assay.workloads.databases.loading import drop_loaded, load_tables
 from assay.workloads.databases.plan import Action, DatabasesPlan
-from assay.workloads.workload import OpenWorkload, Part, RunContext, Steps
+from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import Steps
 
 P = TypeVar("P", bound=DatabasesPlan)
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from assay.errors import UsageError
 from assay.fields import FieldValueError, Seconds
 from assay.workloads.options import Fixed, Option
-from assay.workloads.workload import AnyPlan
+from assay.workloads.plan import AnyPlan
 
 Action = Literal["load", "run", "check", "save", "restore", "drop"]
 ACTIONS: tuple[Action, ...] = ("load", "run", "check", "save", "restore", "drop")

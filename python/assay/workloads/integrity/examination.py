@@ -11,7 +11,7 @@ from assay.workloads.integrity.plan import (
     load_integrity_plan,
     read_integrity_preset,
 )
-from assay.workloads.workload import ExaminationPart, Part
+from assay.workloads.plan import ExaminationPart, Part
 
 NAME = "integrity"
 MAX_BYTES, REDUCED_BYTES = 2 << 30, 256 << 20

@@ -30,7 +30,9 @@ from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import Result, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
 from assay.workloads.integrity.watch import Watch
-from assay.workloads.workload import Ask, Keep, Measured, OpenWorkload, Part, RunContext, Steps
+from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import Ask, Keep, Measured, Steps
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,7 @@ from assay.reading import names_of_presets, preset_table, read_table, validated
 from assay.results.limits import parse_limits
 from assay.units import format_bytes, parse_bytes
 from assay.workloads.options import BACKEND, TARGET, TIME, Option
-from assay.workloads.workload import AnyPlan
+from assay.workloads.plan import AnyPlan
 
 DATABASE = "Imitated database"
 """Group of options."""

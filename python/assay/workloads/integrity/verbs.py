@@ -17,7 +17,7 @@ from assay.results.run_folder import RunFolder
 from assay.workloads.integrity.plan import DATABASE, IntegrityPlan
 from assay.workloads.integrity.sqliosim import CONFIG_MAX_BYTES, Understood, parse_sqliosim
 from assay.workloads.options import TARGET
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 PART = IntegrityPlan.model_fields["kind"].default
 

@@ -24,7 +24,9 @@ from assay.workloads.integrity.plan import IntegrityPlan, load_integrity_plan
 from assay.workloads.integrity.result import findings_line
 from assay.workloads.integrity.shapes import SHAPES
 from assay.workloads.integrity.verdict import integrity_line
-from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, Workload
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
+from assay.workloads.workload import Conclusion, Needs, Record, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section

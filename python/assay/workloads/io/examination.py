@@ -8,7 +8,7 @@ from assay.workloads.examination import Examination
 from assay.workloads.io.cache_span import PART as CACHE_SPAN
 from assay.workloads.io.cache_span_plan import cache_span_plan
 from assay.workloads.io.plan import Plan, fit_bursts, load_plan, read_preset
-from assay.workloads.workload import ExaminationPart, Part
+from assay.workloads.plan import ExaminationPart, Part
 
 REDUCED: dict[str, dict[str, Any]] = {
     "oltp": {"block_bytes": ["8K", "64K"], "read_share": [0.7]},

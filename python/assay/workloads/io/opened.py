@@ -26,17 +26,9 @@ from assay.workloads.io.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import add_session, tick_length_s
-from assay.workloads.workload import (
-    Ask,
-    Axis,
-    Measure,
-    Measured,
-    OpenWorkload,
-    Part,
-    RunContext,
-    Search,
-    Steps,
-)
+from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
 if TYPE_CHECKING:
     import pyarrow as pa

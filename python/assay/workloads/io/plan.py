@@ -20,7 +20,7 @@ from assay.results.limits import parse_limits
 from assay.units import parse_bytes, parse_duration
 from assay.workloads.io.activities import Activity, Workload
 from assay.workloads.options import BACKEND, TIME, Option, TablesOf
-from assay.workloads.workload import COMBINATIONS_MAX, AnyPlan
+from assay.workloads.plan import COMBINATIONS_MAX, AnyPlan
 
 AXES = {"none": (1.0, 1.0), "queue-depth": (1.0, 1024.0), "rate": (100.0, 10e6)}
 """First and last load of a search unless the plan says otherwise."""

@@ -21,7 +21,10 @@ from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
-from assay.workloads.workload import Conclusion, Needs, Part, Record, RunContext, SeenIo, Workload, points_of_search
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import points_of_search
+from assay.workloads.workload import Conclusion, Needs, Record, SeenIo, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section

@@ -13,12 +13,14 @@ from assay.targets.databases.target import DatabaseTarget
 from assay.units import count_of, format_duration
 from assay.workloads.databases.loading import set_state
 from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 from assay.workloads.tpcc.check import check_conditions
 from assay.workloads.tpcc.layout import apply_layout, find_hottest, trace_plan
 from assay.workloads.tpcc.plan import EFFICIENCY_MAX_NOPM, USER_ROLLBACK_SHARE, TpccPlan
 from assay.workloads.tpcc.point import OltpMeasurement
 from assay.workloads.tpcc.shapes import oltp_of
-from assay.workloads.workload import Ask, Axis, Measure, Measured, Part, RunContext, Search, Steps
 
 DISCLAIMER = (
     "a TPC-C-like workload, derived and not compliant; TPC-C is a trademark of the Transaction Processing Performance"

@@ -14,8 +14,8 @@ from assay.reading import names_of_presets, nearest, preset_table, read_table, v
 from assay.results.limits import parse_limits
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import TIME, Option
+from assay.workloads.steps import points_of_search
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.workload import points_of_search
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 

@@ -23,9 +23,9 @@ from assay.telemetry.ticks import BATCHES, tick_length_of_s
 from assay.units import count_of, format_duration, format_latency
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
+from assay.workloads.opened import RunContext
 from assay.workloads.tpcc.background import BackgroundWork
 from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
-from assay.workloads.workload import RunContext
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from assay.cli.running import start
 from assay.cli.verb import Given, group, measuring
 from assay.errors import UsageError
 from assay.workloads.databases.plan import Action, split_actions
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

@@ -12,6 +12,8 @@ from assay.results.shapes.point import Point
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration, format_latency
 from assay.workloads.databases.opened import actions_done
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
 from assay.workloads.tpcc.check import violations_total
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
@@ -22,7 +24,7 @@ from assay.workloads.tpcc.seen import seen_io
 from assay.workloads.tpcc.shapes import SHAPES, oltp_of
 from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.tpcc.verdict import consistency_line, load_line
-from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section

@@ -20,7 +20,7 @@ def drop_caches(database: Database) -> list[str]:
             left.append(SERVER)
     except AssayError as error:
         left.append(f"{SERVER} ({error})")
-    if not _drop_files(database):
+    if not database.in_process and not _drop_files(database):
         left.append(SYSTEM)
     return left
 

@@ -12,13 +12,13 @@ from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
+from assay.workloads.opened import RunContext
 from assay.workloads.tpch.cold import drop_caches
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.plans import plans_of
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest, TestProgress
 from assay.workloads.tpch.scores import power_score, throughput_score
-from assay.workloads.workload import RunContext
 
 if TYPE_CHECKING:
     import pyarrow as pa

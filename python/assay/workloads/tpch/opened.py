@@ -15,13 +15,13 @@ from assay.targets.databases.layout import Layout
 from assay.workloads.databases.loading import set_state
 from assay.workloads.databases.opened import OpenOnDatabases, refuse_laid_out
 from assay.workloads.databases.plan import load_connections
+from assay.workloads.steps import Ask, Measure, Measured, Steps
 from assay.workloads.tpch.check import check_answers
 from assay.workloads.tpch.measuring import TestMeasurement
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.scores import composite_score
 from assay.workloads.tpch.shapes import dss_of
 from assay.workloads.tpch.streams import minimum_streams
-from assay.workloads.workload import Ask, Measure, Measured, Steps
 
 DISCLAIMER = (
     "a TPC-H-like workload, derived and not compliant; TPC-H is a trademark of the Transaction Processing Performance"

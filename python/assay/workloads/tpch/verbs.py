@@ -11,8 +11,8 @@ from assay.cli.running import start
 from assay.cli.verb import Given, group, measuring
 from assay.errors import UsageError
 from assay.workloads.databases.plan import split_actions
+from assay.workloads.plan import Part
 from assay.workloads.tpch.plan import TpchPlan
-from assay.workloads.workload import Part
 
 EXAMPLES = """
 Examples:

@@ -15,6 +15,8 @@ from assay.units import count_of, format_duration, format_throughput
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
 from assay.workloads.tpch.check import wrong_total
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
 from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
@@ -23,7 +25,7 @@ from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.shapes import SHAPES, dss_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
-from assay.workloads.workload import Conclusion, Part, Record, RunContext, SeenIo, Workload
+from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 
 if TYPE_CHECKING:
     from assay.document.elements import Section

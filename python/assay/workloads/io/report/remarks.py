@@ -54,9 +54,9 @@ def io_remarks(facts: RunFacts) -> Remarks:
     )
 
 
-def stopped_text(answer: Record, *, by: str = "stopped by ") -> str:
-    """Words for what ended a search."""
-    return limited_text(answer, by=by, errors="stopped by I/O errors")
+def stopped_text(answer: Record, *, by: str = "missed ") -> str:
+    """Words for what ended a search; `by` stands before a limit."""
+    return limited_text(answer, by=by, errors=IOPS.failed)
 
 
 def _representative(facts: RunFacts) -> Record | None:

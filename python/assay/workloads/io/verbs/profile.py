@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.workloads.io.cache_span import PART
 from assay.workloads.io.plan import Plan, fit_bursts, load_plan
 from assay.workloads.options import TIME, Keys
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 EXAMPLES = """
 Examples:

@@ -26,7 +26,7 @@ from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.sqlio import PlanFacts, SqlioCommand, read_sqlio
 from assay.workloads.io.sqlio_batch import BatchLine, read_batch
 from assay.workloads.io.sqlio_text import FileSize, format_sqlio, measurements_from_point
-from assay.workloads.workload import Part
+from assay.workloads.plan import Part
 
 EXAMPLES = """
 Examples:

@@ -9,7 +9,7 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
-from assay.document.series_charts import AREA_INK, HEIGHT, WIDTH, areas, lines
+from assay.document.series_charts import AREA_INK, SPACING, WIDTH, areas, lines, panel_height
 
 Row = Mapping[str, Any]
 
@@ -56,8 +56,8 @@ def timeline(
         layers.append(areas(own, panel, x) if panel in STACKED else lines(own, panel, x))
         if marks:
             layers.append(_marks(marks, x, divisor))
-        charts.append(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
-    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=12).resolve_scale(
+        charts.append(alt.layer(*layers).properties(width=WIDTH, height=panel_height(len(panels))))
+    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=SPACING).resolve_scale(
         color="independent", strokeDash="independent"
     )
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from assay.document.charts import with_others
@@ -25,7 +26,11 @@ def study_figures(facts: RunFacts) -> list[Figure]:
     if len(levels) < 2:
         return []
     by = ", ".join(str(factor["title"]) for factor in study["factors"] if len(factor["levels"]) > 1)
-    found = [_storage_figure(levels, by), *(_written_figure(levels, by, what) for what in WRITTEN)]
+    found = [_storage_figure(levels, by)]
+    found += [_written_figure(levels, written_rows(levels, what), by, what, WRITTEN[what][1]) for what in WRITTEN]
+    tables = partitioned_tables(levels)
+    rows, what = partition_rows(levels, tables), f"partition of {joined(tables)}"
+    found.append(_written_figure(levels, rows, by, what, "each a file of its own"))
     return [figure for figure in found if figure is not None]
 
 
@@ -112,6 +117,29 @@ WRITTEN = {
 """To what writing is shown: how a point tells of it, and what a caption says of it."""
 
 
+def partitioned_tables(levels: list[tuple[str, Record]]) -> list[str]:
+    """Tables that some level partitions."""
+    layouts = [point["oltp"].get("layout") or {} for _, point in levels]
+    cut = [database.get("partition") or {} for layout in layouts for database in layout.get("databases") or ()]
+    return sorted({str(one["table"]) for one in cut if one.get("table")})
+
+
+def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of `charts.stacked_levels`: mean MiB/s written to a file of these tables, over files and points of a level.
+
+    Files are known by the names that InnoDB gives them: the table, and `#P#` and the partition where it has some.
+    """
+    found: dict[str, list[float]] = {}
+    for level, point in levels:
+        for name, bytes_per_s in _to_files(point["oltp"]["storage"] or {}):
+            if name.partition("#")[0] in tables:
+                found.setdefault(level, []).append((bytes_per_s or 0.0) / 2**20)
+    return [
+        {"level": level, "series": f"each file of {joined(tables)}", "value": sum(own) / len(own)}
+        for level, own in found.items()
+    ]
+
+
 def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
     rows = storage_rows(levels)
     if not any(row["value"] for row in rows if row["panel"] == "I/Os per second"):
@@ -125,14 +153,15 @@ def _storage_figure(levels: list[tuple[str, Record]], by: str) -> Figure | None:
     return Figure("study-storage", caption, alternative, storage_levels(rows, by))
 
 
-def _written_figure(levels: list[tuple[str, Record]], by: str, what: str) -> Figure | None:
-    rows = written_rows(levels, what)
+def _written_figure(
+    levels: list[tuple[str, Record]], rows: list[dict[str, Any]], by: str, what: str, said: str
+) -> Figure | None:
     if not any(row["value"] for row in rows):
         return None
     told = joined(f"{row['level']}: {row['series']} {row['value']:,.1f} MiB/s" for row in rows)
-    caption = f"Mean rate of writing to each {what} by {by}, {WRITTEN[what][1]}. Points {_ids(levels)}."
+    caption = f"Mean rate of writing to each {what} by {by}, {said}. Points {_ids(levels)}."
     chart = stacked_levels(rows, "written (MiB/s)", by)
-    return Figure(f"study-written-{what}", caption, f"Written to each {what}: {told}.", chart)
+    return Figure(f"study-written-{what.partition(' ')[0]}", caption, f"Written to each {what}: {told}.", chart)
 
 
 def _ids(levels: list[tuple[str, Record]]) -> str:

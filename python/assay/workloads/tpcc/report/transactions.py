@@ -100,15 +100,18 @@ def throughput_sentence(facts: RunFacts) -> str | None:
 
 
 def answer_sentence(answer: Record, *, with_ends: bool = True) -> str:
-    """What a search found, in one sentence; `with_ends` adds knee and edge."""
+    """What a search found, in one sentence; `with_ends` adds knee, edge and what ended the search."""
     name, most = shorten(str(answer["workload"].get("name") or "transactions"), 40), answer.get("max")
-    stopped = limited_text(answer, errors="stopped because transactions failed")
     if not most:
-        return f"{name}: no load was found that meets the limits ({stopped})."
+        why = limited_text(answer, by="missed ", errors=NOPM.failed)
+        return f"{name}: no load was found that meets the limits ({why})."
     span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
-    further = answer_words(answer, NOPM, [figure for figure in FIGURES if figure.at_ends]) if with_ends else ""
+    further = ""
+    if with_ends:
+        ended = limited_text(answer, errors="with more load transactions fail")
+        further = f"{answer_words(answer, NOPM, [figure for figure in FIGURES if figure.at_ends])}; {ended}"
     held = f"{NOPM.words(most['nopm'])}{span} with {load_label(most)}{further}"
-    return f"Holds {held}; {stopped} [{most.get('point_id') or DASH}]."
+    return f"Holds {held} [{most.get('point_id') or DASH}]."
 
 
 def consistency_sentence(conditions: Sequence[Record]) -> tuple[str, Tone]:

@@ -153,8 +153,8 @@ def _queries(point: Record, name: str) -> Table:
         )
     caption = (
         f"Queries of the {name} test, slowest first. Read of files: what the server asked the system for, its cache"
-        " included; device: what reached storage, of queries of a second or more. A query waits for reads where at least"
-        " half an I/O was outstanding on average."
+        " included; device: what reached storage, of queries of a second or more. A query waits for reads where half an"
+        " I/O or more was outstanding on average."
     )
     return Table("tpch-queries", caption, columns, rows, dense=True)
 

@@ -1,0 +1,102 @@
+"""A part at work on its target, and what the pipeline gives to it."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from assay.results.shapes.point import Answer, Point
+from assay.workloads.steps import Ask, Measured, Steps
+
+if TYPE_CHECKING:
+    from assay.progress import Display
+    from assay.results.run_folder import RunFolder
+    from assay.targets.arrays.configuration import Configuration
+    from assay.telemetry.recorder import Recorder
+
+Record = Mapping[str, Any]
+
+
+class Bands(Protocol):
+    """Error bands of models, which come from a package above the workloads."""
+
+    def band_of_answer(
+        self, configuration: Configuration, answer: Record, points: Sequence[Point], *, interrupt: threading.Event
+    ) -> Any:
+        """How far an answer may be off."""
+        ...
+
+    def band_of_point(self, configuration: Configuration, point: Record, *, interrupt: threading.Event) -> Any:
+        """How far a point may be off."""
+        ...
+
+
+@dataclass(kw_only=True)
+class RunContext:
+    """What the pipeline gives to an open workload."""
+
+    folder: RunFolder
+    recorder: Recorder
+    display: Display
+    interrupt: threading.Event
+    finished: dict[str, Point] = field(default_factory=dict)
+    """Points that the run folder holds, by key."""
+    keeps_interrupted: bool = False
+    """Whether an interrupted point is kept with what it has."""
+    for_study: bool = False
+    """Whether points will be compared with each other."""
+    before: OpenWorkload | None = None
+    """The part that ran before, whose state a part that continues takes over."""
+    is_continued: bool = False
+    """Whether the part that follows continues this one."""
+    epoch_ns: int = 0
+    """When the run began, UTC: virtual time counts from it."""
+    bands: Bands | None = None
+    """Error bands of models; None where they are not asked for."""
+    points: list[Point] = field(default_factory=list)
+    """Points of the part so far."""
+    notices: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Say something once in the run's notices."""
+        if text not in self.notices:
+            self.notices.append(text)
+
+
+class OpenWorkload(ABC):
+    """A part at work on its target."""
+
+    rest_s: float = 0.0
+    """How long the target is left alone before each point but the first."""
+
+    told: dict[str, Any] | None = None
+    """What there is to say of the part as a whole, under the kind's `document_key`."""
+
+    @abstractmethod
+    def steps(self) -> Steps:
+        """Do the work, and ask for what is to be measured on the way."""
+
+    def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
+        """Measure one load.
+
+        Raises
+        ------
+        Interrupted, AssayError
+            No point is kept.
+        """
+        raise NotImplementedError
+
+    def complete_point(self, point: dict[str, Any], ask: Ask) -> None:
+        """Complete a point that was measured whole, before it is kept."""
+
+    def complete_answer(self, answer: Answer) -> None:
+        """Complete an answer before it is kept."""
+
+    def kept(self, point: Point) -> None:
+        """A point of the part was kept."""
+
+    def close(self) -> None:
+        """Leave everything as it should be, whatever happened."""

@@ -1,0 +1,81 @@
+"""Plans and parts: what plans of every kind have, and a plan with the target it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
+
+from assay.fields import Strict
+from assay.workloads.examination import Examination
+
+if TYPE_CHECKING:
+    from assay.targets.target import Target
+
+Record = Mapping[str, Any]
+
+COMBINATIONS_MAX = 10_000
+"""Combinations of levels: more points than a run has time for, and more than a plan's check should make."""
+
+
+class AnyPlan(Strict):
+    """What plans of every kind have.
+
+    Attributes
+    ----------
+    title
+        What is asked, for people.
+    seed
+        Decides everything that is random.
+    limits
+        Acceptance limits, as texts.
+    user_limits
+        Whether the user gave the limits: missing them then changes the exit code.
+    """
+
+    title: str = ""
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
+    limits: tuple[str, ...] = ()
+    user_limits: bool = False
+
+
+P = TypeVar("P", bound=AnyPlan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Generic[P]):
+    """One part of a run: a plan with a name, and the target it runs on."""
+
+    name: str
+    title: str
+    plan: P
+    planned_s: float | None = None
+    understood: tuple[str, ...] = ()
+    """What the configuration of another tool was taken for, a line each."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """The level of each factor of a study, by its key."""
+    target_text: str | None = None
+    """A target of the part's own, as on the command line."""
+    target: Target | None = None
+    """The target of `target_text`, not opened yet."""
+    optional: bool = False
+    """Left out with a notice where its target cannot be used."""
+    follows: str | None = None
+    """A part that runs before: the plan takes over what its storage saw."""
+    continues: bool = False
+    """Goes on with the state in which the part before left the target."""
+    published: Record | None = None
+    """The published figure that the part stands beside."""
+    aside: bool = False
+    """A closer look that no verdict is about, and that `--plan` does not take back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExaminationPart:
+    """A part of the examination: its share of the budget, and its plan for what is asked."""
+
+    name: str
+    share: float
+    part: Callable[[Examination], Part[Any]]
