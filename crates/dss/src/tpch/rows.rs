@@ -79,7 +79,7 @@ impl Rows for TpchRows {
 }
 
 /// The scale as the generator takes it. It cuts fractions of rows off: the next number up loses none that a rounding error is short of.
-fn scale_factor(thousandths: u32) -> f64 {
+pub(super) fn scale_factor(thousandths: u32) -> f64 {
     (f64::from(thousandths) / 1000.0).next_up()
 }
 
