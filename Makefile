@@ -72,11 +72,12 @@ fmt: $(SET_UP_DEV) ## format Rust and Python
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(BUILT) $(SET_UP_DEV) ## compare with fio and pgbench, check the array model, and keep the output under benches/results
+bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, check the array model, and keep the output under benches/results
 	$(BIN)/python benches/generator.py
 	$(BIN)/python benches/verify.py
 	$(BIN)/python benches/array.py
 	$(BIN)/python benches/oltp.py
+	$(BIN)/python benches/dss_load.py
 
 bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
 	$(BIN)/python packaging/bundle.py

@@ -181,3 +181,96 @@ impl RowSink for ColumnSink {
 
     fn end_row(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Rows of a column of each type; some have null for the whole number and the time.
+    struct Sample {
+        nulls: Vec<bool>,
+        next: usize,
+    }
+
+    const TABLE: Table = Table { name: "sample", columns: "id, amount, name, day, at" };
+
+    impl Rows for Sample {
+        fn write_next(&mut self, sink: &mut impl RowSink) -> Option<u64> {
+            let is_null = *self.nulls.get(self.next)?;
+            let number = self.next as i64;
+            self.next += 1;
+            sink.begin_row();
+            if is_null {
+                sink.null()
+            } else {
+                sink.int(number)
+            }
+            sink.decimal(-number, 2);
+            sink.text(&b"0123456789"[..self.next % 10]);
+            sink.date(number as i32);
+            sink.time((!is_null).then_some(number));
+            sink.end_row();
+            Some(1)
+        }
+    }
+
+    fn columns_of(tables: Vec<Vec<bool>>) -> impl ColumnBatches {
+        ChunkColumns::new(tables.into_iter().map(|nulls| (TABLE, Sample { nulls, next: 0 })))
+    }
+
+    #[test]
+    fn a_batch_has_the_types_and_places_of_arrow() {
+        let mut batches = columns_of(vec![vec![false, true, false]]);
+        let batch = batches.next_batch(10).unwrap();
+        assert_eq!((batch.table, batch.rows), ("sample", 3));
+        let names: Vec<_> = batch.columns.iter().map(|column| column.name).collect();
+        assert_eq!(names.join(", "), TABLE.columns);
+        let values: Vec<_> = batch.columns.iter().map(|column| &column.values).collect();
+        // 2000-01-01 is day 10,957 of Unix, and second 946,684,800.
+        let at = |us: i64| 946_684_800_000_000 + us;
+        assert_eq!(
+            values,
+            [
+                &Values::Int(vec![0, 0, 2]),
+                &Values::Decimal { scale: 2, digits: vec![0, -1, -2] },
+                &Values::Text { offsets: vec![0, 1, 3, 6], bytes: b"001012".to_vec() },
+                &Values::Date(vec![10_957, 10_958, 10_959]),
+                &Values::Time(vec![at(0), at(0), at(2)]),
+            ]
+        );
+        let valid: Vec<_> = batch.columns.into_iter().map(|column| column.valid).collect();
+        let second_is_null = Some(vec![0b1111_1101]);
+        assert_eq!(valid, [second_is_null.clone(), None, None, None, second_is_null]);
+        assert!(batches.next_batch(10).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn batches_together_have_the_rows_of_all_tables(
+            tables in prop::collection::vec(prop::collection::vec(any::<bool>(), 0..50), 0..4),
+            rows_max in 1_u64..60,
+        ) {
+            let mut batches = columns_of(tables.clone());
+            let mut read: Vec<Vec<bool>> = Vec::new();
+            while let Some(batch) = batches.next_batch(rows_max) {
+                prop_assert!(batch.rows <= rows_max);
+                let is_null = |row: usize| {
+                    batch.columns[0].valid.as_ref().is_some_and(|bits| bits[row / 8] >> (row % 8) & 1 == 0)
+                };
+                let Values::Int(numbers) = &batch.columns[0].values else { unreachable!() };
+                let Values::Date(days) = &batch.columns[3].values else { unreachable!() };
+                prop_assert_eq!(numbers.len() as u64, batch.rows);
+                for (row, day) in days.iter().enumerate() {
+                    if *day == 10_957 {
+                        read.push(Vec::new());
+                    }
+                    read.last_mut().unwrap().push(is_null(row));
+                }
+            }
+            let expected: Vec<_> = tables.into_iter().filter(|table| !table.is_empty()).collect();
+            prop_assert_eq!(read, expected);
+        }
+    }
+}

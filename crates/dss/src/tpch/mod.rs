@@ -30,3 +30,6 @@ impl Dataset for Tpch {
 pub fn tpch_answer(query: i32) -> Option<String> {
     Some(QueryAndAnswer::new(query, 1.0).ok()?.answer().into())
 }
+
+#[cfg(test)]
+mod tests;

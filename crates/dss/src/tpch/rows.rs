@@ -1,6 +1,9 @@
 //! The rows of a part of a table, as the generator makes them.
 
-use std::fmt::{self, Write};
+use std::{
+    fmt::{self, Write},
+    hint::black_box,
+};
 
 use assay_sql::{RowSink, Rows};
 use tpchgen::{
@@ -31,12 +34,57 @@ enum TableRows {
     Region(RegionGeneratorIterator<'static>),
     Nation(NationGeneratorIterator<'static>),
     Supplier(SupplierGeneratorIterator<'static>),
-    Customer(CustomerGeneratorIterator<'static>),
-    Part(PartGeneratorIterator<'static>),
-    PartSupp(PartSuppGeneratorIterator<'static>, SuppliersOfPart),
-    Orders(OrderGeneratorIterator<'static>, Sequence),
-    LineItem(LineItemGeneratorIterator<'static>, Sequence),
+    Customer(Ahead<CustomerGeneratorIterator<'static>>),
+    Part(Ahead<PartGeneratorIterator<'static>>),
+    PartSupp(Ahead<PartSuppGeneratorIterator<'static>>, SuppliersOfPart),
+    Orders(Ahead<OrderGeneratorIterator<'static>>, Sequence),
+    LineItem(Ahead<LineItemGeneratorIterator<'static>>, Sequence),
 }
+
+/// Makes some rows at once and looks at the comments of all of them. A comment is anywhere in 300 MB of text: the processor fetches
+/// several at a time, instead of each when it is written.
+struct Ahead<I: Iterator> {
+    rows: I,
+    made: Vec<I::Item>,
+    next: usize,
+}
+
+impl<I: Iterator<Item: Commented>> Ahead<I> {
+    const ROWS: usize = 16;
+
+    fn new(rows: I) -> Self {
+        Self { rows, made: Vec::with_capacity(Self::ROWS), next: 0 }
+    }
+
+    fn next(&mut self) -> Option<&I::Item> {
+        if self.next == self.made.len() {
+            self.made.clear();
+            self.made.extend(self.rows.by_ref().take(Self::ROWS));
+            self.next = 0;
+            let comments = self.made.iter().map(|row| row.comment().as_bytes());
+            let ends = comments.flat_map(|comment| [comment.first(), comment.last()]).flatten();
+            black_box(ends.fold(0, |all, byte| all ^ byte));
+        }
+        self.next += 1;
+        self.made.get(self.next - 1)
+    }
+}
+
+trait Commented {
+    fn comment(&self) -> &str;
+}
+
+macro_rules! commented {
+    ($($row:ident $comment:ident),+) => {
+        $(impl Commented for $row<'_> {
+            fn comment(&self) -> &str {
+                self.$comment
+            }
+        })+
+    };
+}
+
+commented!(Customer c_comment, Part p_comment, PartSupp ps_comment, Order o_comment, LineItem l_comment);
 
 impl TpchRows {
     /// Rows of a part of a table; order keys are in a sequence of their own (see `refresh.rs`).
@@ -48,14 +96,18 @@ impl TpchRows {
             TpchTable::Region => TableRows::Region(RegionGenerator::default().iter()),
             TpchTable::Nation => TableRows::Nation(NationGenerator::default().iter()),
             TpchTable::Supplier => TableRows::Supplier(SupplierGenerator::new(scale, part, parts).iter()),
-            TpchTable::Customer => TableRows::Customer(CustomerGenerator::new(scale, part, parts).iter()),
-            TpchTable::Part => TableRows::Part(PartGenerator::new(scale, part, parts).iter()),
+            TpchTable::Customer => TableRows::Customer(Ahead::new(CustomerGenerator::new(scale, part, parts).iter())),
+            TpchTable::Part => TableRows::Part(Ahead::new(PartGenerator::new(scale, part, parts).iter())),
             TpchTable::PartSupp => {
                 let suppliers = SuppliersOfPart::of(TpchTable::Supplier.key_count(thousandths));
-                TableRows::PartSupp(PartSuppGenerator::new(scale, part, parts).iter(), suppliers)
+                TableRows::PartSupp(Ahead::new(PartSuppGenerator::new(scale, part, parts).iter()), suppliers)
             }
-            TpchTable::Orders => TableRows::Orders(OrderGenerator::new(scale, part, parts).iter(), sequence),
-            TpchTable::LineItem => TableRows::LineItem(LineItemGenerator::new(scale, part, parts).iter(), sequence),
+            TpchTable::Orders => {
+                TableRows::Orders(Ahead::new(OrderGenerator::new(scale, part, parts).iter()), sequence)
+            }
+            TpchTable::LineItem => {
+                TableRows::LineItem(Ahead::new(LineItemGenerator::new(scale, part, parts).iter()), sequence)
+            }
         };
         Self { rows, text: Text::default() }
     }
@@ -68,18 +120,18 @@ impl Rows for TpchRows {
             TableRows::Region(rows) => row.region(&rows.next()?),
             TableRows::Nation(rows) => row.nation(&rows.next()?),
             TableRows::Supplier(rows) => row.supplier(&rows.next()?),
-            TableRows::Customer(rows) => row.customer(&rows.next()?),
-            TableRows::Part(rows) => row.part(&rows.next()?),
-            TableRows::PartSupp(rows, suppliers) => row.part_supplier(&rows.next()?, suppliers),
-            TableRows::Orders(rows, sequence) => row.order(&rows.next()?, *sequence),
-            TableRows::LineItem(rows, sequence) => row.line(&rows.next()?, *sequence),
+            TableRows::Customer(rows) => row.customer(rows.next()?),
+            TableRows::Part(rows) => row.part(rows.next()?),
+            TableRows::PartSupp(rows, suppliers) => row.part_supplier(rows.next()?, suppliers),
+            TableRows::Orders(rows, sequence) => row.order(rows.next()?, *sequence),
+            TableRows::LineItem(rows, sequence) => row.line(rows.next()?, *sequence),
         }
         Some(1)
     }
 }
 
 /// The scale as the generator takes it. It cuts fractions of rows off: the next number up loses none that a rounding error is short of.
-fn scale_factor(thousandths: u32) -> f64 {
+pub(super) fn scale_factor(thousandths: u32) -> f64 {
     (f64::from(thousandths) / 1000.0).next_up()
 }
 
