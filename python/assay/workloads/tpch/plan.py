@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from assay.fields import FieldValueError, Seconds, Strict
 from assay.workloads.databases.plan import DATABASE, DatabasesPlan
 from assay.workloads.options import LOAD, TIME, Option
+from assay.workloads.tpch.tables import TABLES, YEARS
 
 QUERIES = tuple(range(1, 23))
 
@@ -20,9 +21,6 @@ SCALE_MAX = 100_000
 
 POWER_QUERY_S = 5.0
 """A guess of what one query takes, for estimates of time alone."""
-
-YEARS = 7
-"""Years of `l_shipdate`, 1992 to 1998."""
 
 Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
@@ -91,7 +89,7 @@ def parse_partition(value: Any) -> Any:
     return {"table": parts[0], "column": parts[1], "ways": int(parts[2])}
 
 
-PARTITION_COLUMNS = {"lineitem": ("l_shipdate", "l_commitdate", "l_receiptdate"), "orders": ("o_orderdate",)}
+PARTITION_COLUMNS = {table: key.column for table, key in TABLES.keys.items()}
 """Dates by which tables may be partitioned."""
 
 
@@ -118,6 +116,7 @@ class TpchPlan(DatabasesPlan):
     partition: Annotated[
         TpchPartition,
         BeforeValidator(parse_partition),
+        Option("--partition", "A table in ranges of years: lineitem:l_shipdate:8.", DATABASE),
     ] = TpchPartition()
     directories: Annotated[
         tuple[str, ...],
@@ -209,8 +208,8 @@ class TpchPlan(DatabasesPlan):
         if known is None:
             dated = ", ".join(PARTITION_COLUMNS)
             raise FieldValueError("partition", f"{self.partition.table} has no date to partition by; accepted: {dated}")
-        if self.partition.column not in known:
-            raise FieldValueError("partition", f"{self.partition.column}: accepted: {', '.join(known)}")
+        if self.partition.column != known:
+            raise FieldValueError("partition", f"{self.partition.column}: accepted: {known}")
         relative = next((folder for folder in self.directories if not folder.startswith("/")), None)
         if relative is not None:
             raise FieldValueError("directories", f"{relative!r} is no full path; give it from / on")

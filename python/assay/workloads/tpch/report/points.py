@@ -13,6 +13,9 @@ KIND = "tpch"
 QUEUE_WAITS = 0.5
 """A query waits for reads where at least so many I/Os were outstanding on average: half of its time, or more."""
 
+CPU_BUSY_SHARE = 0.9
+"""With processors this busy it computes, however much is read meanwhile."""
+
 
 def points_of(facts: RunFacts) -> list[Record]:
     """Points of queries."""
@@ -35,10 +38,10 @@ def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
 
 def waits_for(query: Record) -> str:
     """What a query of the power test spent its time with; empty where it cannot be told."""
-    queue = query.get("device_queue")
+    queue, cpu = query.get("device_queue"), query.get("cpu_share")
     if queue is None:
         return ""
-    return "waits for reads" if queue >= QUEUE_WAITS else "computes"
+    return "waits for reads" if queue >= QUEUE_WAITS and (cpu is None or cpu < CPU_BUSY_SHARE) else "computes"
 
 
 def mean_seconds(point: Record) -> dict[int, float]:

@@ -139,7 +139,7 @@ def _queries(point: Record, name: str) -> Table:
         rows.append(
             [
                 Cell(str(query["query"])),
-                Cell(format_duration(query["seconds"]), tone="bad" if failed else "plain"),
+                Cell(f"{query['seconds']:.3g} s", tone="bad" if failed else "plain"),
                 Cell(query["ended_by"] if failed else f"{query['rows']:,}"),
                 Cell(amount(query.get("bytes_read"))),
                 Cell(amount(query.get("temp_bytes"))),
