@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from assay.targets.databases.table_set import RangeKey, Size, TableSet
@@ -93,7 +95,7 @@ def statements(dialect: str, file: str) -> list[tuple[str, str]]:
     ('lineitem', 'DROP TABLE IF EXISTS lineitem')
     """
     if file == "schema":
-        own = [(name, _create(dialect, name, columns, key)) for name, (columns, key) in _OWN.items()]
+        own = [(name, _create(dialect, name, columns.split(", "), key)) for name, (columns, key) in _OWN.items()]
         return [*own, *((name, _create_table(dialect, name)) for name in _TABLES)]
     if file == "indexes":
         return _indexes(dialect)
@@ -105,17 +107,18 @@ def statements(dialect: str, file: str) -> list[tuple[str, str]]:
 
 def _create_table(dialect: str, name: str) -> str:
     table = _TABLES[name]
-    columns = []
-    for column in table.columns.replace("(15,2)", "(15;2)").split(", "):
-        collate = _COLLATE.get(dialect, "") if "char(" in column else ""
-        columns.append(f"{column.replace(';', ', ')}{collate} NOT NULL")
-    key = table.key if dialect in _KEYS_AT_ONCE else ""
-    return _create(dialect, name, ", ".join(columns), key)
+    collate = _COLLATE.get(dialect, "")
+    columns = [
+        f"{column}{collate if 'char(' in column else ''} NOT NULL" for column in re.split(r", (?=[a-z])", table.columns)
+    ]
+    return _create(dialect, name, columns, table.key if dialect in _KEYS_AT_ONCE else "")
 
 
-def _create(dialect: str, name: str, columns: str, key: str) -> str:
-    constraint = f", CONSTRAINT {name}_pkey PRIMARY KEY ({key})" if key else ""
-    return f"CREATE TABLE {name} ({columns}{constraint}){_SUFFIX.get(dialect, '')}"
+def _create(dialect: str, name: str, columns: Sequence[str], key: str) -> str:
+    # A column a line: what is Assay's own is read from here (`assay.targets.databases.marks`).
+    constraint = [f"CONSTRAINT {name}_pkey PRIMARY KEY ({key})"] if key else []
+    lines = ",\n".join(f"    {line}" for line in (*columns, *constraint))
+    return f"CREATE TABLE {name} (\n{lines}\n){_SUFFIX.get(dialect, '')}"
 
 
 def _indexes(dialect: str) -> list[tuple[str, str]]:
