@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from assay.errors import OpenFailed, OutOfSpace, UsageError
+from assay.errors import OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
@@ -267,7 +267,13 @@ class Database(ABC):
     # What is in it
 
     def schema(self) -> SchemaState:
-        """Look at what the database holds of the workload."""
+        """Look at what the database holds of the workload.
+
+        Raises
+        ------
+        RefusedTarget
+            It holds the tables of another workload of Assay's, some of which have the same names.
+        """
         there, marked = set(self.tables()), self.marked_tables()
         tables = tuple(table for table in self.table_set.names if table in there)
         known = [table for table in (*self.table_set.names, *OWN_TABLES) if table in there]
@@ -275,6 +281,11 @@ class Database(ABC):
         if foreign or "assay_schema" not in there:
             return SchemaState(kind="foreign" if known else "absent", tables=foreign or tuple(known))
         values = {str(key): str(value) for key, value in self.query("SELECT k, v FROM assay_schema")}
+        if values and self.table_set.scale not in values:
+            raise RefusedTarget(
+                f"{self.spec.display}: holds the tables of another workload of Assay's; give each workload a database"
+                " of its own"
+            )
         state = values.get("state")
         kind: Literal["partial", "complete", "broken"] = "partial"
         if state in ("loaded", "ran", LAID_OUT):

@@ -18,6 +18,7 @@ from assay.workloads.databases.plan import load_connections
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.tpch.check import wrong_total
+from assay.workloads.tpch.examination import PARTS
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
 from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
@@ -39,6 +40,7 @@ class TpchWorkload(Workload[TpchPlan]):
     kind = "tpch"
     verbs = "assay.workloads.tpch.verbs"
     preset_default = "tpch"
+    examination = PARTS
     figures = FIGURES
     shapes = SHAPES
     plan_type = TpchPlan
