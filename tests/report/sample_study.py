@@ -17,6 +17,7 @@ from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.tpch.plan import TpchPlan
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 BANDS = {"band_90": 0.12, "band_basis": "one fitted parameter"}
@@ -40,6 +41,10 @@ def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
     """An answer for each workload of a part that searches, a point for each of another."""
     if isinstance(part.plan, TpccPlan):
         transactions(sample, part, speed)
+        return
+    if isinstance(part.plan, TpchPlan):
+        for test in part.plan.tests:
+            queries(sample, part, test, speed)
         return
     assert isinstance(part.plan, Plan)
     for workload in part.plan.workloads():
@@ -71,6 +76,24 @@ def transactions(sample: Sample, part: Part, speed: float) -> None:
     found |= {"part": part.name, "roles": roles_of(found["oltp"]["storage"])}
     wobble = [found["oltp"]["nopm"] * by for by in WOBBLE]
     found["batches"] = {"seconds": 3.0, "total": {"nopm": wobble}}
+
+
+def queries(sample: Sample, part: Part, test: str, speed: float) -> None:
+    """A test of three queries with its storage."""
+    facts = part.plan.facts(1000) | {"test": test}
+    read = sample.direction(800 * speed, 256 << 10, 2e6)
+    found = sample.point(part.name, facts, {"streams": part.plan.streams or 2}, read, None)
+    asked = [
+        {"database": "pg", "stream": 0, "query": number, "started_utc_ns": number * 10**9, "seconds": number / speed,
+         "rows": 1, "bytes_read": 1 << 20, "temp_bytes": 0, "ended_by": "done", "error": None}
+        for number in (1, 6, 9)
+    ]  # fmt: skip
+    found["roles"] = {"data": {"read": read, "write": None, "total": read}}
+    found["dss"] = {
+        "scale": 1.0, "test": test, "streams": part.plan.streams or 2, "complete": False, "completion_s": 16 / speed,
+        "power": None, "throughput": None, "composite": None, "queries": asked, "refresh": [], "tables": [],
+        "storage": storage(8, 1.0, is_shared=False),
+    }  # fmt: skip
 
 
 def point(sample: Sample, part: str, facts: Mapping[str, Any], depth: int, speed: float) -> dict[str, Any]:

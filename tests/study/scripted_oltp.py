@@ -107,7 +107,7 @@ class MemoryDatabase:
             self.there = SchemaState(kind="partial", scale=int(str(params[1])))
         elif sql.startswith("INSERT") and params[0] == "seed":
             self.there = SchemaState(kind="partial", scale=self.there.scale, seed=int(str(params[1])))
-        elif sql.startswith("UPDATE assay_schema"):
+        elif sql.startswith("UPDATE assay_schema") and "'state'" in sql:
             there = self.there
             self.there = SchemaState(kind="complete", scale=there.scale, seed=there.seed, state=str(params[0]))
 

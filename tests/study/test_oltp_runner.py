@@ -31,7 +31,7 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
     assert ["INSERT INTO assay_schema (k, v) VALUES (%s, %s) warehouses 3" in said, database.there.seed] == [True, 7]
     assert (database.there.state, database.closed) == ("ran", 1)
     assert run.load.asked[0]["databases"][0] | {"connection": None} == {
-        "name": "shop", "connection": None, "warehouses": 3, "done": [],
+        "name": "shop", "connection": None, "scale": 3, "done": [],
     }  # fmt: skip
     assert run.oltp["load"] == pytest.approx(
         {
@@ -116,7 +116,7 @@ def test_several_databases_are_one_system(stage: Callable[..., Stage]) -> None:
     run.run()
 
     assert run.target.scale == {"one": 3, "two": 2}
-    assert [one["warehouses"] for one in run.load.asked[0]["databases"]] == [3, 2]
+    assert [one["scale"] for one in run.load.asked[0]["databases"]] == [3, 2]
     assert [one["nopm"] for one in run.oltp["databases"]] == pytest.approx([1200, 1200])
     assert (run.oltp["warehouses"], run.oltp["nopm"]) == (5, pytest.approx(2400))
     assert {condition["database"] for condition in run.oltp["conditions"]} == {"one", "two"}

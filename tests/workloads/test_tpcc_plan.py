@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.results.limits import parse_limits
+from assay.workloads.databases.plan import ACTIONS, split_actions
 from assay.workloads.registry import load_plan_of_any_kind
 from assay.workloads.tpcc.plan import (
-    ACTIONS,
     TRANSACTIONS,
     TpccPlan,
     load_tpcc_plan,
@@ -22,7 +22,6 @@ from assay.workloads.tpcc.plan import (
     read_tpcc_plan,
     read_tpcc_preset,
     shares_of,
-    split_actions,
     tpcc_preset_names,
 )
 

@@ -88,7 +88,7 @@ def _part_results(
     name = part["name"]
     levels = study["levels"].get(name, {})
     told = {"part": name, "levels": levels, "title": _title(study, levels) or part["title"]}
-    if part["plan"]["search"]["axis"] != "none":
+    if (part["plan"].get("search") or {}).get("axis", "none") != "none":
         for place, answer in enumerate(answer for answer in answers if answer["part"] == name):
             yield _of_answer(answer, by_id, place, told)
         return

@@ -13,7 +13,6 @@ from typing import Any
 from assay import _core
 from assay.errors import AssayError, OutOfSpace
 from assay.targets.databases import Database
-from assay.targets.databases.columns import record_batch
 
 BATCH_ROWS = 122_880
 """Rows handed over at once: a row group of DuckDB."""
@@ -106,6 +105,8 @@ class InProcessLoad:
 
 def _load(database: Database, scale: int, chunk: Chunk) -> tuple[int, int]:
     """Insert a chunk with its entry in one transaction; gives its rows and bytes."""
+    from assay.targets.databases.columns import record_batch
+
     table_set = database.table_set
     source = _core.ChunkRows(table_set.rows, scale, 0, chunk)
     kind, unit, part = chunk

@@ -184,6 +184,7 @@ def _make_tables(database: Database, scale: int, seed: int, display: Display) ->
         "seed": seed,
         "state": "loading",
         "created_utc": created,
+        "loaded_utc": "",
     }
     for name, text in table_set.statements(database.dialect, "schema"):
         database.create_table(name, text)
@@ -306,6 +307,6 @@ def _finish(database: Database, connections: int, *, display: Display, interrupt
     database.vacuum_analyze(partial(progress, "tables done"))
     set_state(database, "loaded")
     ended = datetime.now(UTC).isoformat(timespec="seconds")
-    database.execute("INSERT INTO assay_schema (k, v) VALUES (%s, %s)", ("loaded_utc", ended))
+    database.execute("UPDATE assay_schema SET v = %s WHERE k = 'loaded_utc'", (ended,))
     display.phase(f"writing what is in memory of {database.name} to storage")
     database.checkpoint()

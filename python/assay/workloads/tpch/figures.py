@@ -7,7 +7,7 @@ from dataclasses import replace
 from assay.results.common_figures import COMMON_FIGURES
 from assay.results.figures import Figure
 from assay.results.shapes.point import Point
-from assay.units import count_of, format_duration
+from assay.units import count_of, format_duration, format_latency
 from assay.workloads.databases.figures import cpu_of_server, under
 from assay.workloads.tpch.shapes import dss_of
 
@@ -35,6 +35,10 @@ def _told(point: Point) -> str:
     return words + (f"; {SCORE.words(score)}" if score is not None else "; no score")
 
 
+def _ns(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e9
+
+
 SCORE = Figure(
     name="score",
     unit="count",
@@ -52,13 +56,13 @@ SCORE = Figure(
 """Of the power test, or of the throughput test."""
 
 COMPLETION = Figure(
-    name="completion_s",
-    unit="s",
+    name="completion_ns",
+    unit="ns",
     title="Completion",
     full="time from the first query to the last answer",
     better="lower",
-    value=lambda point: dss_of(point).get("completion_s"),
-    words=format_duration,
+    value=lambda point: _ns(dss_of(point).get("completion_s")),
+    words=format_latency,
     study="completion",
     limit="completion",
 )
@@ -69,10 +73,10 @@ def _query_figure(name: str, title: str, full: str) -> Figure:
         found = seconds_of(point)
         if not found:
             return None
-        return max(found) if name == "max" else sum(found) / len(found)
+        return _ns(max(found) if name == "max" else sum(found) / len(found))
 
     return replace(
-        COMPLETION, name=f"query_{name}_s", title=title, full=full, value=value, study=f"query_{name}",
+        COMPLETION, name=f"query_{name}_ns", title=title, full=full, value=value, study=f"query_{name}",
         limit=f"query.{name}",
     )  # fmt: skip
 
