@@ -25,18 +25,22 @@ POWER_QUERY_S = 5.0
 Table = Literal["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 
-def parse_folders(value: Any) -> Any:
-    """Folders from `/a,/b`; anything but text as it is."""
-    return tuple(part for part in value.split(",") if part) if isinstance(value, str) else value
+def parse_names(value: Any) -> Any:
+    """Names from `a,b`, or from several such texts; anything but text as it is.
 
-
-def parse_tables(value: Any) -> Any:
-    """Tables from `lineitem,orders`; anything but text as it is."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    Examples
+    --------
+    >>> parse_names("lineitem,orders"), parse_names(["/a,/b", "/c"])
+    (('lineitem', 'orders'), ('/a', '/b', '/c'))
+    """
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        return value
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
 def parse_queries(value: Any) -> Any:
-    """Numbers of queries from `1,6,9-12`; anything but text as it is.
+    """Numbers of queries from `1,6,9-12`, or from several such texts; anything but text as it is.
 
     Raises
     ------
@@ -48,10 +52,11 @@ def parse_queries(value: Any) -> Any:
     >>> parse_queries("1,6,9-11")
     (1, 6, 9, 10, 11)
     """
-    if not isinstance(value, str):
+    parts = parse_names(value)
+    if parts is value:
         return value
     numbers: list[int] = []
-    for part in value.split(","):
+    for part in parts:
         match = re.fullmatch(r"\s*(\d{1,3})(?:\s*-\s*(\d{1,3}))?\s*", part, re.ASCII)
         if match is None:
             raise ValueError(f"{part.strip()!r}: accepted: numbers of queries from 1 to 22, as in 1,6,9-12")
@@ -120,12 +125,12 @@ class TpchPlan(DatabasesPlan):
     ] = TpchPartition()
     directories: Annotated[
         tuple[str, ...],
-        BeforeValidator(parse_folders),
+        BeforeValidator(parse_names),
         Option("--layout", "Folders on the server's host over which tables are spread: DIR,DIR.", DATABASE),
     ] = ()
     columnstore: Annotated[
         tuple[Table, ...],
-        BeforeValidator(parse_tables),
+        BeforeValidator(parse_names),
         Option("--columnstore", "Tables to keep by columns, where the engine can: lineitem,orders.", DATABASE),
     ] = ()
     test: Annotated[

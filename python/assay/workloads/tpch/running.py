@@ -175,7 +175,9 @@ class QueryTest:
                 timer.start()
             rows = len(session.query(sql))
         except AssayError as failure:
-            ended_by, error = ("timeout" if timed_out.is_set() else "error"), str(failure)
+            ended_by, error = "error", str(failure)
+            if timed_out.is_set():
+                ended_by, error = "timeout", f"it took longer than {self.plan.query_timeout_s:g} s"
             if self._stopping.is_set():
                 return
             self._lost(database, stream, failure)

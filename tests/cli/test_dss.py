@@ -1,0 +1,135 @@
+"""`assay dss tpch` on real databases: the same answers on each, and what happens when something ends them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from assay_command import Bench, Outcome
+from servers.process import ServerProcess
+
+QUICK = ("--scale", "0.01")
+QUERY_KEYS = {
+    "database", "stream", "query", "started_utc_ns", "seconds", "rows", "bytes_read", "temp_bytes", "ended_by", "error",
+    "read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue", "cpu_share",
+}  # fmt: skip
+
+
+def dss(bench: Bench, *arguments: str | Path, report: bool = False) -> Outcome:
+    shown = () if report else ("--no-report",)
+    return bench.assay("dss", "tpch", *arguments, *shown, "-o", bench.results, timeout_s=200)
+
+
+@pytest.fixture
+def column_store(bench: Bench) -> str:
+    """A DuckDB that is loaded at scale 0.01."""
+    target = f"duckdb:{bench.folder}/t.duckdb"
+    assert dss(bench, target, "load", *QUICK).code == 0
+    return target
+
+
+def test_three_engines_give_the_same_answers_before_and_after_refreshing(bench: Bench, mariadb: ServerProcess) -> None:
+    targets = [f"duckdb:{bench.folder}/t.duckdb", f"embedded:{bench.folder}/pg", mariadb.fresh_database()]
+
+    first = dss(bench, *targets, "load", "check", *QUICK, "--json")
+    assert first.code == 0, first.stderr
+    answers = first.document["dss"]["answers"]
+    assert [one for one in answers if not one["met"]] == []
+    assert {(one["query"], one["against"]) for one in answers} == {(number, "t") for number in range(1, 23)}
+    assert len(answers) == 44
+    rows = {(one["database"], one["table"]): one["count"] for one in first.document["dss"]["rows"]}
+    assert rows["t", "orders"] == rows["pg", "orders"] == 15_000
+
+    for target in targets:
+        ran = dss(bench, target, "run", "--test", "power", "--queries", "6", "--json")
+        assert ran.code == 0, ran.stderr
+        assert [one["set"] for one in ran.document["dss"]["refresh"]] == [1, 1]
+    again = dss(bench, *targets, "check", "--json")
+    assert again.code == 0, again.stderr
+    assert [one for one in again.document["dss"]["answers"] if not one["met"]] == []
+    counts = {(one["database"], one["table"]): one["count"] for one in again.document["dss"]["rows"]}
+    assert counts["t", "orders"] == 15_000
+    assert counts["t", "lineitem"] == counts["pg", "lineitem"]
+
+
+def test_both_tests_have_scores_and_a_report(bench: Bench, column_store: str) -> None:
+    outcome = dss(bench, column_store, "run", "--streams", "2", "--json", report=True)
+
+    assert outcome.code == 0, outcome.stderr
+    found = outcome.document["dss"]
+    power, throughput = outcome.document["points"]
+    assert (power["load"], throughput["load"]) == ({"streams": 1}, {"streams": 2})
+    assert found["composite"] == pytest.approx((found["power"] * found["throughput"]) ** 0.5)
+    assert len(power["dss"]["queries"]) == 22
+    assert set(power["dss"]["queries"][0]) == QUERY_KEYS
+    assert [one["query"] for one in power["dss"]["queries"]][:3] == [14, 2, 9]
+    assert sorted({one["stream"] for one in throughput["dss"]["queries"]}) == [1, 2]
+    # Refresh sets advance and are never used again: one of the power test, one for each stream.
+    assert [one["set"] for one in found["refresh"] if one["function"] == "rf1"] == [1, 2, 3]
+    assert len(power["dss"]["plans"]) == 22
+    page = (Path(outcome.document["run_folder"]) / "report.html").read_text()
+    assert all(word in page for word in ("Queries and storage over time", "tpch-times", "not compliant"))
+
+
+def test_a_query_that_takes_too_long_is_ended_and_the_run_goes_on(bench: Bench, column_store: str) -> None:
+    outcome = dss(bench, column_store, "run", "--test", "power", "--queries", "1,9", "--query-timeout", "1ms", "--json")
+
+    assert {one["ended_by"] for one in outcome.document["dss"]["queries"]} == {"timeout"}
+    assert outcome.document["dss"]["power"] is None
+    assert any("no score" in notice for notice in outcome.document["notices"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("load", "--scale", "0.02"), 2, "holds scale 0.01, not 0.02"),
+        (("load", "--scale", "100000"), 2, "holds scale 0.01"),
+        (("restore",), 2, "no saved state"),
+        (("run", "--partition", "lineitem:l_shipdate:4"), 3, "has no partitions"),
+        (("run", "--queries", "23"), 2, "22"),
+        (("run", "--scale", "0"), 2, "--scale"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(
+    bench: Bench, column_store: str, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    outcome = dss(bench, column_store, *arguments)
+    assert outcome.code == code
+    assert said in outcome.stderr.splitlines()[-1]
+
+
+def test_what_is_not_there_or_not_ours_is_refused(bench: Bench, column_store: str) -> None:
+    unloaded = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "run")
+    assert (unloaded.code, "load them first" in unloaded.stderr) == (2, True)
+
+    too_large = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "load", "--scale", "90000")
+    assert (too_large.code, "need about" in too_large.stderr) == (6, True) or "need about" in too_large.stderr
+
+    with duckdb.connect(f"{bench.folder}/foreign.duckdb") as connection:
+        connection.execute("CREATE TABLE orders (number int)")
+    foreign = dss(bench, f"duckdb:{bench.folder}/foreign.duckdb", "load", *QUICK)
+    assert (foreign.code != 0, "did not make" in foreign.stderr) == (True, True)
+
+    with duckdb.connect(f"{bench.folder}/t.duckdb") as connection:
+        connection.execute("DELETE FROM assay_chunk")
+    lost = dss(bench, column_store, "run", "--test", "power")
+    assert (lost.code, "counts the refresh sets" in lost.stderr) == (2, True)
+
+
+def test_wrong_rows_are_found(bench: Bench, column_store: str) -> None:
+    with duckdb.connect(f"{bench.folder}/t.duckdb") as connection:
+        connection.execute("DELETE FROM lineitem WHERE l_orderkey = 1")
+    outcome = dss(bench, column_store, "check", "--json")
+    assert outcome.code == 4
+    assert [one["table"] for one in outcome.document["dss"]["rows"] if not one["met"]] == ["lineitem"]
+
+
+def test_column_stores_and_tables_of_another_workload_are_refused_on_rows(bench: Bench) -> None:
+    target = f"embedded:{bench.folder}/pg"
+    refused = dss(bench, target, "load", "--columnstore", "lineitem", *QUICK)
+    assert (refused.code, "keeps tables by rows alone" in refused.stderr) == (3, True) or "by rows" in refused.stderr
+    assert dss(bench, target, "load", *QUICK).code == 0
+    other = bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "-o", bench.results)
+    assert (other.code != 0, "another workload" in other.stderr) == (True, True)
