@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -73,9 +76,19 @@ class Session(Protocol):
         """End the statement that runs in this session, from another thread."""
         ...
 
+    def abort(self) -> None:
+        """End the connection under a statement that nothing else ends, from another thread."""
+        ...
+
     def close(self) -> None:
         """End the session."""
         ...
+
+
+def shut(descriptor: int) -> None:
+    """Shut a socket that another thread waits on, which so learns that nothing more comes."""
+    with suppress(OSError, ValueError), socket.socket(fileno=os.dup(descriptor)) as held:
+        held.shutdown(socket.SHUT_RDWR)
 
 
 class ConnectionLost(OpenFailed):

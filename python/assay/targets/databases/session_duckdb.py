@@ -65,6 +65,10 @@ class DuckdbSession:
         with contextlib.suppress(duckdb.Error):
             self._connection.interrupt()
 
+    def abort(self) -> None:
+        """End what runs in this session: nothing ends more of it."""
+        self.cancel()
+
     def close(self) -> None:
         """End the session, and the statement that runs in it."""
         self.cancel()

@@ -11,7 +11,7 @@ from typing import Any
 import pymysql
 
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases.connection import ConnectionLost, Row
+from assay.targets.databases.connection import ConnectionLost, Row, shut
 from assay.targets.databases.spec import DatabaseSpec
 
 _DENIED = frozenset({1044, 1142, 1143, 1227, 1290, 1370, 1419, 1792, 1836})
@@ -65,6 +65,13 @@ class MariadbSession:
         """End the statement that runs in this session."""
         with contextlib.suppress(AssayError), contextlib.closing(self._new_session()) as other:
             other.execute(f"KILL QUERY {self._thread}")
+
+    def abort(self) -> None:
+        """End the connection under a statement that nothing else ends."""
+        # The driver has no other way to its socket.
+        held = getattr(self._connection, "_sock", None)
+        if held is not None:
+            shut(held.fileno())
 
     def close(self) -> None:
         """End the session."""

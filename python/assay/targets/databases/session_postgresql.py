@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
 import psycopg
 
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
-from assay.targets.databases.connection import ConnectionLost, Row
+from assay.targets.databases.connection import ConnectionLost, Row, shut
 from assay.targets.databases.spec import DatabaseSpec
 
 CONNECT_TIMEOUT_S = 10
@@ -55,6 +56,11 @@ class PostgresqlSession:
             self._connection.cancel_safe(timeout=CONNECT_TIMEOUT_S)
         except psycopg.Error:
             self.close()
+
+    def abort(self) -> None:
+        """End the connection under a statement that nothing else ends."""
+        with contextlib.suppress(psycopg.Error):
+            shut(self._connection.fileno())
 
     def close(self) -> None:
         """End the session."""

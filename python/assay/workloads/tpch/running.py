@@ -23,6 +23,9 @@ from assay.workloads.tpch.streams import ordering
 LOOK_S = 0.2
 """How often the display, the recorder and an interrupt are looked after."""
 
+CANCEL_S = 15.0
+"""How long cancelled queries have to end before their connections are."""
+
 POWER_STREAM = 0
 """The stream of the power test, by the specification."""
 
@@ -72,7 +75,9 @@ class QueryTest:
     """From the first submission to the last end."""
     _began: float = 0.0
     _stopping: threading.Event = field(default_factory=threading.Event)
-    _sessions: dict[int, Session] = field(default_factory=dict)
+    _sessions: dict[int, tuple[str, Session]] = field(default_factory=dict)
+    """Of each stream its database and session."""
+    _reviving: threading.Lock = field(default_factory=threading.Lock)
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _running: dict[int, str] = field(default_factory=dict)
 
@@ -100,7 +105,9 @@ class QueryTest:
                 self.cancel()
                 raise
             finally:
-                wait(running)
+                if wait(running, timeout=CANCEL_S).not_done:
+                    self._abort(self.target.databases)
+                    wait(running)
                 self._close()
         self.seconds = time.monotonic() - self._began
 
@@ -109,7 +116,7 @@ class QueryTest:
         self._stopping.set()
         with self._guard:
             sessions = list(self._sessions.values())
-        for session in sessions:
+        for _, session in sessions:
             session.cancel()
 
     @property
@@ -123,6 +130,7 @@ class QueryTest:
                 future.result()
             if self.interrupt.is_set():
                 raise Interrupted("interrupted; the test that was running is not kept")
+            self._revive()
             with self._guard:
                 now = [self._running[stream] for stream in sorted(self._running)]
             self.look(
@@ -217,27 +225,44 @@ class QueryTest:
 
     def _session(self, database: Database, stream: int) -> Session:
         with self._guard:
-            there = self._sessions.get(stream)
+            _, there = self._sessions.get(stream, ("", None))
         if there is None:
             there = database.new_session()
             with self._guard:
-                self._sessions[stream] = there
+                self._sessions[stream] = database.name, there
         return there
 
     def _lost(self, database: Database, stream: int, failure: AssayError) -> None:
         """Leave a session that failed; where its server went away, wait until it is back."""
         self._leave(stream)
         if isinstance(failure, ConnectionLost):
-            self.target.wait(self.plan.reconnect_s, self._stopping)
+            with self._reviving:
+                self.target.wait(self.plan.reconnect_s, self._stopping)
+
+    def _revive(self) -> None:
+        """Start servers of Assay's own that ended; what still waits for the old ones learns that nothing comes."""
+        if self._reviving.acquire(blocking=False):
+            try:
+                revived = [database for database in self.target.databases if database.revive()]
+            finally:
+                self._reviving.release()
+            self._abort(revived)
+
+    def _abort(self, databases: Sequence[Database]) -> None:
+        names = {database.name for database in databases}
+        with self._guard:
+            sessions = [session for name, session in self._sessions.values() if name in names]
+        for session in sessions:
+            session.abort()
 
     def _leave(self, stream: int) -> None:
         with self._guard:
-            session = self._sessions.pop(stream, None)
+            _, session = self._sessions.pop(stream, ("", None))
         if session is not None:
             session.close()
 
     def _close(self) -> None:
-        for session in self._sessions.values():
+        for _, session in self._sessions.values():
             session.close()
         self._sessions.clear()
 
