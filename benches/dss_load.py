@@ -137,7 +137,7 @@ def remake(database: Database, made: dict[str, str]) -> None:
 def postgresql(folder: Path, scale: int, counts: dict[str, int], pairs: int) -> dict[str, Any]:
     """Rows made and loaded by the core, against COPY of text files on the server."""
     # Commits do not wait for the disk, so that ways to load are compared and not flushes of a log.
-    settings = "set.synchronous_commit=off&set.max_wal_size=16GB"
+    settings = "set.synchronous_commit=off&set.max_wal_size=4GB"
     database = open_database(parse_database(f"embedded:{folder}/database?{settings}"), TABLES)
     database.open(connections=40)
     made = tables(scale)
