@@ -181,9 +181,7 @@ class ChunkRows:
 
 @final
 class ColumnBuffer:
-    """Memory of a column, readable through the buffer protocol."""
-
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+    """Memory of a column, readable through the buffer protocol, of which types know only from Python 3.12 on."""
 
 @final
 class OltpRun:
