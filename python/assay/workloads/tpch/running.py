@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from assay.errors import AssayError, Interrupted
+from assay.errors import AssayError, Interrupted, OpenFailed
 from assay.targets.databases import Database
-from assay.targets.databases.connection import ConnectionLost, Session
+from assay.targets.databases.connection import Session
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.tpch.parameters import parameters
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
@@ -25,6 +25,9 @@ LOOK_S = 0.2
 
 CANCEL_S = 15.0
 """How long cancelled queries have to end before their connections are."""
+
+TRIES = 3
+"""How often a refresh function is tried when its server goes away."""
 
 POWER_STREAM = 0
 """The stream of the power test, by the specification."""
@@ -167,8 +170,15 @@ class QueryTest:
 
     def _query(self, database: Database, stream: int, number: int, sql: str) -> None:
         """Run one query; whatever becomes of it, the stream goes on."""
-        session = self._session(database, stream)
-        before = self._counted(database, session)
+        try:
+            session = self._session(database, stream)
+            before = self._counted(database, session)
+        except OpenFailed:
+            # The server went away between two queries.
+            self._leave(stream)
+            self._wait()
+            session = self._session(database, stream)
+            before = self._counted(database, session)
         ended_by, error, rows = "done", None, 0
         timer = None
         timed_out = threading.Event()
@@ -235,9 +245,13 @@ class QueryTest:
     def _lost(self, database: Database, stream: int, failure: AssayError) -> None:
         """Leave a session that failed; where its server went away, wait until it is back."""
         self._leave(stream)
-        if isinstance(failure, ConnectionLost):
-            with self._reviving:
-                self.target.wait(self.plan.reconnect_s, self._stopping)
+        if isinstance(failure, OpenFailed):
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait until all servers answer again."""
+        with self._reviving:
+            self.target.wait(self.plan.reconnect_s, self._stopping)
 
     def _revive(self) -> None:
         """Start servers of Assay's own that ended; what still waits for the old ones learns that nothing comes."""
@@ -281,7 +295,15 @@ class QueryTest:
 
     def _refresh(self, database: Database, stream: int, function: str) -> None:
         started_ns, began = time.time_ns(), time.monotonic()
-        number, rows = self.refresh.run(database, function)
+        for left in reversed(range(TRIES)):
+            try:
+                number, rows = self.refresh.run(database, function)
+                break
+            except OpenFailed:
+                # What a set had done is taken back, and it is not counted.
+                if not left or self._stopping.is_set():
+                    raise
+                self._wait()
         found = {
             "database": database.name,
             "stream": stream,
