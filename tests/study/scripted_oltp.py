@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -125,6 +126,9 @@ class MemoryDatabase:
 
     def storage_paths(self) -> dict[str, str]:
         return self.paths
+
+    def loading(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def checkpoint(self) -> None:
         self.said.append("checkpoint")

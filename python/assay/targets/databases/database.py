@@ -403,6 +403,11 @@ class Database(ABC):
 
     # Work
 
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """While many rows come in: what would hold them up waits until the end."""
+        yield
+
     def drop_cache(self) -> bool:
         """Empty the server's own cache, whatever that takes; whether it could be. Sessions may be lost by it."""
         return False

@@ -285,6 +285,16 @@ class Duckdb(Database):
         """It keeps all tables by columns."""
         return True
 
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Without checkpoints, for which each transaction would wait: one comes at the end."""
+        ((before,),) = self.query("SELECT current_setting('checkpoint_threshold')")
+        self.execute("SET GLOBAL checkpoint_threshold = '1TB'")
+        try:
+            yield
+        finally:
+            self.execute(f"SET GLOBAL checkpoint_threshold = '{before}'")
+
     def drop_cache(self) -> bool:
         """Close the file, let the system forget what it keeps of it, and open it again."""
         with self._closed():

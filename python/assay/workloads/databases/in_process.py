@@ -14,6 +14,9 @@ from assay import _core
 from assay.errors import AssayError, OutOfSpace
 from assay.targets.databases import Database
 
+CHUNKS_TOGETHER = 8
+"""Chunks of a transaction: each commit of a column store writes what is left of row groups."""
+
 BATCH_ROWS = 122_880
 """Rows handed over at once: a row group of DuckDB."""
 
@@ -91,35 +94,44 @@ class InProcessLoad:
             with self._guard:
                 if self._stopping or self._error is not None or not self._waiting:
                     return
-                database, scale, chunk = self._waiting.popleft()
+                database, scale, first = self._waiting.popleft()
+                chunks = [first]
+                # The last ones are shared out, so that no thread is left with all of them.
+                while len(chunks) < min(CHUNKS_TOGETHER, len(self._waiting) // len(self._threads)):
+                    if self._waiting[0][0] is not database:
+                        break
+                    chunks.append(self._waiting.popleft()[2])
             try:
-                rows, moved = _load(database, scale, chunk)
+                rows, moved = _load(database, scale, chunks)
             except AssayError as error:
                 with self._guard:
                     kind = "space" if isinstance(error, OutOfSpace) else "other"
                     self._error = self._error or {"kind": kind, "text": str(error)}
                 return
             with self._guard:
-                self._rows, self._bytes, self._done = self._rows + rows, self._bytes + moved, self._done + 1
+                self._rows, self._bytes, self._done = self._rows + rows, self._bytes + moved, self._done + len(chunks)
 
 
-def _load(database: Database, scale: int, chunk: Chunk) -> tuple[int, int]:
-    """Insert a chunk with its entry in one transaction; gives its rows and bytes."""
+def _load(database: Database, scale: int, chunks: Sequence[Chunk]) -> tuple[int, int]:
+    """Insert chunks with their entries in one transaction; gives their rows and bytes."""
     from assay.targets.databases.columns import record_batch
 
     table_set = database.table_set
-    source = _core.ChunkRows(table_set.rows, scale, 0, chunk)
-    kind, unit, part = chunk
-    rows = moved = 0
+    total = moved = 0
     # Left before its end, the session takes back what it did.
     with closing(database.new_session()) as session:
         session.execute("BEGIN")
-        while (found := source.next_batch(BATCH_ROWS)) is not None:
-            table, count, columns = found
-            batch = record_batch(count, columns)
-            session.append(table, batch)  # type: ignore[attr-defined] # of databases in this process
-            rows, moved = rows + batch.num_rows, moved + batch.nbytes
-        entry = f"kind, {table_set.unit}, part, row_count"
-        session.execute(f"INSERT INTO assay_chunk ({entry}) VALUES ('{kind}', {unit}, {part}, {rows})")
+        for chunk in chunks:
+            source = _core.ChunkRows(table_set.rows, scale, 0, chunk)
+            kind, unit, part = chunk
+            rows = 0
+            while (found := source.next_batch(BATCH_ROWS)) is not None:
+                table, count, columns = found
+                batch = record_batch(count, columns)
+                session.append(table, batch)  # type: ignore[attr-defined] # of databases in this process
+                rows, moved = rows + batch.num_rows, moved + batch.nbytes
+            entry = f"kind, {table_set.unit}, part, row_count"
+            session.execute(f"INSERT INTO assay_chunk ({entry}) VALUES ('{kind}', {unit}, {part}, {rows})")
+            total += rows
         session.execute("COMMIT")
-    return rows, moved
+    return total, moved

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -132,7 +133,10 @@ def load_tables(
             # The core loads servers; a database within this process is loaded by it.
             group = [database for database in missing if database.in_process == in_process]
             if group:
-                report = _load_rows(target, group, chunks, plan, display=display, interrupt=interrupt)
+                with ExitStack() as stack:
+                    for database in group:
+                        stack.enter_context(database.loading())
+                    report = _load_rows(target, group, chunks, plan, display=display, interrupt=interrupt)
                 rows, moved = rows + report["rows"], moved + report["bytes"]
                 elapsed_ns += report["elapsed_ns"]
         for database in missing:
