@@ -19,6 +19,8 @@ pub trait RowSink {
     fn int(&mut self, value: i64);
     fn decimal(&mut self, digits: i64, scale: u8);
     fn text(&mut self, text: &[u8]);
+    /// A day, in days since 2000-01-01.
+    fn date(&mut self, days: i32);
     /// A time in microseconds since 2000-01-01T00:00:00, or null.
     fn time(&mut self, at_us: Option<i64>);
     /// A whole number that is null.

@@ -257,25 +257,29 @@ impl RowSink for BulkSink<'_> {
         }
     }
 
+    fn date(&mut self, days: i32) {
+        match self.next_cell() {
+            Cell::Date => {
+                self.rows.push(3);
+                self.put_date(days.into());
+            }
+            cell => self.misfit(cell),
+        }
+    }
+
     fn time(&mut self, at_us: Option<i64>) {
         let cell = self.next_cell();
         let Some(at_us) = at_us else { return self.put_null(cell) };
-        let (days, of_day_us) = (at_us.div_euclid(DAY_US), at_us.rem_euclid(DAY_US));
-        match cell {
-            Cell::Date => self.rows.push(3),
-            Cell::DateTime { scale } => {
-                let bytes = match scale {
-                    ..=2 => 3,
-                    3..=4 => 4,
-                    _ => 5,
-                };
-                self.rows.push(bytes as u8 + 3);
-                let units = of_day_us as u64 * 10_u64.pow(scale.into()) / 1_000_000;
-                self.rows.extend(&units.to_le_bytes()[..bytes]);
-            }
-            cell => return self.misfit(cell),
-        }
-        self.put_date(days);
+        let Cell::DateTime { scale } = cell else { return self.misfit(cell) };
+        let bytes = match scale {
+            ..=2 => 3,
+            3..=4 => 4,
+            _ => 5,
+        };
+        let units = at_us.rem_euclid(DAY_US) as u64 * 10_u64.pow(scale.into()) / 1_000_000;
+        self.rows.push(bytes as u8 + 3);
+        self.rows.extend(&units.to_le_bytes()[..bytes]);
+        self.put_date(at_us.div_euclid(DAY_US));
     }
 
     fn null(&mut self) {
@@ -360,7 +364,7 @@ mod tests {
             (decimal(12, 2), |sink| sink.null(), vec![0x6a, 9, 12, 2], &[0]),
             (sized(VarLenType::BigVarChar, 5), |sink| sink.text(b"a'b"), varchar(5), b"\x03\0a'b"),
             (sized(VarLenType::BigVarChar, 5), |sink| sink.null(), varchar(5), &[0xff, 0xff]),
-            (sized(VarLenType::Daten, 3), |sink| sink.time(Some(AT_US)), vec![0x28], &[3, DAY[0], DAY[1], DAY[2]]),
+            (sized(VarLenType::Daten, 3), |sink| sink.date(9132), vec![0x28], &[3, DAY[0], DAY[1], DAY[2]]),
             (
                 sized(VarLenType::Datetime2, 3),
                 |sink| sink.time(Some(AT_US + 3 * SECOND_US)),
@@ -382,7 +386,8 @@ mod tests {
 
     #[test]
     fn values_that_a_column_cannot_hold_are_an_error() {
-        let cases: [(TypeInfo, Write); 7] = [
+        let cases: [(TypeInfo, Write); 8] = [
+            (sized(VarLenType::Daten, 3), |sink| sink.time(Some(AT_US))),
             (TypeInfo::FixedLen(FixedLenType::Int4), |sink| sink.int(1 << 31)),
             (TypeInfo::FixedLen(FixedLenType::Int4), |sink| sink.null()),
             (sized(VarLenType::BigChar, 2), |sink| sink.text(b"abc")),

@@ -94,6 +94,13 @@ impl RowSink for TextSink {
         self.out.extend_from_slice(self.form.quote);
     }
 
+    fn date(&mut self, days: i32) {
+        let quote = self.form.quote;
+        self.next_column().extend_from_slice(quote);
+        write_date(days.into(), &mut self.out);
+        self.out.extend_from_slice(quote);
+    }
+
     fn time(&mut self, at_us: Option<i64>) {
         let Some(at_us) = at_us else { return self.null() };
         let quote = self.form.quote;
@@ -115,15 +122,20 @@ impl RowSink for TextSink {
 /// A time in microseconds since 2000-01-01 as `YYYY-MM-DD HH:MM:SS`, with microseconds where there are some.
 fn write_time(at_us: i64, out: &mut Vec<u8>) {
     const DAY_US: i64 = 86_400_000_000;
-    let (year, month, day) = date_of(at_us.div_euclid(DAY_US));
+    write_date(at_us.div_euclid(DAY_US), out);
     let of_day_us = at_us.rem_euclid(DAY_US);
     let seconds = of_day_us / 1_000_000;
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    write!(out, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-        .expect("writing to memory cannot fail");
+    write!(out, " {hour:02}:{minute:02}:{second:02}").expect("writing to memory cannot fail");
     if of_day_us % 1_000_000 != 0 {
         write!(out, ".{:06}", of_day_us % 1_000_000).expect("writing to memory cannot fail");
     }
+}
+
+/// A day so many days after 2000-01-01 as `YYYY-MM-DD`.
+fn write_date(days: i64, out: &mut Vec<u8>) {
+    let (year, month, day) = date_of(days);
+    write!(out, "{year:04}-{month:02}-{day:02}").expect("writing to memory cannot fail");
 }
 
 /// Year, month and day of a day that is so many days after 2000-01-01.
@@ -219,6 +231,7 @@ mod tests {
         sink.int(-7);
         sink.decimal(-5, 2);
         sink.text(b"a'b\\c\td\ne");
+        sink.date(9132);
         sink.time(Some(AT_US));
         sink.time(None);
         sink.end_row();
@@ -227,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_row_is_a_line_of_a_file_or_a_list_of_values() {
-        assert_eq!(write_row(&LINES), b"-7\t-0.05\ta'b\\\\c\\\td\\\ne\t2025-01-01 00:00:00\t\\N\n");
-        assert_eq!(write_row(&VALUES), b"(-7,-0.05,'a\\'b\\\\c\td\ne','2025-01-01 00:00:00',NULL),");
+        assert_eq!(write_row(&LINES), b"-7\t-0.05\ta'b\\\\c\\\td\\\ne\t2025-01-01\t2025-01-01 00:00:00\t\\N\n");
+        assert_eq!(write_row(&VALUES), b"(-7,-0.05,'a\\'b\\\\c\td\ne','2025-01-01','2025-01-01 00:00:00',NULL),");
     }
 
     #[test]

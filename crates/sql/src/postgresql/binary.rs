@@ -93,6 +93,11 @@ impl RowSink for BinarySink<'_> {
         self.put(text);
     }
 
+    fn date(&mut self, days: i32) {
+        self.next_type();
+        self.put(&days.to_be_bytes());
+    }
+
     fn time(&mut self, at_us: Option<i64>) {
         self.next_type();
         match at_us {

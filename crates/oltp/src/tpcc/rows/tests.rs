@@ -27,6 +27,9 @@ impl RowSink for TextSink {
     fn text(&mut self, text: &[u8]) {
         self.put(Some(String::from_utf8(text.to_vec()).unwrap()));
     }
+    fn date(&mut self, days: i32) {
+        self.put(Some(days.to_string()));
+    }
     fn time(&mut self, at_us: Option<i64>) {
         self.put(at_us.map(|at_us| at_us.to_string()));
     }
