@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pymssql
@@ -51,8 +54,19 @@ class MssqlServer:
         secret = quote(self._password if password is None else password, safe="")
         return f"{self.scheme}://{name}:{secret}@{self._host}:{self.port}/{database}{self._query}"
 
+    def version(self) -> str:
+        """What the server says it is."""
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT @@version")
+            return str(cursor.fetchall()[0][0])
+
     def execute(self, sql: str) -> None:
         """Run a statement in the database `master`."""
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Any]:
         connection = pymssql.connect(
             server=self._host,
             port=str(self.port),
@@ -63,8 +77,7 @@ class MssqlServer:
             tds_version="7.4",
         )
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql)
+            yield connection
         finally:
             connection.close()
 

@@ -1,15 +1,14 @@
 //! The way into a server: pre-login, TLS, and the stream that the client works on.
 //!
 //! The client's own TLS would bring a second library of cryptography, so this is done before it begins. It still sends a pre-login,
-//! which is not passed on: it reads the answer that the server gave to ours, changed to one that offers no encryption.
+//! which is not passed on: it reads the answer that the server gave to ours, changed to one that offers no encryption. In the same way
+//! it reads the answer to rows that were sent past it.
 
 use std::{
+    future::poll_fn,
     io,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll, ready},
 };
 
@@ -26,12 +25,12 @@ use crate::{
 };
 
 /// Type, status, length, process, number and window.
-const HEADER_BYTES: usize = 8;
-const END_OF_MESSAGE: u8 = 1;
+pub(super) const HEADER_BYTES: usize = 8;
+pub(super) const END_OF_MESSAGE: u8 = 1;
 const ANSWER: u8 = 4;
 const PRE_LOGIN: u8 = 18;
 /// What every server takes before it is asked.
-const PACKET_BYTES: usize = 4096;
+pub(super) const PACKET_BYTES: usize = 4096;
 
 /// Option of a pre-login: how to encrypt.
 const ENCRYPTION: u8 = 1;
@@ -46,17 +45,22 @@ const OPTIONS: [(u8, &[u8]); 5] = [(0, &[0; 6]), (ENCRYPTION, &[ENCRYPT_OFF]), (
 pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire for S {}
 
-/// What the client reads and writes after the encryption is agreed on.
-pub(super) struct Session {
+/// What the client reads and writes after the encryption is agreed on. A clone is another hand on the same connection.
+#[derive(Clone)]
+pub(super) struct Session(Arc<Mutex<Line>>);
+
+struct Line {
     wire: Box<dyn Wire>,
     /// The rest of the answer to the client's pre-login. It sends nothing else before it has read this.
     greeting: Vec<u8>,
-    sent: Arc<AtomicU64>,
+    /// Whether what the client writes up to its next flush stays here.
+    keeps_back: bool,
+    sent_bytes: u64,
 }
 
 impl Session {
-    /// Connects, and encrypts as the plan demands. `sent` counts what the client writes, in bytes.
-    pub(super) async fn open(connection: &Connection, sent: Arc<AtomicU64>) -> Result<Self, DbError> {
+    /// Connects, and encrypts as the plan demands.
+    pub(super) async fn open(connection: &Connection) -> Result<Self, DbError> {
         let host = connection.host.as_deref().unwrap_or("localhost");
         let wish = if connection.tls == Tls::Disable { ENCRYPT_NOT_SUPPORTED } else { ENCRYPT_ON };
         let (mut stream, mut answer) = pre_login(connection, host, wish).await?;
@@ -81,7 +85,39 @@ impl Session {
                 return Err(DbError::other("the server offers no TLS, which the connection demands"));
             }
         };
-        Ok(Self { wire, greeting: packet(ANSWER, &answer), sent })
+        let line = Line { wire, greeting: packet(ANSWER, &answer), keeps_back: false, sent_bytes: 0 };
+        Ok(Self(Arc::new(Mutex::new(line))))
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.0.lock().expect("no thread panics with the line in hand")
+    }
+
+    /// Bytes sent since the login began.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.line().sent_bytes
+    }
+
+    /// Sends packets past the client, which has read all answers.
+    pub(super) async fn send(&self, packets: &[u8]) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < packets.len() {
+            sent += poll_fn(|context| self.line().poll_write(context, &packets[sent..])).await?;
+        }
+        poll_fn(|context| Pin::new(&mut self.line().wire).poll_flush(context)).await
+    }
+
+    /// Keeps the client's next message back: the answer that it reads is the one to what was sent past it.
+    pub(super) fn keep_back(&self) {
+        self.line().keeps_back = true;
+    }
+}
+
+impl Line {
+    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.wire).poll_write(context, bytes))?;
+        self.sent_bytes += count as u64;
+        Poll::Ready(Ok(count))
     }
 }
 
@@ -150,35 +186,37 @@ fn body_bytes(header: &[u8; HEADER_BYTES]) -> io::Result<usize> {
 }
 
 impl futures_io::AsyncRead for Session {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut [u8]) -> Poll<io::Result<usize>> {
-        if !self.greeting.is_empty() {
-            let count = out.len().min(self.greeting.len());
-            out[..count].copy_from_slice(&self.greeting[..count]);
-            self.greeting.drain(..count);
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut line = self.line();
+        if !line.greeting.is_empty() {
+            let count = out.len().min(line.greeting.len());
+            out[..count].copy_from_slice(&line.greeting[..count]);
+            line.greeting.drain(..count);
             return Poll::Ready(Ok(count));
         }
         let mut read = ReadBuf::new(out);
-        ready!(Pin::new(&mut self.wire).poll_read(context, &mut read))?;
+        ready!(Pin::new(&mut line.wire).poll_read(context, &mut read))?;
         Poll::Ready(Ok(read.filled().len()))
     }
 }
 
 impl futures_io::AsyncWrite for Session {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.greeting.is_empty() {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut line = self.line();
+        if line.keeps_back || !line.greeting.is_empty() {
             return Poll::Ready(Ok(bytes.len()));
         }
-        let count = ready!(Pin::new(&mut self.wire).poll_write(context, bytes))?;
-        self.sent.fetch_add(count as u64, Ordering::Relaxed);
-        Poll::Ready(Ok(count))
+        line.poll_write(context, bytes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut line = self.line();
+        line.keeps_back = false;
+        Pin::new(&mut line.wire).poll_flush(context)
     }
 
-    fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_shutdown(context)
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.line().wire).poll_shutdown(context)
     }
 }
 

@@ -7,19 +7,16 @@ mod failures;
 mod login;
 mod script;
 
-use std::{
-    future::poll_fn,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{future::poll_fn, pin::Pin};
 
 use futures_core::Stream;
 use tiberius::{AuthMethod, Client, ColumnData, Config, EncryptionLevel, Query, QueryItem, QueryStream};
 
-use self::{bulk::TokenSink, login::Session, script::Script};
+use self::{
+    bulk::{BulkSink, Columns},
+    login::{PACKET_BYTES, Session},
+    script::Script,
+};
 use crate::{
     batch::{Batch, Results, plain_number, write_int},
     connection::{Connection, Kind},
@@ -30,8 +27,8 @@ use crate::{
     statements::{ByStatement, StatementId},
 };
 
-/// The largest packet that TLS lets through whole.
-const LOAD_PACKET_BYTES: u32 = 16_383;
+/// Packets of a load. TLS lets 16,383 bytes through whole, and servers round what they are asked for down; none rounds this.
+const LOAD_PACKET_BYTES: usize = 31 * 512;
 /// An error ends the batch and the transaction, whichever it is; counts of rows are not read; what would be cut off is an error.
 const SETTING: &str = "SET XACT_ABORT ON; SET NOCOUNT ON; SET ANSI_WARNINGS ON";
 const ROLLBACK: &str = "IF @@TRANCOUNT > 0 ROLLBACK";
@@ -40,13 +37,16 @@ pub(crate) struct Mssql {
     client: Client<Session>,
     pipeline: bool,
     scripts: ByStatement<Script>,
-    /// Bytes that the client has written.
-    sent: Arc<AtomicU64>,
+    session: Session,
+    packet_bytes: usize,
 }
 
 impl Mssql {
-    async fn open(connection: &Connection, bulk: bool, sent: Arc<AtomicU64>) -> Result<Client<Session>, DbError> {
-        let session = Session::open(connection, sent).await?;
+    async fn log_in(
+        connection: &Connection,
+        session: Session,
+        packet_bytes: usize,
+    ) -> Result<Client<Session>, DbError> {
         let mut config = Config::new();
         config.host(connection.host.as_deref().unwrap_or("localhost"));
         config.port(connection.port);
@@ -58,9 +58,7 @@ impl Mssql {
         // What takes how long is ours to judge.
         config.handshake_timeout(None);
         config.command_timeout(None);
-        if bulk {
-            config.packet_size(LOAD_PACKET_BYTES);
-        }
+        config.packet_size(packet_bytes as u32);
         Ok(Client::connect(config, session).await?)
     }
 
@@ -121,17 +119,21 @@ impl Mssql {
     }
 
     async fn copy_rows(&mut self, table: Table, mut rows: impl Rows) -> Result<u64, DbError> {
-        let columns: Vec<_> = table.columns.split(", ").collect();
-        let mut load = self.client.bulk_insert_columns(table.name, &columns).await?;
-        let mut sink = TokenSink::default();
+        let names: Vec<_> = table.columns.split(", ").collect();
+        let columns = Columns::new(&self.client.column_metadata(table.name, &names).await?)?;
+        self.execute_text(&columns.statement(table.name)).await?;
+        let mut sink = BulkSink::new(&columns, self.packet_bytes);
         let mut rows_count = 0;
         while let Some(count) = rows.write_next(&mut sink) {
             rows_count += count;
-            for row in sink.rows.drain(..) {
-                load.send(row).await?;
+            if let Some(packets) = sink.packets() {
+                self.session.send(packets).await?;
             }
         }
-        load.finalize().await?;
+        self.session.send(sink.end()).await?;
+        self.session.keep_back();
+        self.execute_text("").await?;
+        sink.check()?;
         Ok(rows_count)
     }
 
@@ -149,9 +151,11 @@ impl Mssql {
 
 impl Driver for Mssql {
     async fn connect(connection: &Connection, setup: Setup<'_>) -> Result<Self, DbError> {
-        let sent = Arc::new(AtomicU64::new(0));
-        let client = Self::open(connection, setup.bulk, sent.clone()).await?;
-        let mut driver = Self { client, pipeline: setup.pipeline, scripts: ByStatement::default(), sent };
+        let session = Session::open(connection).await?;
+        let packet_bytes = if setup.bulk { LOAD_PACKET_BYTES } else { PACKET_BYTES };
+        let client = Self::log_in(connection, session.clone(), packet_bytes).await?;
+        let scripts = ByStatement::default();
+        let mut driver = Self { client, pipeline: setup.pipeline, scripts, session, packet_bytes };
         driver.execute_text(SETTING).await?;
         if let Some(statement) = isolation_statement(Kind::Mssql, setup.isolation) {
             driver.execute_text(&statement).await?;
@@ -178,9 +182,9 @@ impl Driver for Mssql {
     }
 
     async fn copy(&mut self, table: Table, rows: impl Rows) -> Result<(u64, u64), DbError> {
-        let before = self.sent.load(Ordering::Relaxed);
+        let before = self.session.sent_bytes();
         match self.copy_rows(table, rows).await {
-            Ok(rows_count) => Ok((rows_count, self.sent.load(Ordering::Relaxed) - before)),
+            Ok(rows_count) => Ok((rows_count, self.session.sent_bytes() - before)),
             Err(error) => Err(self.recover(error).await),
         }
     }

@@ -1,6 +1,10 @@
 //! The driver against a server that knows just enough of the protocol (MS-TDS) to be talked to.
 
-use std::{future::Future, sync::Mutex, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio::{
@@ -424,6 +428,7 @@ fn rows_are_loaded_in_bulk() {
         let (_, body) = seen.iter().find(|(kind, _)| *kind == BULK).unwrap();
         // Of the second row: its token and number, minus two hundredths, the text; then midnight and the date.
         let second = body.windows(5).position(|part| part == [0xd1, 2, 0, 0, 0]).unwrap();
+        assert_eq!(body[second + 5..second + 15], [9, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
         let text = second + body[second..].windows(2).position(|part| part == b"a ").unwrap();
         assert_eq!(body[text + 30..text + 38], [7, 0, 0, 0, 0, 0xb3, 0x47, 0x0b]);
         assert_eq!(body[body.len() - 13], 0xfd);

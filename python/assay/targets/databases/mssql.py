@@ -19,7 +19,7 @@ from assay.targets.databases.marks import TABLE_MARK, own_columns
 from assay.targets.databases.objects_mssql import MARKED, MARKING, beside_tables, digest, on_tables
 from assay.targets.databases.refusals import refuse_foreign, refuse_losses, refuse_others
 from assay.targets.databases.run_lock import SqlServerRunLock
-from assay.targets.databases.session_mssql import SqlServerSession, connect_error
+from assay.targets.databases.session_mssql import NotOffered, SqlServerSession, connect_error
 
 VERSION_MIN = 15
 """Major version of SQL Server 2019."""
@@ -272,7 +272,7 @@ class SqlServer(Database):
         for number, table in enumerate(tables):
             try:
                 self.execute(f"UPDATE STATISTICS {table}")
-            except (IoFailed, RefusedTarget) as error:
+            except (NotOffered, RefusedTarget) as error:
                 self.notice(f"{error}; statistics are as the server keeps them by itself")
             if progress is not None:
                 progress(number + 1, len(tables))
@@ -358,7 +358,7 @@ class SqlServer(Database):
         """Those of `_backups`; none where the history cannot be read, which a notice says."""
         try:
             return self._backups()
-        except (IoFailed, RefusedTarget) as error:
+        except (NotOffered, RefusedTarget) as error:
             self.notice(f"{error}; backups cannot be looked up in msdb, so nothing counts as saved")
             return []
 

@@ -15,12 +15,18 @@ from assay.targets.databases.spec import DatabaseSpec
 
 _DENIED = frozenset({229, 230, 262, 297, 300, 916, 1088, 2760, 3906, 3908, 15247})
 _FULL = frozenset({1101, 1105, 9002, 3257})
+_MISSING = frozenset({208, 40515, 33557097})
+"""No such table, no such way to another database; and Babelfish's number for all that SQL Server does not know."""
 _LOST = frozenset({20003, 20004, 20006, 20017, 20047, 10054, 6005, 596})
 _LIBRARY = re.compile(r"\s*DB-Lib error message (\d+)")
 """How a text begins that FreeTDS gives by itself; one of the server's begins with what the server said."""
 
 CLOSE_S = 5.0
 """How long the end of a session waits for a statement that another thread runs in it."""
+
+
+class NotOffered(IoFailed):
+    """A statement asks for what the server does not have."""
 
 
 class SqlServerSession:
@@ -135,4 +141,5 @@ def statement_error(spec: DatabaseSpec, error: Exception) -> AssayError:
         return OutOfSpace(f"{spec.display}: no space is left under the server ({line}); free some, or load less")
     if number in _DENIED:
         return RefusedTarget(f"{spec.display}: user {spec.user!r} may not do this: {line}")
-    return IoFailed(f"{spec.display}: the server refused a statement: {line}")
+    kind = NotOffered if number in _MISSING else IoFailed
+    return kind(f"{spec.display}: the server refused a statement: {line}")

@@ -43,6 +43,7 @@ SCORE = Figure(
     name="score",
     unit="count",
     title="Score",
+    noun="scores",
     full="score: queries per hour times the scale",
     better="higher",
     value=_score,
@@ -59,6 +60,7 @@ COMPLETION = Figure(
     name="completion_ns",
     unit="ns",
     title="Completion",
+    noun="completion times",
     full="time from the first query to the last answer",
     better="lower",
     value=lambda point: _ns(dss_of(point).get("completion_s")),
@@ -76,7 +78,7 @@ def _query_figure(name: str, title: str, full: str) -> Figure:
         return _ns(max(found) if name == "max" else sum(found) / len(found))
 
     return replace(
-        COMPLETION, name=f"query_{name}_ns", title=title, full=full, value=value, study=f"query_{name}",
+        COMPLETION, name=f"query_{name}_ns", title=title, noun=f"{title.lower()} times", full=full, value=value, study=f"query_{name}",
         limit=f"query.{name}",
     )  # fmt: skip
 

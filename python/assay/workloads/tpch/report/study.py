@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.document.elements import Figure
 from assay.results.source import Record, RunFacts
-from assay.workloads.tpch.report.points import points_of
+from assay.workloads.tpch.report.points import points_of, variants
 from assay.workloads.tpch.report.section import times_figure
 
 
@@ -12,8 +12,9 @@ def study_figures(facts: RunFacts) -> list[Figure]:
     """Times of the queries by level; none without a study."""
     study = facts.told("study") or {}
     by_id: dict[str, Record] = {str(point.get("id")): point for point in points_of(facts)}
+    names = variants(facts, list(by_id.values()))
     levels = [
-        (str(result.get("title") or result.get("part")), by_id[point_id])
+        (names[point_id], by_id[point_id])
         for result in study.get("results") or []
         for point_id in result.get("point_ids") or []
         if point_id in by_id

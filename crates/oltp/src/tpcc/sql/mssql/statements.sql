@@ -6,7 +6,7 @@
 
 -- name: new_order.district
 UPDATE district SET d_next_o_id = d_next_o_id + 1
-OUTPUT deleted.d_next_o_id AS o_id, deleted.d_tax
+OUTPUT inserted.d_next_o_id - 1 AS o_id, inserted.d_tax
 WHERE d_w_id = $1 AND d_id = $2
 
 -- name: new_order.district_next
@@ -16,29 +16,21 @@ INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_
 VALUES ($1, $2, $3, $4, sysutcdatetime(), NULL, $5, $6)
 
 -- name: new_order.stock
+-- Not all servers that speak T-SQL have CASE in OUTPUT, or a table twice in an UPDATE.
 UPDATE stock
 SET s_quantity = s_quantity - line.quantity + CASE WHEN s_quantity >= line.quantity + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + line.quantity,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + line.remote
 OUTPUT
-    CASE line.d_id
-        WHEN 1 THEN inserted.s_dist_01
-        WHEN 2 THEN inserted.s_dist_02
-        WHEN 3 THEN inserted.s_dist_03
-        WHEN 4 THEN inserted.s_dist_04
-        WHEN 5 THEN inserted.s_dist_05
-        WHEN 6 THEN inserted.s_dist_06
-        WHEN 7 THEN inserted.s_dist_07
-        WHEN 8 THEN inserted.s_dist_08
-        WHEN 9 THEN inserted.s_dist_09
-        WHEN 10 THEN inserted.s_dist_10
-    END AS s_dist,
+    substring(concat(inserted.s_dist_01, inserted.s_dist_02, inserted.s_dist_03, inserted.s_dist_04, inserted.s_dist_05,
+        inserted.s_dist_06, inserted.s_dist_07, inserted.s_dist_08, inserted.s_dist_09, inserted.s_dist_10),
+        24 * line.d_id - 23, 24) AS s_dist,
     inserted.s_quantity,
     inserted.s_data
 FROM (VALUES (CAST($1 AS int), CAST($2 AS int), CAST($3 AS int), CAST($4 AS int), CAST($5 AS int)))
     AS line (quantity, remote, d_id, i_id, w_id)
-JOIN stock ON s_i_id = line.i_id AND s_w_id = line.w_id
+WHERE s_i_id = line.i_id AND s_w_id = line.w_id
 
 -- name: new_order.stock_read
 
