@@ -78,9 +78,15 @@ def _query_figure(name: str, title: str, full: str) -> Figure:
         return _ns(max(found) if name == "max" else sum(found) / len(found))
 
     return replace(
-        COMPLETION, name=f"query_{name}_ns", title=title, noun=f"{title.lower()} times", full=full, value=value, study=f"query_{name}",
+        COMPLETION,
+        name=f"query_{name}_ns",
+        title=title,
+        noun=f"{title.lower()} times",
+        full=full,
+        value=value,
+        study=f"query_{name}",
         limit=f"query.{name}",
-    )  # fmt: skip
+    )
 
 
 def scan_bytes_per_s(point: Point) -> float | None:
