@@ -390,6 +390,17 @@ impl LoopDevice {
     fn open_exclusively(&self) -> std::io::Result<fs::File> {
         OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&self.0)
     }
+
+    /// As `open_exclusively`, once the kernel has let go of the files of rings that were closed, which it does by itself.
+    fn open_once_free(&self) -> std::io::Result<fs::File> {
+        for _ in 0..1000 {
+            match self.open_exclusively() {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => thread::sleep(Duration::from_millis(10)),
+                other => return other,
+            }
+        }
+        self.open_exclusively()
+    }
 }
 
 impl Drop for LoopDevice {
@@ -422,11 +433,11 @@ fn a_block_device_is_claimed_until_the_workers_have_ended() {
                 let busy = device.open_exclusively().unwrap_err();
                 assert_eq!(busy.raw_os_error(), Some(libc::EBUSY));
                 assert!(matches!(session.finish(Duration::from_secs(60)), Status::Ended { .. }));
-                device.open_exclusively().expect("no queue claims it any more");
+                device.open_once_free().expect("no queue claims it any more");
             }
             // Claimed by another, it is refused and stays as it is.
             let mut before = vec![0; 4096];
-            let other = device.open_exclusively().unwrap();
+            let other = device.open_once_free().unwrap();
             other.read_exact_at(&mut before, 0).unwrap();
             let refused = Session::start(&plan(backend, volumes(), asked())).err().unwrap();
             assert!(matches!(refused, DeviceError::Open { .. }), "{refused}");
