@@ -171,7 +171,7 @@ def load(database: Database, number: int) -> None:
     if "history" not in database.tables():
         database.create_table("history", "CREATE TABLE history (h integer)")
         database.create_table("assay_schema", "CREATE TABLE assay_schema (k varchar, v varchar)")
-        database.execute("INSERT INTO assay_schema VALUES ('state', 'loaded'), ('seed', '0')")
+        database.execute("INSERT INTO assay_schema VALUES ('state', 'loaded'), ('seed', '0'), ('warehouses', '1')")
         database.execute("INSERT INTO history VALUES (0)")
     database.execute("UPDATE history SET h = %s", (number,))
     database.execute("UPDATE assay_schema SET v = %s WHERE k = 'seed'", (number,))
