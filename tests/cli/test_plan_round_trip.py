@@ -77,5 +77,15 @@ def test_assess_shows_every_part_without_writing(bench: Bench) -> None:
 
     assert outcome.code == 0
     parts = [part["name"] for part in json.loads(outcome.stdout)["parts"]]
-    assert parts == ["cache-span", "oltp", "dss", "log", "database", "integrity", "transactions"]
+    assert parts == [
+        "cache-span",
+        "oltp",
+        "dss",
+        "log",
+        "database",
+        "integrity",
+        "transactions",
+        "queries",
+        "queries-rows",
+    ]
     assert bench.made() == []
