@@ -13,7 +13,7 @@ pub(crate) enum Event {
     Answered(u32),
     /// A disk of the group ends the command in a slot.
     DiskEnds { disk: u16, slot: u16 },
-    /// Something of the links is lost, its loss is noticed, or it is back.
+    /// A port or controller is lost, the hosts notice its loss, or another takes over its ports.
     Path(PathEvent),
 }
 

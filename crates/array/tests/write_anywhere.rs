@@ -1,13 +1,14 @@
 //! What a write-anywhere layout costs and gains on the disks, seen from outside.
 
 use assay_array::{
-    ArrayError, ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan,
-    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, StatePlan, VolumePlan,
+    ArrayError, ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan,
+    MemberPlan, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Request, Simulated};
+use plans::{KIB, MIB, hosts};
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
+mod plans;
+
 const DISKS: u32 = 8;
 
 fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u64) -> ArrayPlan {
@@ -68,18 +69,6 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
             max_transfer_bytes: 0,
             fault: None,
         },
-    }
-}
-
-fn hosts(ports: u32, port_bytes_per_s: f64) -> HostPlan {
-    HostPlan {
-        count: 1,
-        ports,
-        port_bytes_per_s,
-        first_port_share: 1.0,
-        first_port_loss: 0.0,
-        commands_most: 0,
-        path_timeout_ns: 0,
     }
 }
 

@@ -7,9 +7,12 @@ itself, at least the error of leave-one-out cross-validation, more under conditi
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,20 +156,32 @@ def _band_at_load(
         return 0.0
 
     free = list(calibration["free"]) if calibration else []
-    by_free = np.array([slope(name, 0.2) for name in free])
-    variance = float(by_free @ np.array(calibration["covariance"]) @ by_free) if calibration else 0.0
     shifts = calibration["shifts"] if calibration else {}
-    for name, sd in uncertain(configuration).items():
-        if name not in free and (not calibration or name in shifts or _new_here(name, configuration)):
-            moved = slope(name, sd) * sd
-            if name in shifts:
-                moved += float(by_free @ np.array(shifts[name]))
-            variance += moved**2
+    others = {
+        name: sd
+        for name, sd in uncertain(configuration).items()
+        if name not in free and (not calibration or name in shifts or _new_here(name, configuration))
+    }
+    asked = {**dict.fromkeys(free, 0.2), **others}
+    slopes = dict(zip(asked, _simulations().map(slope, asked.keys(), asked.values()), strict=True))
+    by_free = np.array([slopes[name] for name in free])
+    variance = float(by_free @ np.array(calibration["covariance"]) @ by_free) if calibration else 0.0
+    for name, sd in others.items():
+        moved = slopes[name] * sd
+        if name in shifts:
+            moved += float(by_free @ np.array(shifts[name]))
+        variance += moved**2
     if curve_slope is not None:
         variance /= max(1 - curve_slope, MIN_LATENCY_RISE) ** 2
     model_share, basis = _of_the_model(configuration, activity)
     spread = NORMAL_95 * math.sqrt(variance + model_share**2)
     return Band(low=math.exp(-spread), high=math.exp(spread), basis=basis)
+
+
+@functools.cache
+def _simulations() -> ThreadPoolExecutor:
+    """Threads that all bands of the process share: no more models are in memory at once than there are cores."""
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="assay-band")
 
 
 def _within(name: str, value: float) -> float:

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from assay.progress import Display
 from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Answer, Point, VerdictLine
+from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
 from assay.run.notices import notices_of
 from assay.run.part import part_report
@@ -38,6 +40,9 @@ class Raising(Protocol):
 
     raising: bool
 
+
+Opens = Callable[[Part[Any], RunContext], OpenWorkload]
+"""Begins a part on its target, which is ready."""
 
 StudyFindings = Callable[
     [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Point], Sequence[Answer]], dict[str, Any]
@@ -146,12 +151,33 @@ class Execution:
             self.notices.append(f"the folder holds points of another model or plan, in no answer: {', '.join(others)}")
 
     def _run_parts(self, recorder: Recorder) -> None:
-        known = self.folder.points()
-        finished = {point["key"]: point for point in known if point["ended_by"] not in CUT_SHORT}
-        numbers = itertools.count(len(known) + 1)
-        spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
+        finished = {point["key"]: point for point in self.folder.points() if point["ended_by"] not in CUT_SHORT}
         ordered = in_order(self.parts, self.study)
         forget_unfinished(ordered, finished)
+        common = RunContext(
+            folder=self.folder,
+            recorder=recorder,
+            display=self.display,
+            interrupt=self.interrupt,
+            finished=finished,
+            keeps_interrupted=self.keeps_interrupted,
+            for_study=self.study is not None,
+            epoch_ns=self.folder.manifest["started_utc_ns"],
+            bands=self.above.bands,
+        )
+        with ExitStack() as stack:
+            if all(target.is_virtual for target in self._targets.all):
+                opens = stack.enter_context(Ahead(ordered, self._targets, common)).open
+            else:
+                opens = self._open
+            self._run_in_turn(ordered, common, opens, recorder)
+
+    def _open(self, part: Part[Any], context: RunContext) -> OpenWorkload:
+        return workload_of(part.plan).open(part, self._targets.of(part), context)
+
+    def _run_in_turn(self, ordered: Sequence[Part[Any]], common: RunContext, opens: Opens, recorder: Recorder) -> None:
+        numbers = itertools.count(len(self.folder.points()) + 1)
+        spent_before = {part["name"]: part["spent_s"] or 0.0 for part in self.folder.manifest["parts"]}
         reports: dict[str, dict[str, Any]] = {}
         before: OpenWorkload | None = None
         for place, listed in enumerate(ordered):
@@ -161,20 +187,14 @@ class Execution:
                 continue
             part = self._with_what_it_follows(ready)
             workload = workload_of(part.plan)
-            context = RunContext(
-                folder=self.folder,
-                recorder=recorder,
-                display=self.display,
-                interrupt=self.interrupt,
-                finished=finished,
-                keeps_interrupted=self.keeps_interrupted,
-                for_study=self.study is not None,
+            context = replace(
+                common,
                 before=before,
                 is_continued=any(following.continues for following in ordered[place + 1 : place + 2]),
-                epoch_ns=self.folder.manifest["started_utc_ns"],
-                bands=self.above.bands,
+                points=[],
+                notices=[],
             )
-            opened = workload.open(part, self._targets.of(part), context)
+            opened = opens(part, context)
             loop = PointLoop(
                 context=context,
                 workload=workload,

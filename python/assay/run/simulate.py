@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from assay.progress import SILENT
 from assay.results.run_folder import RunFolder
+from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.storage.spec import VolumeSpec
@@ -19,23 +20,6 @@ from assay.workloads.io.plan import Plan
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
-
-
-class _Nowhere:
-    """A run folder that keeps nothing."""
-
-    def append_point(self, point: dict[str, Any]) -> None:
-        """Forget a point."""
-
-    def series_writer(self) -> _Nowhere:
-        """Give itself."""
-        return self
-
-    def write(self, batches: Sequence[object]) -> None:
-        """Forget rows."""
-
-    def close_segment(self, name: str) -> None:
-        """Do nothing."""
 
 
 def model_volumes(configuration: Configuration) -> list[Volume]:
@@ -65,7 +49,7 @@ def simulate(
     """
     part = Part(name=plan.name, title=plan.title, plan=plan)
     context = RunContext(
-        folder=cast(RunFolder, _Nowhere()),
+        folder=cast(RunFolder, Nowhere()),
         recorder=Recorder([]),
         display=SILENT,
         interrupt=interrupt or threading.Event(),

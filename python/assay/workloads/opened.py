@@ -75,9 +75,15 @@ class OpenWorkload(ABC):
     told: dict[str, Any] | None = None
     """What there is to say of the part as a whole, under the kind's `document_key`."""
 
+    virtual_ns: int = 0
+    """Virtual time that passed, since the part began or the one that it continues."""
+
     @abstractmethod
     def steps(self) -> Steps:
-        """Do the work, and ask for what is to be measured on the way."""
+        """Do the work, and ask for what is to be measured on the way.
+
+        On a model they are taken twice, ahead of the part's turn and at it (`run/ahead.py`).
+        """
 
     def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         """Measure one load.

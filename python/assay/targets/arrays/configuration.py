@@ -37,9 +37,9 @@ VOLUMES_USUAL = 12
 FILL_USUAL = 0.85
 """The fill above which the method adds an array."""
 PATH_TIMEOUT_NS = 15_000_000_000
-"""Time-out of a link of the Windows initiator (LinkDownTime)."""
+"""Time-out of a link of the Windows initiator (LinkDownTime; docs/models.md, source 8)."""
 FAILOVER_NS = 10_000_000_000
-"""Until another controller has the ports of a lost one: assumed."""
+"""Until another controller has the ports of a lost one: assumed (docs/models.md, source 9, saw more)."""
 DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
 READ_LATE = (

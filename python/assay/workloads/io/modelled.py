@@ -24,9 +24,9 @@ class ModelRun:
     goes_on
         Sessions follow each other on the same array instead of each beginning with a fresh one.
     epoch_ns
-        UTC time at which the run began, from which virtual time counts.
+        UTC time from which virtual time counts.
     elapsed_ns
-        Virtual time of the run so far; points follow each other without a gap.
+        Virtual time so far; points follow each other without a gap.
     """
 
     configuration: Configuration

@@ -211,7 +211,6 @@ def _model_of(part: Part[Plan], array: Configuration | None, context: RunContext
         configuration=array,
         epoch_ns=context.epoch_ns,
         goes_on=context.is_continued,
-        elapsed_ns=before.elapsed_ns if before is not None else 0,
     )
 
 
@@ -276,6 +275,7 @@ class Measurement:
         self.series = self.telemetry + self.columns.take()
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
+            opened.virtual_ns = model.elapsed_ns
         return self._figures(session, report, from_tick)
 
     def _watch(self, session: AnySession, warmup_ticks: int) -> int:
