@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 
 QUERIES_COUNT = 22
-RESOLUTION_S = 0.1
-"""Intervals are rounded to this, and at least this (clause 5.3.7)."""
+RESOLUTION_S = Decimal("0.1")
+"""Intervals are rounded to this, halves up, and at least this (clause 5.3.7)."""
 RANGE_MAX = 1000
-"""No interval of the power test counts for less than the longest query divided by this (clause 5.4.1.4)."""
+"""No query of the power test counts for less than the longest query divided by this (clause 5.4.1.4)."""
 
 
 def rounded(seconds: float) -> float:
@@ -17,10 +18,10 @@ def rounded(seconds: float) -> float:
 
     Examples
     --------
-    >>> rounded(0.04), rounded(1.26), rounded(12.34)
-    (0.1, 1.3, 12.3)
+    >>> rounded(0.04), rounded(0.25), rounded(23.74), rounded(23.75)
+    (0.1, 0.3, 23.7, 23.8)
     """
-    return max(round(seconds / RESOLUTION_S) * RESOLUTION_S, RESOLUTION_S).__round__(1)
+    return float(max(Decimal(str(seconds)).quantize(RESOLUTION_S, ROUND_HALF_UP), RESOLUTION_S))
 
 
 def power_score(queries: Mapping[int, float], rf1_s: float, rf2_s: float, *, scale: float) -> float | None:
@@ -41,8 +42,9 @@ def power_score(queries: Mapping[int, float], rf1_s: float, rf2_s: float, *, sca
     if len(queries) != QUERIES_COUNT:
         return None
     intervals = [rounded(seconds) for seconds in queries.values()]
-    least = max(intervals) / RANGE_MAX
-    raised = [max(interval, least) for interval in (*intervals, rounded(rf1_s), rounded(rf2_s))]
+    # The least is an interval too, and rounded; refresh functions are not raised to it.
+    least = rounded(max(intervals) / RANGE_MAX)
+    raised = [*(max(interval, least) for interval in intervals), rounded(rf1_s), rounded(rf2_s)]
     return 3600 * scale / math.exp(sum(map(math.log, raised)) / len(raised))
 
 
