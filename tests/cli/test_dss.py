@@ -64,8 +64,11 @@ def test_both_tests_have_scores_and_a_report(bench: Bench, column_store: str) ->
     assert found["composite"] == pytest.approx((found["power"] * found["throughput"]) ** 0.5)
     assert len(power["dss"]["queries"]) == 22
     assert set(power["dss"]["queries"][0]) == QUERY_KEYS
-    assert [one["query"] for one in power["dss"]["queries"]][:3] == [14, 2, 9]
-    assert sorted({one["stream"] for one in throughput["dss"]["queries"]}) == [1, 2]
+    # Each stream in the order that the specification gives it.
+    orders = {stream: [] for stream in (0, 1, 2)}
+    for one in (*power["dss"]["queries"], *throughput["dss"]["queries"]):
+        orders[one["stream"]].append(one["query"])
+    assert [orders[stream][:3] for stream in (0, 1, 2)] == [[14, 2, 9], [21, 3, 18], [6, 17, 14]]
     # Refresh sets advance and are never used again: one of the power test, one for each stream.
     assert [one["set"] for one in found["refresh"] if one["function"] == "rf1"] == [1, 2, 3]
     assert len(power["dss"]["plans"]) == 22
@@ -74,9 +77,10 @@ def test_both_tests_have_scores_and_a_report(bench: Bench, column_store: str) ->
 
 
 def test_a_query_that_takes_too_long_is_ended_and_the_run_goes_on(bench: Bench, column_store: str) -> None:
-    outcome = dss(bench, column_store, "run", "--test", "power", "--queries", "1,9", "--query-timeout", "1ms", "--json")
+    outcome = dss(bench, column_store, "run", "--test", "power", "--query-timeout", "1us", "--json")
 
-    assert {one["ended_by"] for one in outcome.document["dss"]["queries"]} == {"timeout"}
+    queries = outcome.document["dss"]["queries"]
+    assert (len(queries), {one["ended_by"] for one in queries}) == (22, {"timeout"})
     assert outcome.document["dss"]["power"] is None
     assert any("no score" in notice for notice in outcome.document["notices"])
 
@@ -105,17 +109,27 @@ def test_what_is_not_there_or_not_ours_is_refused(bench: Bench, column_store: st
     assert (unloaded.code, "load them first" in unloaded.stderr) == (2, True)
 
     too_large = dss(bench, f"duckdb:{bench.folder}/new.duckdb", "load", "--scale", "90000")
-    assert (too_large.code, "need about" in too_large.stderr) == (6, True) or "need about" in too_large.stderr
+    assert (too_large.code, "need about" in too_large.stderr) == (3, True)
 
     with duckdb.connect(f"{bench.folder}/foreign.duckdb") as connection:
         connection.execute("CREATE TABLE orders (number int)")
     foreign = dss(bench, f"duckdb:{bench.folder}/foreign.duckdb", "load", *QUICK)
-    assert (foreign.code != 0, "did not make" in foreign.stderr) == (True, True)
+    assert (foreign.code, "did not make" in foreign.stderr) == (2, True)
 
     with duckdb.connect(f"{bench.folder}/t.duckdb") as connection:
         connection.execute("DELETE FROM assay_chunk")
     lost = dss(bench, column_store, "run", "--test", "power")
     assert (lost.code, "counts the refresh sets" in lost.stderr) == (2, True)
+
+
+def test_refresh_sets_go_on_when_the_tables_hold_again_what_they_held_at_first(bench: Bench, column_store: str) -> None:
+    with duckdb.connect(f"{bench.folder}/t.duckdb") as connection:
+        connection.execute("INSERT INTO assay_chunk (kind, unit, part, row_count) SELECT f, s, 0, 0 FROM (VALUES"
+                           " ('rf1'), ('rf2')) AS functions (f), range(1, 4001) AS sets (s)")  # fmt: skip
+    outcome = dss(bench, column_store, "run", "check", "--test", "power", "--queries", "6", "--json")
+    assert outcome.code == 0, outcome.stderr
+    assert [one["set"] for one in outcome.document["dss"]["refresh"]] == [4001, 4001]
+    assert [one for one in outcome.document["dss"]["rows"] if not one["met"]] == []
 
 
 def test_wrong_rows_are_found(bench: Bench, column_store: str) -> None:
@@ -129,7 +143,7 @@ def test_wrong_rows_are_found(bench: Bench, column_store: str) -> None:
 def test_column_stores_and_tables_of_another_workload_are_refused_on_rows(bench: Bench) -> None:
     target = f"embedded:{bench.folder}/pg"
     refused = dss(bench, target, "load", "--columnstore", "lineitem", *QUICK)
-    assert (refused.code, "keeps tables by rows alone" in refused.stderr) == (3, True) or "by rows" in refused.stderr
+    assert (refused.code, "keeps tables by rows alone" in refused.stderr) == (3, True)
     assert dss(bench, target, "load", *QUICK).code == 0
     other = bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "-o", bench.results)
-    assert (other.code != 0, "another workload" in other.stderr) == (True, True)
+    assert (other.code, "another workload" in other.stderr) == (2, True)

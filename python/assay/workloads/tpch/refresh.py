@@ -12,9 +12,6 @@ from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.databases.loading import load_chunks
 from assay.workloads.tpch.plan import TpchPlan
 
-SETS = 4000
-"""After so many pairs the tables hold what they held at first; sets begin again."""
-
 FUNCTIONS = ("rf1", "rf2")
 
 DIALECTS = {
@@ -66,7 +63,7 @@ class Refresh:
         AssayError
             The rows could not be written; the set is not counted.
         """
-        number = sets_done(database)[function] % SETS + 1
+        number = sets_done(database)[function] + 1
         if function == "rf1":
             return number, load_chunks(database, self.plan, [(function, number, 1)], scale=self._scale(database))
         self._delete(database, number)

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from assay.errors import AssayError, Interrupted, OpenFailed
 from assay.targets.databases import Database
@@ -27,7 +28,7 @@ CANCEL_S = 15.0
 """How long cancelled queries have to end before their connections are."""
 
 TRIES = 3
-"""How often a refresh function is tried when its server goes away."""
+"""How often a refresh function or a session is tried when the server goes away."""
 
 POWER_STREAM = 0
 """The stream of the power test, by the specification."""
@@ -47,6 +48,52 @@ class TestProgress:
     def line(self) -> str:
         """All of it in one line."""
         return f"[{self.part}] {self.test}: {self.done} of {self.total} queries done; now {', '.join(self.running)}"
+
+
+class Deadline:
+    """Cancels what a session runs once its time is over, and never what it runs after that.
+
+    Attributes
+    ----------
+    seconds
+        How long it took.
+    cancelled
+        Whether it was cancelled; the session is to be left then, because some servers cancel late.
+    """
+
+    def __init__(self, session: Session, timeout_s: float | None) -> None:
+        self._session, self._timeout_s = session, timeout_s
+        self._guard = threading.Lock()
+        self._is_over = False
+        self._timer: threading.Timer | None = None
+        self.seconds = 0.0
+        self.cancelled = False
+
+    @property
+    def missed(self) -> bool:
+        """Whether it took longer than it had, even where it ended before it could be cancelled."""
+        return self.cancelled or (self._timeout_s is not None and self.seconds > self._timeout_s)
+
+    def __enter__(self) -> Self:
+        if self._timeout_s is not None:
+            self._timer = threading.Timer(self._timeout_s, self._cancel)
+            self._timer.daemon = True
+            self._timer.start()
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.monotonic() - self._began
+        if self._timer is not None:
+            self._timer.cancel()
+            with self._guard:
+                self._is_over = True
+
+    def _cancel(self) -> None:
+        with self._guard:
+            if not self._is_over:
+                self.cancelled = True
+                self._session.cancel()
 
 
 @dataclass(kw_only=True)
@@ -170,68 +217,75 @@ class QueryTest:
 
     def _query(self, database: Database, stream: int, number: int, sql: str) -> None:
         """Run one query; whatever becomes of it, the stream goes on."""
-        try:
-            session = self._session(database, stream)
-            before = self._counted(database, session)
-        except OpenFailed:
-            # The server went away between two queries.
-            self._leave(stream)
-            self._wait()
-            session = self._session(database, stream)
-            before = self._counted(database, session)
-        ended_by, error, rows = "done", None, 0
-        timer = None
-        timed_out = threading.Event()
-        if self.plan.query_timeout_s is not None:
-            timer = threading.Timer(self.plan.query_timeout_s, _give_up, (session, timed_out))
-            timer.daemon = True
+        session, before = self._ready(database, stream)
+        rows: int | None = None
+        failure: AssayError | None = None
+        deadline = Deadline(session, self.plan.query_timeout_s)
         with self._guard:
             self._running[stream] = f"query {number}" if self.test == "power" else f"{stream}: query {number}"
-        started_ns, began = time.time_ns(), time.monotonic()
+        started_ns = time.time_ns()
         try:
-            if timer is not None:
-                timer.start()
-            rows = len(session.query(sql))
-        except AssayError as failure:
-            ended_by, error = "error", str(failure)
-            if timed_out.is_set():
-                ended_by, error = "timeout", f"it took longer than {self.plan.query_timeout_s:g} s"
-            if self._stopping.is_set():
-                return
-            self._lost(database, stream, failure)
+            with deadline:
+                rows = len(session.query(sql))
+        except AssayError as caught:
+            failure = caught
         finally:
-            seconds = time.monotonic() - began
-            if timer is not None:
-                timer.cancel()
             with self._guard:
                 self._running.pop(stream, None)
+        if failure is not None and self._stopping.is_set():
+            return
+        ended_by, error = "done", None
+        if deadline.missed:
+            ended_by, error, rows = "timeout", f"it took longer than {self.plan.query_timeout_s:g} s", None
+        elif failure is not None:
+            ended_by, error = "error", str(failure)
+        grown = self._grown(database, session, before, is_lost=isinstance(failure, OpenFailed))
+        if failure is not None or deadline.cancelled:
+            self._leave(stream)
+        if isinstance(failure, OpenFailed):
+            self._wait()
         found = {
             "database": database.name,
             "stream": stream,
             "query": number,
             "started_utc_ns": started_ns,
-            "seconds": seconds,
-            "rows": rows if ended_by == "done" else None,
-            **self._grown(database, session, before),
+            "seconds": deadline.seconds,
+            "rows": rows,
+            **grown,
             "ended_by": ended_by,
             "error": error,
         }
         with self._guard:
             self.queries.append(found)
 
+    def _ready(self, database: Database, stream: int) -> tuple[Session, Mapping[str, float]]:
+        """The stream's session, and what the server counted so far, however often it goes away before the query."""
+        left = TRIES
+        while True:
+            try:
+                session = self._session(database, stream)
+                return session, self._counted(database, session)
+            except OpenFailed:
+                left -= 1
+                self._leave(stream)
+                if not left or self._stopping.is_set():
+                    raise
+                self._wait()
+
     def _counted(self, database: Database, session: Session) -> Mapping[str, float]:
         """What the server counted so far, where a query can be told from others: in the power test alone."""
         return database.scan_counters(session) if self.test == "power" else {}
 
-    def _grown(self, database: Database, session: Session, before: Mapping[str, float]) -> dict[str, float | None]:
-        if not before:
-            return {"bytes_read": None, "temp_bytes": None}
-        try:
-            after = database.scan_counters(session)
-        except AssayError:
-            after = {}
-        grown = {name: after.get(name, -1.0) - count for name, count in before.items()}
-        return {name: grown[name] if grown.get(name, -1) >= 0 else None for name in ("bytes_read", "temp_bytes")}
+    def _grown(
+        self, database: Database, session: Session, before: Mapping[str, float], *, is_lost: bool
+    ) -> dict[str, float | None]:
+        """What a query read and spilled, as far as the server tells."""
+        after: Mapping[str, float] = {}
+        if before and not is_lost:
+            with suppress(AssayError):
+                after = database.scan_counters(session)
+        grown = {name: after.get(name, -1.0) - before.get(name, 0.0) for name in ("bytes_read", "temp_bytes")}
+        return {name: count if count >= 0 else None for name, count in grown.items()}
 
     def _session(self, database: Database, stream: int) -> Session:
         with self._guard:
@@ -241,12 +295,6 @@ class QueryTest:
             with self._guard:
                 self._sessions[stream] = database.name, there
         return there
-
-    def _lost(self, database: Database, stream: int, failure: AssayError) -> None:
-        """Leave a session that failed; where its server went away, wait until it is back."""
-        self._leave(stream)
-        if isinstance(failure, OpenFailed):
-            self._wait()
 
     def _wait(self) -> None:
         """Wait until all servers answer again."""
@@ -315,8 +363,3 @@ class QueryTest:
         }
         with self._guard:
             self.refreshes.append(found)
-
-
-def _give_up(session: Session, timed_out: threading.Event) -> None:
-    timed_out.set()
-    session.cancel()
