@@ -2,10 +2,11 @@
 
     python benches/dss_load.py --folder /data --scale 1 --pairs 3
 
-Assay generates the rows while it loads them. PostgreSQL beside it reads ready text files with COPY on the server, as
-many files of each table as there are connections; DuckDB reads ready Parquet files with INSERT ... SELECT. Every row
-gives medians, the ratio Assay / ready files pair by pair, and the spread of the ready files against themselves. First
-comes how many rows one core generates.
+Assay generates the rows while it loads them, through the loader that `assay dss tpch TARGET load` uses. PostgreSQL
+beside it reads ready text files with COPY on the server, as many files of each table as there are connections; DuckDB
+reads ready Parquet files with INSERT ... SELECT. Both fill the same empty tables without indexes, and a checkpoint
+ends the time. Every row gives medians, the ratio Assay / ready files pair by pair, and the spread of the ready files
+against themselves. First comes how many rows one core generates.
 """
 
 from __future__ import annotations
@@ -17,11 +18,8 @@ import os
 import platform
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +28,17 @@ import duckdb
 from assay import _core
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.columns import record_batch
-from assay.workloads.tpcc.tables import TABLES
+from assay.workloads.databases.loading import load_chunks
+from assay.workloads.tpch.plan import TpchPlan
+from assay.workloads.tpch.tables import TABLES
 
 KIND = "tpch"
 SEED = 1
 BATCH_ROWS = 122_880
 """Rows of a row group of DuckDB."""
 
-TYPES = {"int64": "bigint", "decimal64(15, 2)": "decimal(15,2)", "date32[day]": "date", "string": "varchar(200)"}
-CHUNKS = (
-    "CREATE TABLE assay_chunk (kind varchar(20), unit int, part int, row_count bigint, PRIMARY KEY (kind, unit, part))"
-)
 CONNECTIONS = 4
-CHUNKS_OF_TRANSACTION = 16
-"""Into DuckDB: a commit of many row groups writes them to the file at once, one of few writes them to the log first."""
+"""That load into PostgreSQL, on both sides."""
 
 Chunk = tuple[str, int, int]
 
@@ -62,16 +57,6 @@ def batches(scale: int, chunk: Chunk, rows_max: int = BATCH_ROWS) -> Iterator[tu
     while batch := rows_of.next_batch(rows_max):
         table, rows, columns = batch
         yield table, record_batch(rows, columns)
-
-
-def tables(scale: int) -> dict[str, str]:
-    """Statements that make the tables, in the order of the load."""
-    made = {}
-    for kind in ("fixed", "supplier", "customer", "part", "orders"):
-        for table, batch in batches(scale, (kind, 0, 1), 1):
-            columns = ", ".join(f"{field.name} {TYPES[str(field.type)]} NOT NULL" for field in batch.schema)
-            made.setdefault(table, f"CREATE TABLE {table} ({columns})")
-    return made
 
 
 def generate(scale: int) -> float:
@@ -108,13 +93,14 @@ def report(name: str, found: dict[str, Any], rows: int) -> None:
 def make_files(folder: Path, scale: int, parts: int) -> dict[str, int]:
     """Ready files of each table: Parquet in one, text in parts; returns how many rows each has."""
     with duckdb.connect() as connection:
-        for statement in tables(scale).values():
-            connection.execute(statement)
+        for name, statement in TABLES.statements("duckdb", "schema"):
+            if name in TABLES.names:
+                connection.execute(statement)
         for chunk in _core.chunks_of(KIND, scale):
             for table, _batch in batches(scale, chunk):
                 connection.execute(f"INSERT INTO {table} SELECT * FROM _batch")
         counts = {}
-        for table in tables(scale):
+        for table in TABLES.names:
             (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0]
             connection.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
             each = -(-count // parts)
@@ -128,122 +114,77 @@ def make_files(folder: Path, scale: int, parts: int) -> dict[str, int]:
     return counts
 
 
-def remake(database: Database, made: dict[str, str]) -> None:
-    """Empty tables."""
-    for table, statement in (made | {"assay_chunk": CHUNKS}).items():
-        database.execute(f"DROP TABLE IF EXISTS {table}")
-        database.execute(statement)
+def opened(target: str) -> Database:
+    """A database of the benchmark's own."""
+    database = open_database(parse_database(target), TABLES)
+    database.open(connections=40)
+    return database
+
+
+def filled(database: Database, name: str, fill: Callable[[], object], counts: dict[str, int]) -> float:
+    """Seconds that filling empty tables took, the checkpoint at its end included."""
+    for file in ("drop", "schema"):
+        for _, statement in TABLES.statements(database.dialect, file):
+            database.execute(statement)
     database.checkpoint()
+    began = time.monotonic()
+    with database.loading():
+        fill()
+    database.checkpoint()
+    seconds = time.monotonic() - began
+    for table, count in counts.items():
+        assert int(database.query(f"SELECT count(*) FROM {table}")[0][0]) == count, table
+    say(f"  {database.dialect}: {name} {seconds:.1f} s")
+    return seconds
 
 
 def postgresql(folder: Path, scale: int, counts: dict[str, int], pairs: int) -> dict[str, Any]:
-    """Rows made and loaded by the core, against COPY of text files on the server."""
+    """Against COPY of text files on the server."""
     # Commits do not wait for the disk, so that ways to load are compared and not flushes of a log.
-    settings = "set.synchronous_commit=off&set.max_wal_size=4GB"
-    database = open_database(parse_database(f"embedded:{folder}/database?{settings}"), TABLES)
-    database.open(connections=40)
-    made = tables(scale)
-
-    def check() -> None:
-        for table, count in counts.items():
-            assert int(database.query(f"SELECT count(*) FROM {table}")[0][0]) == count, table
-
-    def ours() -> float:
-        remake(database, made)
-        connection = database.connection().core_plan() | {"kind": database.dialect}
-        plan = {
-            "workload": KIND, "databases": [{"name": "bench", "connection": connection, "scale": scale}],
-            "connections": CONNECTIONS, "seed": SEED, "reconnect_s": 10.0,
-        }  # fmt: skip
-        began = time.monotonic()
-        loading = _core.RowsLoad(json.dumps(plan))
-        while (status := json.loads(loading.poll()))["state"] == "running":
-            time.sleep(0.01)
-        seconds = time.monotonic() - began
-        if status["state"] != "done":
-            raise SystemExit(status["error"]["text"])
-        say(f"  postgresql: Assay {seconds:.1f} s, of which its own CPU {status['cpu_ns'] / 1e9:.1f} s")
-        check()
-        return seconds
-
-    def theirs() -> float:
-        remake(database, made)
-        files = [
-            f"COPY {table} FROM '{folder}/{table}.{part}.csv' (FORMAT csv, DELIMITER '|')"
-            for table in reversed(made)
-            for part in range(CONNECTIONS)
-        ]
-        began = time.monotonic()
-        database.execute_many_parallel(files, CONNECTIONS)
-        seconds = time.monotonic() - began
-        say(f"  postgresql: COPY {seconds:.1f} s")
-        check()
-        return seconds
-
+    database = opened(f"embedded:{folder}/database?set.synchronous_commit=off&set.max_wal_size=4GB")
+    plan, chunks = TpchPlan(load_connections=CONNECTIONS), _core.chunks_of(KIND, scale)
+    files = [
+        f"COPY {table} FROM '{folder}/{table}.{part}.csv' (FORMAT csv, DELIMITER '|')"
+        for table in reversed(TABLES.names)
+        for part in range(CONNECTIONS)
+    ]
     try:
-        return in_turn(pairs, ours, theirs)
+        return in_turn(
+            pairs,
+            lambda: filled(database, "Assay", lambda: load_chunks(database, plan, chunks, scale=scale), counts),
+            lambda: filled(database, "COPY", lambda: database.execute_many_parallel(files, CONNECTIONS), counts),
+        )
     finally:
         database.close()
 
 
-def column_store(folder: Path, scale: int, counts: dict[str, int], threads: int, pairs: int) -> dict[str, Any]:
-    """Rows made and inserted as Arrow batches, against INSERT ... SELECT of Parquet files."""
-    path = folder / "bench.duckdb"
-    made = tables(scale)
+def column_store(folder: Path, scale: int, counts: dict[str, int], pairs: int) -> dict[str, Any]:
+    """Against INSERT ... SELECT of Parquet files, into a file of the same settings."""
+    plan, chunks = TpchPlan(), _core.chunks_of(KIND, scale)
 
-    def loaded(fill: Callable[[Any], None]) -> float:
-        path.unlink(missing_ok=True)
-        with closing(duckdb.connect(str(path), config={"threads": threads})) as connection:
-            connection.execute("SET preserve_insertion_order = false")
-            # By default every 16 MB of log, which takes the longer the more tables hold.
-            connection.execute("SET checkpoint_threshold = '1TB'")
-            for statement in [*made.values(), CHUNKS]:
+    def ours() -> float:
+        (folder / "ours.duckdb").unlink(missing_ok=True)
+        database = opened(f"duckdb:{folder}/ours.duckdb")
+        try:
+            return filled(database, "Assay", lambda: load_chunks(database, plan, chunks, scale=scale), counts)
+        finally:
+            database.close()
+
+    def theirs() -> float:
+        (folder / "files.duckdb").unlink(missing_ok=True)
+        # Assay's own connections may not read files.
+        with duckdb.connect(str(folder / "files.duckdb")) as connection:
+            connection.execute("SET preserve_insertion_order = false; SET checkpoint_threshold = '1TB'")
+            for _, statement in TABLES.statements("duckdb", "schema"):
                 connection.execute(statement)
+            connection.execute("CHECKPOINT")
             began = time.monotonic()
-            fill(connection)
+            for table in TABLES.names:
+                connection.execute(f"INSERT INTO {table} SELECT * FROM read_parquet('{folder}/{table}.parquet')")
             connection.execute("CHECKPOINT")
             seconds = time.monotonic() - began
             for table, count in counts.items():
                 assert connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(count,)], table
-        return seconds
-
-    def ours() -> float:
-        def fill(connection: Any) -> None:
-            chunks = _core.chunks_of(KIND, scale)
-            each = CHUNKS_OF_TRANSACTION
-            waiting = (chunks[first : first + each] for first in range(0, len(chunks), each))
-            lock = threading.Lock()
-
-            def work() -> None:
-                with connection.cursor() as cursor:
-                    while True:
-                        with lock:
-                            together = next(waiting, None)
-                        if together is None:
-                            return
-                        cursor.execute("BEGIN")
-                        for chunk in together:
-                            rows = 0
-                            for table, _batch in batches(scale, chunk):
-                                cursor.execute(f"INSERT INTO {table} SELECT * FROM _batch")
-                                rows += _batch.num_rows
-                            cursor.execute("INSERT INTO assay_chunk VALUES (?, ?, ?, ?)", [*chunk, rows])
-                        cursor.execute("COMMIT")
-
-            with ThreadPoolExecutor(threads) as pool:
-                for done in [pool.submit(work) for _ in range(threads)]:
-                    done.result()
-
-        seconds = loaded(fill)
-        say(f"  duckdb: Assay {seconds:.1f} s")
-        return seconds
-
-    def theirs() -> float:
-        def fill(connection: Any) -> None:
-            for table in made:
-                connection.execute(f"INSERT INTO {table} SELECT * FROM read_parquet('{folder}/{table}.parquet')")
-
-        seconds = loaded(fill)
         say(f"  duckdb: Parquet {seconds:.1f} s")
         return seconds
 
@@ -256,7 +197,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="where files and databases go (a temporary folder)")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2, help="of DuckDB")
     parser.add_argument("--only", choices=("postgresql", "duckdb"), default=None)
     given = parser.parse_args()
     scale = round(given.scale * 1000)
@@ -279,7 +219,7 @@ def main() -> None:
             found["postgresql"] = postgresql(folder, scale, counts, given.pairs)
             report("PostgreSQL", found["postgresql"], rows)
         if given.only != "postgresql":
-            found["duckdb"] = column_store(folder, scale, counts, given.threads, given.pairs)
+            found["duckdb"] = column_store(folder, scale, counts, given.pairs)
             report("DuckDB", found["duckdb"], rows)
     if given.only is None:
         results = Path(__file__).parent / "results"

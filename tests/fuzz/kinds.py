@@ -27,7 +27,7 @@ CORPUS = Path(__file__).parent / "corpus"
 
 URLS = (
     "postgresql://me:pw@h:5432/db?sslmode=require", "mariadb://me@h/db?socket=/run/x.sock", "mssql://me:pw@h/db",
-    "embedded:d?wal=w&set.fsync=off", "postgres://[::1]:5432/db", "mysql:///db",
+    "embedded:d?wal=w&set.fsync=off", "duckdb:d/t.duckdb?set.threads=2", "postgres://[::1]:5432/db", "mysql:///db",
 )  # fmt: skip
 TARGETS = (
     "f",
@@ -51,6 +51,9 @@ OPTIONS = {
     " --arrivals poisson --mix new_order=45 --draw deck --items uniform --retries 1 --reconnect 9s --seed 1"
     " --duration 9s --warmup 1s --rest 1s --limit response.p90<2s --search users --start 1 --end 9 --repeats 1"
     " --isolation default --preset strict --load-connections 1",
+    "dss tpch": "--scale 0.1 --test both --streams 2 --queries 1,6,9-12 --query-timeout 9s --cache cold"
+    " --columnstore lineitem --partition lineitem:l_shipdate:4 --layout /a,/b --seed 1 --limit completion<10m"
+    " --load-connections 1 --reconnect 9s --preset tpch",
     "study run": "--levels raid=10,50 --set members=2 --size 16M --repeats 1 --seed 1",
     "assess": "--size 16M --seed 1 --time 2m --database-time 1m --io-timeout 9s",
 }  # fmt: skip
@@ -60,33 +63,27 @@ PARAM = "c:\\data\\f.dat 4 0x0 100\n# a comment\n/srv/g.dat 2 0x3 10\n"
 
 def kinds(run: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
     """All kinds with how often each is tried; `run` are the files of a run folder."""
-    presets = [preset("workloads", "presets", name) for name in ("oltp", "dss")]
-    integrity = [preset("workloads", "integrity_presets", name) for name in ("default",)]
     tpcc = [{"name": "mine", "users": 4, "warehouses": 1, "timing": {"duration_s": 9.0}, "limits": ["response.p90<2s"]}]
-    studies = list(tables("study", "studies"))
-    models = list(tables("arrays", "catalogue"))
+    tpch = [{"name": "mine", "scale": 0.1, "partition": "orders:o_orderdate:8", "query_timeout_s": 9.0, "streams": 2}]
+    studies = list(tables("studies.presets"))
+    models = list(tables("targets.arrays.catalogue"))
+    server = "postgresql://me@h/db"
     return {
-        "plan": (6, table(presets, "profile", "null:", "--plan")),
-        "integrity plan": (4, table(integrity, "verify", "f", "--plan")),
-        "plan of transactions": (4, table(tpcc, "oltp tpcc", "postgresql://me@h/db", "--plan")),
+        "plan": (6, table([*tables("workloads.io.presets")], "profile", "null:", "--plan")),
+        "integrity plan": (4, table([*tables("workloads.integrity.presets")], "verify", "f", "--plan")),
+        "plan of transactions": (4, table(tpcc, "oltp tpcc", server, "--plan")),
+        "plan of queries": (4, table(tpch, "dss tpch", server, "--plan")),
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
         "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
         "run folder": (2, folder(run)), "kept": (1, kept),
     }  # fmt: skip
 
 
-def tables(package: str, inside: str) -> Iterator[dict[str, Any]]:
-    """All TOML files of a folder of a package."""
-    for entry in sorted(resources.files(f"assay.{package}").joinpath(inside).iterdir(), key=lambda entry: entry.name):
+def tables(folder: str) -> Iterator[dict[str, Any]]:
+    """All TOML files of a folder of the package."""
+    for entry in sorted(resources.files("assay").joinpath(*folder.split(".")).iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".toml"):
             yield tomllib.loads(entry.read_text(encoding="utf-8"))
-
-
-def preset(package: str, inside: str, name: str) -> dict[str, Any]:
-    """One TOML file of a folder of a package, or the first where there is none of that name."""
-    found = list(resources.files(f"assay.{package}").joinpath(inside).iterdir())
-    named = [entry for entry in found if entry.name == f"{name}.toml"] or [e for e in found if e.name.endswith(".toml")]
-    return tomllib.loads(named[0].read_text(encoding="utf-8"))
 
 
 def written(dice: random.Random, changed: Any) -> tuple[str, bytes]:
@@ -165,7 +162,7 @@ def sqliosim(dice: random.Random) -> Input:
 def target(dice: random.Random) -> Input:
     """A target as it is mistyped."""
     changed = mutation.as_argument(mutation.text(dice, dice.choice(TARGETS)))
-    verb = dice.choice((["profile"], ["verify"], ["assess"], ["oltp", "tpcc"], ["study", "run"]))
+    verb = dice.choice((["profile"], ["verify"], ["assess"], ["oltp", "tpcc"], ["dss", "tpch"], ["study", "run"]))
     study_name = ["raid"] if verb[0] == "study" else []
     return of_command("target", [*verb, "--dry-run", *study_name, changed])
 
@@ -176,7 +173,9 @@ def options(dice: random.Random) -> Input:
     words = OPTIONS[verb].split()
     pairs = [words[at : at + 2] for at in range(0, len(words), 2)]
     chosen = [word for pair in dice.sample(pairs, dice.randrange(1, 4)) for word in pair]
-    first = {"study run": "raid", "oltp tpcc": "postgresql://me@h/db", "profile": "null:", "assess": "."}.get(verb, "f")
+    first = {"study run": "raid", "oltp tpcc": URLS[0], "dss tpch": URLS[0], "profile": "null:", "assess": "."}.get(
+        verb, "f"
+    )
     given = _without(mutation.words(dice, chosen), "--output")
     return of_command("options", [*verb.split(), "--dry-run", first, *given])
 

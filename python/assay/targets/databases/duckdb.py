@@ -287,13 +287,20 @@ class Duckdb(Database):
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Without checkpoints, for which each transaction would wait: one comes at the end."""
-        ((before,),) = self.query("SELECT current_setting('checkpoint_threshold')")
-        self.execute("SET GLOBAL checkpoint_threshold = '1TB'")
+        """Without checkpoints, for which each transaction would wait, and without an order of rows: both cost time.
+
+        One checkpoint comes at the end.
+        """
+        ((threshold, order),) = self.query(
+            "SELECT current_setting('checkpoint_threshold'), current_setting('preserve_insertion_order')"
+        )
+        self.execute("SET GLOBAL checkpoint_threshold = '1TB'; SET GLOBAL preserve_insertion_order = false")
         try:
             yield
         finally:
-            self.execute(f"SET GLOBAL checkpoint_threshold = '{before}'")
+            self.execute(
+                f"SET GLOBAL checkpoint_threshold = '{threshold}'; SET GLOBAL preserve_insertion_order = {order}"
+            )
 
     def drop_cache(self) -> bool:
         """Close the file, let the system forget what it keeps of it, and open it again."""

@@ -132,7 +132,7 @@ def _choose_duration(data: dict[str, Any], given: Given, base: Plan, *, quick: b
 
 def _apply_access(data: dict[str, Any], access: dict[str, Any], *, searched: bool) -> None:
     """Options of access and load change the first activity, and win over the cases."""
-    first, *others = data["activity"]
+    first, *others = data.get("activity", [{}])
     if "block_bytes" in access:
         data["fits_sector"] = False
     replaced = {old for key in access for old in REPLACED.get(key, ())}
