@@ -76,6 +76,24 @@ def test_both_tests_have_scores_and_a_report(bench: Bench, column_store: str) ->
     assert all(word in page for word in ("Queries and storage over time", "tpch-times", "not compliant"))
 
 
+def test_a_cold_test_starts_the_server_anew_before_each_query(bench: Bench) -> None:
+    target = f"embedded:{bench.folder}/pg"
+    assert dss(bench, target, "load", "--scale", "0.002").code == 0
+
+    outcome = dss(bench, target, "run", "--test", "power", "--cache", "cold", "--queries", "1,6,14", "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    (power,) = outcome.document["points"]
+    assert [one["ended_by"] for one in power["dss"]["queries"]] == ["done"] * 3
+    assert power["dss"]["not_dropped"] == []
+    # What the tables hold is read from files again, and nothing thought that the server had been killed.
+    assert all(one["bytes_read"] > 100_000 for one in power["dss"]["queries"])
+    assert not [notice for notice in outcome.document["notices"] if "ended during the work" in notice]
+    log = Path(bench.folder, "pg", "server.log").read_text()
+    assert "already exists" not in log
+    assert log.count("ready to accept connections") == 1 + 1 + 3
+
+
 def test_a_query_that_takes_too_long_is_ended_and_the_run_goes_on(bench: Bench, column_store: str) -> None:
     outcome = dss(bench, column_store, "run", "--test", "power", "--query-timeout", "1us", "--json")
 

@@ -296,7 +296,8 @@ def point_line(point: Mapping[str, Any]) -> str:
         parts.append(f"{point['errors']['count']:,} ERRORS;")
     if words := generator_words(point):
         parts.append(f"{words};")
-    if not workload.verifies or point["ended_by"] != "time":
+    # Work that is done once, as a pass or a set of queries, has no steady state to be looked for.
+    if point["steady"]["slope_share"] is not None or point["ended_by"] != "time":
         parts.append("steady" if point["steady"]["reached"] else f"ended by {point['ended_by']}")
     return " ".join(parts)
 

@@ -212,7 +212,9 @@ class QueryTest:
             sql = query_text(number, asked, database.dialect, stream=stream)
             if self.plan.cache == "cold" and self.test == "power":
                 self._leave(stream)
-                self.before_query(database)
+                # The server may start anew for it: it has not ended, and need not be revived meanwhile.
+                with self._reviving:
+                    self.before_query(database)
             self._query(database, stream, number, sql)
 
     def _query(self, database: Database, stream: int, number: int, sql: str) -> None:
