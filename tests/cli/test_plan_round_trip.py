@@ -52,6 +52,25 @@ def test_what_is_printed_is_understood_as_the_same_plan(bench: Bench, tmp_path: 
     assert bench.made() == []
 
 
+def test_a_plan_without_activity_reads_as_plans_do_that_leave_a_key_out(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("[timing]\nduration_s = 9\n")
+    outcome = bench.profile("null:", "--plan", "plan.toml", "--read", "70", "--dry-run", "--json")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.document["plan"]["activity"] == [{"read_share": 0.7}]
+
+
+def test_plans_of_queries_are_read_back(bench: Bench, tmp_path: Path) -> None:
+    server = "postgresql://me@127.0.0.1:1/db"
+    options = ("--scale", "0.1", "--partition", "lineitem:l_shipdate:4", "--queries", "1,6", "--query-timeout", "9s")
+    first = bench.assay("dss", "tpch", server, *options, "--dry-run", "--json")
+    (tmp_path / "plan.json").write_text(first.stdout)
+    second = bench.assay("dss", "tpch", server, "--plan", "plan.json", "--dry-run", "--json")
+
+    assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
+    assert second.document["plan"] == first.document["plan"]
+    assert first.document["plan"]["kind"] == "tpch"
+
+
 def test_it_tells_the_bytes_it_will_write_and_the_time(bench: Bench) -> None:
     outcome = bench.profile(
         bench.target, "--size", "1G", "--queue-depth", "1,2", "--duration", "10s", "--dry-run", "--json"

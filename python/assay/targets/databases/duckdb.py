@@ -19,7 +19,7 @@ from typing import Any
 
 import duckdb
 
-from assay.errors import NotSupported, OutOfSpace, UsageError
+from assay.errors import AssayError, NotSupported, OutOfSpace, UsageError
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Session
 from assay.targets.databases.database import Database, file_errors
 from assay.targets.databases.duckdb_file import DuckdbFile, sync_folder
@@ -85,6 +85,7 @@ class Duckdb(Database):
         self._file = DuckdbFile(spec.file, Path(temporary) if temporary else None, spec.display)
         self._base: duckdb.DuckDBPyConnection | None = None
         self._sessions: weakref.WeakSet[DuckdbSession] = weakref.WeakSet()
+        self._is_made_here = False
         self._life = threading.RLock()
         """Held while DuckDB opens or closes the file."""
 
@@ -101,6 +102,7 @@ class Duckdb(Database):
                     is_new = not self._file.exists
                     if is_new:
                         self._make()
+                        self._is_made_here = True
                     self._file.take()
                     if not is_new:
                         self._refuse_tables_of_others()
@@ -156,11 +158,21 @@ class Duckdb(Database):
             self._base = None
 
     def close(self) -> None:
-        """End the sessions and close the file."""
+        """End the sessions and close the file; one that was made here and holds no tables goes again."""
         super().close()
         with self._life:
+            is_left_over = self._is_made_here and self._base is not None and not self._has_tables()
             self._stop()
+            if is_left_over:
+                self._file.remove()
             self._file.release()
+
+    def _has_tables(self) -> bool:
+        try:
+            with contextlib.closing(self.new_session()) as session:
+                return bool(session.query("SELECT 1 FROM duckdb_tables() WHERE NOT internal LIMIT 1"))
+        except AssayError:
+            return True
 
     def revive(self) -> bool:
         """Open the file again where an error ended DuckDB; whether it had."""

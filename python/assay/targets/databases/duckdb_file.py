@@ -13,6 +13,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from assay.errors import OpenFailed, RefusedTarget
@@ -183,6 +184,13 @@ class DuckdbFile:
     def bytes(self) -> int:
         """Bytes of the file and of its logs."""
         return sum(path.stat().st_size for path in (self.path, *self.logs) if path.exists())
+
+    def remove(self) -> None:
+        """Delete the file that is held, with its logs, unless its name leads to another."""
+        with suppress(OSError, RefusedTarget):
+            self.check()
+            for path in (*self.logs, self.path):
+                path.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let others use the file."""

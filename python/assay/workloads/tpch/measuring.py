@@ -18,7 +18,7 @@ from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.plans import plans_of
 from assay.workloads.tpch.refresh import Refresh
 from assay.workloads.tpch.running import QueryTest, TestProgress
-from assay.workloads.tpch.scores import power_score, throughput_score
+from assay.workloads.tpch.scores import RESOLUTION_S, power_score, throughput_score
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,6 +184,12 @@ class TestMeasurement:
             seconds = {query["query"]: query["seconds"] for query in test.queries}
             refresh = {one["function"]: one["seconds"] for one in test.refreshes}
             power = power_score(seconds, refresh["rf1"], refresh["rf2"], scale=scale)
+            short = sum(one < RESOLUTION_S for one in seconds.values())
+            if 2 * short > len(seconds):
+                self.notices.append(
+                    f"{short} of {len(seconds)} queries took less than {RESOLUTION_S} s, for which the power score"
+                    " counts them: load a larger scale to tell systems apart by it"
+                )
         elif complete:
             throughput = throughput_score(test.streams, test.seconds, scale=scale)
         return {"power": power, "throughput": throughput, "composite": None}

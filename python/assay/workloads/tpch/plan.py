@@ -142,6 +142,11 @@ class TpchPlan(DatabasesPlan):
         Option("--streams", "Query streams of the throughput test (the specified minimum for the scale).", LOAD),
     ] = None
     """None: the specified minimum for the scale."""
+    repeats: Annotated[
+        Annotated[int, Field(ge=1, le=20)],
+        Option("--repeats", "How often the tests are run; the lowest score counts (1; the specification has 2).", LOAD),
+    ] = 1
+    """Runs of the tests, one after the other on the same tables."""
     queries: Annotated[
         tuple[Annotated[int, Field(ge=1, le=22)], ...],
         BeforeValidator(parse_queries),

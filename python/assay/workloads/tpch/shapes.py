@@ -105,11 +105,21 @@ class Loaded(TypedDict, total=False):
     scale_thousandths: MaybeCount
 
 
+class RunScores(TypedDict, total=False):
+    """What one run of the tests came to."""
+
+    power: MaybeAmount
+    throughput: MaybeAmount
+    composite: MaybeAmount
+    point_ids: list[PointId] | None
+
+
 class Dss(TypedDict, total=False):
     """What queries came to, of a point or of a run."""
 
     scale: MaybeAmount
     test: Text
+    run: MaybeCount
     streams: MaybeCount
     seed: MaybeCount
     complete: Flag
@@ -130,6 +140,7 @@ class Dss(TypedDict, total=False):
     rows: list[RowsFound] | None
     point_id: PointId | None
     point_ids: list[PointId] | None
+    runs: list[RunScores] | None
     actions_done: dict[str, list[str]] | None
 
 

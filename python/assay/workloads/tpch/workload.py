@@ -56,12 +56,12 @@ class TpchWorkload(Workload[TpchPlan]):
             return 0.0, 0.0
         scale = plan.scale or SCALE_DEFAULT
         streams = plan.streams or minimum_streams(scale)
-        runs = sum({"power": 1, "throughput": streams}[test] for test in plan.tests) * len(plan.queries)
+        runs = sum({"power": 1, "throughput": streams}[test] for test in plan.tests) * len(plan.queries) * plan.repeats
         return 0.0, runs * POWER_QUERY_S * max(scale, 0.1)
 
     def points_least(self, plan: TpchPlan) -> int | None:
         """A point a test."""
-        return len(plan.tests) if "run" in plan.actions else 0
+        return len(plan.tests) * plan.repeats if "run" in plan.actions else 0
 
     def expected_points(self, plan: TpchPlan) -> Iterable[tuple[Record, Record]]:
         """One of its points."""
@@ -76,9 +76,10 @@ class TpchWorkload(Workload[TpchPlan]):
         timeout = (
             "" if plan.query_timeout_s is None else f"; a query ends after {format_duration(plan.query_timeout_s)}"
         )
+        often = f", {plan.repeats} times" if plan.repeats > 1 else ""
         return [
             f"part {part.name}: {part.title}; scale: {size}; {', then '.join(plan.actions)}{on}",
-            f"  tests: {', then '.join(plan.tests)}; streams: {streams}; queries: {len(plan.queries)}"
+            f"  tests: {', then '.join(plan.tests)}{often}; streams: {streams}; queries: {len(plan.queries)}"
             f"{'' if plan.refresh else ', without refresh'}; caches {plan.cache}{timeout}",
             f"  layout: {layout_words(plan)}; limits: {', '.join(plan.limits) or 'none'}",
             f"note: {DISCLAIMER}",

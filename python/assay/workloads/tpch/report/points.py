@@ -23,16 +23,19 @@ def points_of(facts: RunFacts) -> list[Record]:
 
 
 def variants(facts: RunFacts, points: Sequence[Record]) -> dict[str, str]:
-    """A name for each point's tests, by its id: its part where there are several, and the test where they differ."""
+    """A name for each point's tests, by its id: its part, the test and the run, each where there are several."""
     titles = {part.get("name"): str(part.get("title")) for part in facts.manifest.get("parts") or []}
     parts = {point.get("part") for point in points}
     tests = {point["dss"].get("test") for point in points}
+    runs = {point["dss"].get("run") for point in points}
     named = {}
     for point in points:
         dss = point["dss"]
         test = "power" if dss.get("test") == "power" else count_of(int(dss.get("streams") or 0), "stream")
         words = [shorten(titles.get(point.get("part"), DASH), 40)] if len(parts) > 1 else []
-        named[str(point.get("id"))] = ", ".join([*words, test] if len(tests) > 1 or not words else words)
+        words += [test] if len(tests) > 1 or not words else []
+        words += [f"run {dss.get('run')}"] if len(runs) > 1 else []
+        named[str(point.get("id"))] = ", ".join(words)
     return named
 
 

@@ -40,7 +40,7 @@ def _facts(told: Record, points: Sequence[Record]) -> list[tuple[str, str]]:
     load, first = told.get("load") or {}, (points[0]["dss"] if points else {})
     workload = points[0].get("workload") or {} if points else {}
     scale = told.get("scale") or first.get("scale")
-    composite = told.get("composite")
+    composite, runs = told.get("composite"), told.get("runs") or []
     loaded = ""
     if load.get("rows") is not None:
         loaded = (
@@ -54,6 +54,7 @@ def _facts(told: Record, points: Sequence[Record]) -> list[tuple[str, str]]:
         ("Power score", _score(told.get("power"))),
         ("Throughput score", _score(told.get("throughput"))),
         ("Composite queries/hour score", _score(composite)),
+        ("Runs", f"{len(runs)}; scores are those of the lowest" if len(runs) > 1 else ""),
         ("Caches", f"{cache}{f'; not dropped: {joined(left)}' if left else ''}"),
         ("Loaded", loaded),
     ]
