@@ -15,6 +15,7 @@ __all__ = [
     "RowsLoad",
     "Session",
     "Verification",
+    "WarmCaches",
     "allocate",
     "array_usable_bytes",
     "build_info",
@@ -85,10 +86,17 @@ class Session:
         """Cost of one reading of the clock."""
 
 @final
+class WarmCaches:
+    """Caches warmed once, for the points of a search and for arrays that differ in what leaves caches alone."""
+
+    def __new__(cls) -> WarmCaches: ...
+
+@final
 class ModelledArray:
     """A modelled array, built from an ArrayPlan (crates/array/src/plan.rs)."""
 
-    def __new__(cls, plan_json: str) -> ModelledArray: ...
+    def __new__(cls, plan_json: str, warm: WarmCaches | None = None) -> ModelledArray:
+        """Build the array; its warm caches are those in `warm` where they are what it would have."""
     def session(self, plan_json: str, goes_on: bool = False) -> ModelSession:
         """Start activities on a fresh array, or on the one the last session that went on left."""
     def set_read_realloc(self, on: bool) -> None:

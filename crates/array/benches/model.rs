@@ -2,7 +2,7 @@
 
 use std::{fs, hint::black_box, time::Duration};
 
-use assay_array::{ArrayModel, ArrayPlan, DiskPlan, ModelSession, RaidPolicy, SessionPlan, SolidStatePlan};
+use assay_array::{ArrayModel, ArrayPlan, DiskPlan, ModelSession, RaidPolicy, SessionPlan, SolidStatePlan, warm};
 use assay_load::Load;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plans::{SECOND, activity, large, solid_state};
@@ -22,11 +22,21 @@ fn flash(policy: RaidPolicy) -> ArrayPlan {
 }
 
 /// Workers on all volumes of a plan, 70 % reads over the whole of each.
-fn session(model: ArrayModel, plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> ModelSession {
+fn load(plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> SessionPlan {
     let mut activity = activity(plan.volumes.len(), block_bytes, 0.7, Load::Closed { queue_depth });
     activity.access.region.end_bytes = plan.volumes[0].bytes;
-    let load = SessionPlan { activities: vec![activity], seed: 7, interval_ns: SECOND, warm: true };
-    ModelSession::start(model, &load).expect("the load is possible")
+    SessionPlan { activities: vec![activity], seed: 7, interval_ns: SECOND, warm: false }
+}
+
+/// The model of a plan with warm caches.
+fn warmed(plan: &ArrayPlan, block_bytes: u32) -> ArrayModel {
+    let mut model = ArrayModel::new(plan).expect("the plan is possible");
+    warm(&mut model, &load(plan, block_bytes, 1));
+    model
+}
+
+fn session(model: ArrayModel, plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> ModelSession {
+    ModelSession::start(model, &load(plan, block_bytes, queue_depth)).expect("the load is possible")
 }
 
 /// Lets `seconds` pass: I/Os ended, and the larger of the mean read and write latencies in ms.
@@ -67,8 +77,7 @@ fn host_ios(criterion: &mut Criterion) {
         ("RAID 10 of flash, 8 KiB", flash(RaidPolicy::Raid10), 8 * kib, 5),
     ];
     for (name, plan, block_bytes, queue_depth) in cases {
-        let model = ArrayModel::new(&plan).expect("the plan is possible");
-        let mut session = session(model, &plan, block_bytes, queue_depth);
+        let mut session = session(warmed(&plan, block_bytes), &plan, block_bytes, queue_depth);
         run(&mut session, 3);
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|ios| {
@@ -84,8 +93,9 @@ fn host_ios(criterion: &mut Criterion) {
 }
 
 /// The largest queue depth per volume with which neither reads nor writes take more than 20 ms, and its I/Os per second: doubled
-/// until it is too much, then halved in between. Each point is ten seconds after three.
-fn search(model: &ArrayModel, plan: &ArrayPlan, block_bytes: u32) -> (u32, u64) {
+/// until it is too much, then halved in between. Each point is ten seconds after three; caches are warmed once.
+fn search(plan: &ArrayPlan, block_bytes: u32) -> (u32, u64) {
+    let model = warmed(plan, block_bytes);
     let point = |queue_depth| {
         let mut session = session(model.clone(), plan, block_bytes, queue_depth);
         run(&mut session, 3);
@@ -115,12 +125,11 @@ fn searches(criterion: &mut Criterion) {
         ("RAID 50, 8 KiB 70/30, 12 volumes", large(RaidPolicy::Raid50, 12, 1), 8192),
         ("RAID 10, 8 KiB 70/30, 36 volumes, 3 members", large(RaidPolicy::Raid10, 36, 3), 8192),
     ] {
-        let model = ArrayModel::new(&plan).expect("the plan is possible");
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|times| {
                 let started = cpu();
                 for _ in 0..times {
-                    black_box(search(&model, &plan, block_bytes));
+                    black_box(search(&plan, block_bytes));
                 }
                 cpu() - started
             });

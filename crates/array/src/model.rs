@@ -194,6 +194,13 @@ impl ArrayModel {
         self.members.iter().all(|member| member.is_warm(reads, writes))
     }
 
+    /// Takes over what the caches of another array hold whose [`ArrayPlan::warmth`] is the same.
+    pub fn take_caches(&mut self, warm: &Self) {
+        for (member, other) in self.members.iter_mut().zip(&warm.members) {
+            member.cache = other.cache.clone();
+        }
+    }
+
     /// Whether a write-anywhere layout writes again in one piece what a sequential read found scattered.
     pub fn set_read_realloc(&mut self, on: bool) {
         self.members.iter_mut().for_each(|member| member.read_realloc = on);

@@ -283,6 +283,15 @@ const PORTS_MAX: u32 = 64;
 const WAIT_MAX_NS: u64 = 600 * TIME_MAX_NS;
 
 impl ArrayPlan {
+    /// All that decides what caches hold after the same accesses: arrays that agree in it may share warm caches.
+    pub fn warmth(&self) -> String {
+        let Self { seed, members, page_bytes, volumes, member, links: _ } = self;
+        let MemberPlan { disks, spares, raid, cache, layout, .. } = member;
+        let CachePlan { bytes, write_back, keep_reads, dirty_low, dirty_high, .. } = cache;
+        let held = (bytes, write_back, keep_reads, dirty_low, dirty_high);
+        format!("{:?}", (seed, members, page_bytes, volumes, disks, spares, raid, held, layout))
+    }
+
     /// Refuses what no array can be.
     ///
     /// # Errors

@@ -204,3 +204,32 @@ fn a_cache_at_its_working_level_is_settled_and_an_empty_one_is_not() {
     // Pages that are written again and again before they are destaged.
     assert!(settled(true, 10, 100 * MIB));
 }
+
+#[test]
+fn an_array_takes_warm_caches_of_another_whose_warmth_is_the_same() {
+    let own = plan(RaidPolicy::Raid5);
+    let mut other = own.clone();
+    other.member.controller.cpu_per_io_ns *= 2;
+    other.member.cache.destage_depth *= 2;
+    assert_eq!(own.warmth(), other.warmth());
+    other.member.cache.bytes *= 2;
+    assert_ne!(own.warmth(), other.warmth());
+    other.member.cache.bytes = own.member.cache.bytes;
+    let session = |warm| SessionPlan {
+        activities: vec![activity(2, 8192, 0.5, Load::Closed { queue_depth: 8 })],
+        seed: 5,
+        interval_ns: SECOND,
+        warm,
+    };
+    let figures = |model: ArrayModel, warm: bool| {
+        let mut session = ModelSession::start(model, &session(warm)).unwrap();
+        session.run_ticks(3);
+        (counted(session.collector(), 3), session.take_readings().last().unwrap().after.clone())
+    };
+    let mut warmed = ArrayModel::new(&own).unwrap();
+    assay_array::warm(&mut warmed, &session(true));
+    let mut taken = ArrayModel::new(&other).unwrap();
+    taken.take_caches(&warmed);
+    assert_eq!(figures(taken, false), figures(ArrayModel::new(&other).unwrap(), true));
+    assert_ne!(figures(ArrayModel::new(&other).unwrap(), false), figures(ArrayModel::new(&other).unwrap(), true));
+}

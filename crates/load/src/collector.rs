@@ -21,6 +21,8 @@ pub struct Collector<K, T: Tally> {
     fresh: Vec<Tick<K, T::Summary>>,
     complete_ticks: u64,
     drained: BTreeMap<K, T>,
+    /// Cleared tallies of ticks that are over: their histograms have room already.
+    spare: Vec<T>,
 }
 
 struct Source<K, T> {
@@ -46,6 +48,7 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
             fresh: Vec::new(),
             complete_ticks: 0,
             drained: BTreeMap::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -59,7 +62,8 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
                 } else {
                     self.open.entry(interval.tick).or_default()
                 };
-                totals.entry(source.key).or_default().merge(&interval.tally);
+                let spare = || self.spare.pop().unwrap_or_default();
+                totals.entry(source.key).or_insert_with(spare).merge(&interval.tally);
                 if interval.next_tick != u64::MAX {
                     source.exchange.give_back(interval);
                 }
@@ -78,7 +82,11 @@ impl<K: Copy + Ord, T: Tally> Collector<K, T> {
             self.complete_ticks += 1;
             let totals = self.open.remove(&tick).unwrap_or_default();
             self.kept.push_back(Kept::of(tick, tick, &totals));
-            self.fresh.extend(totals.into_iter().map(|(key, tally)| Tick { tick, key, counted: tally.summary() }));
+            for (key, mut tally) in totals {
+                self.fresh.push(Tick { tick, key, counted: tally.summary() });
+                tally.clear();
+                self.spare.push(tally);
+            }
         }
         if self.kept.len() > TICKS_KEPT {
             self.fold_oldest(TICKS_KEPT / 2);

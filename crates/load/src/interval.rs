@@ -21,7 +21,8 @@ pub trait Tally: Default {
     /// Adds what was counted in another tick.
     fn add(&mut self, compact: &Self::Compact);
 
-    fn summary(self) -> Self::Summary;
+    /// Takes what series tell of the tick; what is left is of no use before it is cleared.
+    fn summary(&mut self) -> Self::Summary;
 }
 
 /// What one worker did between two ticks of the session.

@@ -223,7 +223,7 @@ impl Tally for IoTally {
         self.bursts_count += compact.bursts_count;
     }
 
-    fn summary(mut self) -> IoTick {
+    fn summary(&mut self) -> IoTick {
         self.read.merge(&self.read_in_burst);
         IoTick {
             read: DirectionTick::of(&self.read),

@@ -176,8 +176,8 @@ impl Tally for TransactionTally {
         self.fullest_cpu_ns += compact.fullest_cpu_ns;
     }
 
-    fn summary(self) -> Self {
-        self
+    fn summary(&mut self) -> Self {
+        std::mem::take(self)
     }
 }
 

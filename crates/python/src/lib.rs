@@ -28,7 +28,7 @@ mod _core {
         crash::CrashCheck,
         histogram::Histogram,
         loading::{ChunkRows, ColumnBuffer, RowsLoad},
-        model::{ModelSession, ModelledArray},
+        model::{ModelSession, ModelledArray, WarmCaches},
         oltp::OltpRun,
         session::Session,
         verification::Verification,

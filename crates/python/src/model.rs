@@ -12,12 +12,35 @@ use crate::{
     summary::{self, Detail, Names, SessionReport, TickLine, to_json},
 };
 
+/// Caches that were warmed once, for the points of a search and for arrays that differ in what leaves caches alone.
+#[pyclass(module = "assay._core", frozen)]
+#[derive(Clone, Default)]
+pub(crate) struct WarmCaches {
+    held: Arc<Mutex<Option<Warm>>>,
+}
+
+#[derive(Clone)]
+struct Warm {
+    warmth: String,
+    accesses: String,
+    array: Arc<ArrayModel>,
+}
+
+#[pymethods]
+impl WarmCaches {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+}
+
 /// A modelled array. Sessions run on a fresh copy of it, or go on with the state that the last one left.
 #[pyclass(module = "assay._core", frozen)]
 pub(crate) struct ModelledArray {
     fresh: ArrayModel,
-    /// Copies with warm caches by the accesses that warmed them; the last one is kept.
-    warmed: Mutex<Option<(String, ArrayModel)>>,
+    seed: u64,
+    warmth: String,
+    warm: WarmCaches,
     live: Live,
 }
 
@@ -43,12 +66,19 @@ fn usage(message: impl std::fmt::Display) -> PyErr {
 
 #[pymethods]
 impl ModelledArray {
-    /// Builds the array of a plan.
+    /// Builds the array of a plan, that takes its warm caches from `warm` where they are those it would have.
     #[new]
-    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (plan_json, warm=None))]
+    fn new(py: Python<'_>, plan_json: &str, warm: Option<&WarmCaches>) -> PyResult<Self> {
         let plan: ArrayPlan = serde_json::from_str(plan_json).map_err(|error| usage(format!("model: {error}")))?;
         let fresh = py.detach(|| ArrayModel::new(&plan)).map_err(|error| usage(format!("model: {error}")))?;
-        Ok(Self { fresh, warmed: Mutex::new(None), live: Arc::new(Mutex::new(State::Fresh { read_realloc: None })) })
+        Ok(Self {
+            fresh,
+            seed: plan.seed,
+            warmth: plan.warmth(),
+            warm: warm.cloned().unwrap_or_default(),
+            live: Arc::new(Mutex::new(State::Fresh { read_realloc: None })),
+        })
     }
 
     /// Starts activities on a fresh array, or with `goes_on` on the one that the last session that went on left.
@@ -103,19 +133,31 @@ impl ModelledArray {
 }
 
 impl ModelledArray {
-    /// A copy with warm caches.
+    /// A copy with warm caches. The array's seed draws what warms them, so that repeats begin alike.
     fn warmed(&self, plan: &SessionPlan) -> ArrayModel {
         let accesses: Vec<_> = plan.activities.iter().map(|each| (&each.access, &each.volumes)).collect();
-        let key = format!("{} {accesses:?}", plan.seed);
-        let mut warmed = locked(&self.warmed);
-        match &*warmed {
-            Some((known, model)) if *known == key => model.clone(),
+        let accesses = format!("{accesses:?}");
+        let mut model = self.fresh.clone();
+        let mut warm = || assay_array::warm(&mut model, &SessionPlan { seed: self.seed, ..plan.clone() });
+        let mut held = locked(&self.warm.held);
+        match &*held {
+            Some(known) if known.warmth == self.warmth && known.accesses == accesses => {
+                let array = Arc::clone(&known.array);
+                drop(held);
+                model.take_caches(&array);
+            }
+            // The array that came first is asked most: others are its variations.
+            Some(known) if known.warmth != self.warmth => {
+                drop(held);
+                warm();
+            }
             _ => {
-                let mut model = self.fresh.clone();
-                assay_array::warm(&mut model, plan);
-                warmed.insert((key, model)).1.clone()
+                warm();
+                let array = Arc::new(model.clone());
+                *held = Some(Warm { warmth: self.warmth.clone(), accesses, array });
             }
         }
+        model
     }
 }
 

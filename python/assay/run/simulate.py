@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from assay import _core
 from assay.progress import SILENT
 from assay.results.run_folder import RunFolder
 from assay.run.nowhere import Nowhere
@@ -36,9 +37,18 @@ def model_volumes(configuration: Configuration) -> list[Volume]:
 
 
 def simulate(
-    configuration: Configuration, plan: Plan, *, interrupt: threading.Event | None = None
+    configuration: Configuration,
+    plan: Plan,
+    *,
+    interrupt: threading.Event | None = None,
+    warm: _core.WarmCaches | None = None,
 ) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
     """Run a plan on a model; returns its points and its answers, as a run folder would hold them.
+
+    Parameters
+    ----------
+    warm
+        Warm caches shared by several such runs.
 
     Raises
     ------
@@ -53,11 +63,12 @@ def simulate(
         recorder=Recorder([]),
         display=SILENT,
         interrupt=interrupt or threading.Event(),
+        keeps_series=False,
     )
     loop = PointLoop(
         context=context,
         workload=workload_of(plan),
-        opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration),
+        opened=OpenIo(part, context, volumes=model_volumes(configuration), array=configuration, warm=warm),
         part=part,
         numbers=itertools.count(1),
     )

@@ -46,6 +46,8 @@ class RunContext:
     """Points that the run folder holds, by key."""
     keeps_interrupted: bool = False
     """Whether an interrupted point is kept with what it has."""
+    keeps_series: bool = True
+    """Whether the ticks of points become rows of the series."""
     for_study: bool = False
     """Whether points will be compared with each other."""
     before: OpenWorkload | None = None

@@ -27,12 +27,15 @@ class ModelRun:
         UTC time from which virtual time counts.
     elapsed_ns
         Virtual time so far; points follow each other without a gap.
+    warm
+        Warm caches that other arrays share; this array's own where there are none.
     """
 
     configuration: Configuration
     epoch_ns: int
     goes_on: bool = False
     elapsed_ns: int = 0
+    warm: _core.WarmCaches | None = None
     modelled: _core.ModelledArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +46,7 @@ class ModelRun:
         UsageError
             The array is impossible.
         """
-        self.modelled = _core.ModelledArray(json.dumps(self.configuration.plan()))
+        self.modelled = _core.ModelledArray(json.dumps(self.configuration.plan()), self.warm)
 
     def goes_on_with(self, configuration: Configuration) -> None:
         """Keep the array's state and take over what may change while it runs: `read_realloc`."""

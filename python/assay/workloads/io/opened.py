@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
@@ -83,10 +84,11 @@ class OpenIo(OpenWorkload):
         volumes: Sequence[Volume],
         devices: Sequence[str] = (),
         array: Configuration | None = None,
+        warm: _core.WarmCaches | None = None,
     ) -> None:
         self.part, self.plan, self.context = part, part.plan, context
         self.volumes, self.devices = volumes, devices
-        self.model = _model_of(part, array, context)
+        self.model = _model_of(part, array, context, warm)
         # A model begins afresh anyway; the published SQLIO runs left the device alone between points.
         self.rest_s = 0.0 if self.model is not None else self.plan.timing.rest_s
         for workload in self.plan.workloads()[:1]:
@@ -199,7 +201,9 @@ class OpenIo(OpenWorkload):
         point |= band.around(point["total"]["iops"])
 
 
-def _model_of(part: Part[Plan], array: Configuration | None, context: RunContext) -> ModelRun | None:
+def _model_of(
+    part: Part[Plan], array: Configuration | None, context: RunContext, warm: _core.WarmCaches | None
+) -> ModelRun | None:
     """The modelled array of a part: that of the part before where it continues, else a fresh one."""
     if array is None:
         return None
@@ -211,6 +215,7 @@ def _model_of(part: Part[Plan], array: Configuration | None, context: RunContext
         configuration=array,
         epoch_ns=context.epoch_ns,
         goes_on=context.is_continued,
+        warm=warm,
     )
 
 
@@ -225,6 +230,7 @@ class Measurement:
         self.interval_s = tick_length_s(self.timing)
         self.seed = opened.plan.seed + repeat
         self.ticks: list[dict[str, Any]] = []
+        self.error_count = 0
         self.columns = SeriesColumns()
         self.telemetry: list[pa.RecordBatch] = []
         self.series: list[pa.RecordBatch] = []
@@ -269,9 +275,10 @@ class Measurement:
                 volume.hold.end_writing()
         clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
         self.telemetry = self.columns.take()
-        add_session(
-            self.columns, self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock
-        )
+        if opened.context.keeps_series:
+            add_session(
+                self.columns, self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock
+            )
         self.series = self.telemetry + self.columns.take()
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
@@ -322,6 +329,7 @@ class Measurement:
 
     def _note(self, report: Mapping[str, Any]) -> None:
         self.ticks += report["ticks"]
+        self.error_count += sum(tick["error_count"] for tick in report["ticks"])
         self.complete_ticks = report["complete_ticks"]
         self.settled = report.get("settled", True)
         self._take_telemetry()
@@ -360,7 +368,7 @@ class Measurement:
                 longest_s=self.timing.longest_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
-                error_count=sum(tick["error_count"] for tick in self.ticks),
+                error_count=self.error_count,
             )
         )
 
