@@ -132,7 +132,7 @@ class TestText:
     def test_an_option_wins_over_what_the_file_has_for_a_policy(self) -> None:
         structure = small(raid="10", **{"raid.set_disks": "6"})
 
-        assert asked(written(structure), raid="50").plan()["member"]["raid"]["set_disks"] == 6
+        assert asked(written(structure), raid="50").plan()["pools"][0]["member"]["raid"]["set_disks"] == 6
 
     def test_so_does_the_protocol_that_was_measured(self) -> None:
         structure = configure("fas3070", {"protocol": "fcoe", "volumes": "2"})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import _core
 from assay.errors import UsageError
 from assay.targets.arrays.capacity import usable_bytes
 from assay.targets.arrays.configuration import Configuration, configure
@@ -65,7 +67,7 @@ class TestTarget:
         again = configure(*parse_model_target(moved.target_text))
 
         assert again.plan() == moved.plan()
-        assert moved.plan()["member"]["disk"]["command_overhead_ns"] == 612_345
+        assert moved.plan()["pools"][0]["member"]["disk"]["command_overhead_ns"] == 612_345
         assert moved.parameters["disk.command_overhead"].from_ == "set"
 
 
@@ -203,8 +205,8 @@ class TestPlan:
     def test_of_the_array_that_was_published(self) -> None:
         plan = array(volumes="12").plan()
 
-        assert (plan["member"]["disks"], plan["member"]["spares"]) == (24, 2)
-        assert plan["member"]["disk"] == {
+        assert (plan["pools"][0]["member"]["disks"], plan["pools"][0]["member"]["spares"]) == (24, 2)
+        assert plan["pools"][0]["member"]["disk"] == {
             "kind": "mechanical",
             "capacity_bytes": 146 * GB,
             "revolution_ns": 4_000_000,
@@ -221,7 +223,7 @@ class TestPlan:
             "read_ahead_bytes": 256 << 10,
             "interface_bytes_per_s": 600e6,
         }
-        assert plan["member"]["raid"] == {
+        assert plan["pools"][0]["member"]["raid"] == {
             "policy": "10",
             "set_disks": 22,
             "chunk_bytes": 65536,
@@ -230,8 +232,8 @@ class TestPlan:
         }
         assert plan["links"]["port_bytes_per_s"] == pytest.approx(117e6)
         assert plan["links"]["max_transfer_bytes"] == 262_144
-        assert plan["member"]["state"] == {"kind": "healthy"}
-        assert plan["volumes"][11] == {"name": "v12", "bytes": 100 * GB}
+        assert plan["pools"][0]["member"]["state"] == {"kind": "healthy"}
+        assert plan["pools"][0]["volumes"][11] == {"name": "v12", "bytes": 100 * GB}
 
     @pytest.mark.parametrize("name", catalogue_names())
     def test_every_array_has_one_under_every_policy_and_state(self, name: str) -> None:
@@ -254,25 +256,25 @@ class TestPlan:
             check(configure(name).plan())
 
     def test_policies_replace_what_the_file_says_under_them(self) -> None:
-        assert array(raid="50").plan()["member"]["raid"]["set_disks"] == 11
-        assert array(raid="5").plan()["member"]["spares"] == 1
+        assert array(raid="50").plan()["pools"][0]["member"]["raid"]["set_disks"] == 11
+        assert array(raid="5").plan()["pools"][0]["member"]["spares"] == 1
         assert (
-            array(raid="5").plan()["member"]["raid"] | {"policy": "5", "set_disks": 23}
-            == (array(raid="5").plan()["member"]["raid"])
+            array(raid="5").plan()["pools"][0]["member"]["raid"] | {"policy": "5", "set_disks": 23}
+            == (array(raid="5").plan()["pools"][0]["member"]["raid"])
         )
 
     def test_several_sets_under_raid_6_are_laid_out_as_raid_60(self) -> None:
         two_sets, one_set = array(raid="6"), array(raid="6", **{"raid.set_disks": "22"})
 
-        assert (two_sets.plan()["member"]["raid"]["policy"], two_sets.raid) == ("60", "6")
-        assert one_set.plan()["member"]["raid"]["policy"] == "6"
+        assert (two_sets.plan()["pools"][0]["member"]["raid"]["policy"], two_sets.raid) == ("60", "6")
+        assert one_set.plan()["pools"][0]["member"]["raid"]["policy"] == "6"
         assert one_set.usable_bytes / two_sets.usable_bytes == pytest.approx(20 / 18, rel=1e-4)
 
     def test_an_option_wins_over_the_policy(self) -> None:
         asked = array(raid="50", **{"raid.chunk": "128KiB", "disks.count": "14", "raid.set_disks": "6"})
 
-        assert asked.plan()["member"]["raid"]["chunk_bytes"] == 131_072
-        assert asked.plan()["member"]["raid"]["set_disks"] == 6
+        assert asked.plan()["pools"][0]["member"]["raid"]["chunk_bytes"] == 131_072
+        assert asked.plan()["pools"][0]["member"]["raid"]["set_disks"] == 6
 
     def test_protocols_take_their_share_of_the_ports(self) -> None:
         iscsi, fcoe = (configure("fas3070", {"protocol": name}).plan()["links"] for name in ("iscsi", "fcoe"))
@@ -282,10 +284,10 @@ class TestPlan:
 
     def test_hosts_members_and_controllers_have_ports_of_their_own(self) -> None:
         two = configure("ps6110x", {"host_ports": "2", "members": "2", "controller_ports": "1"}).plan()
-        assert (two["links"]["hosts"]["ports"], two["member"]["controller"]["ports"]) == (2, 1)
+        assert (two["links"]["hosts"]["ports"], two["pools"][0]["member"]["controller"]["ports"]) == (2, 1)
         asked = {"protocol": "fcoe", "host_ports": "3", "controllers": "8", "controller_ports": "1"}
         three = configure("fas3070", asked | {"host_port_rate": "1Gbit/s", "initiator_limit": "64"}).plan()
-        hosts, controller = three["links"]["hosts"], three["member"]["controller"]
+        hosts, controller = three["links"]["hosts"], three["pools"][0]["member"]["controller"]
         assert (hosts["ports"], controller["count"], controller["ports"], hosts["commands_most"]) == (3, 8, 1, 64)
         assert three["links"]["port_bytes_per_s"] == pytest.approx(10 * hosts["port_bytes_per_s"])
         lost = {"fault": "controller@10s", "path_timeout": "20s", "failover": "4s"}
@@ -295,6 +297,53 @@ class TestPlan:
         with pytest.raises(UsageError, match="fcoe does not send packets again"):
             configure("fas3070", {"protocol": "fcoe", "packet_loss": "0.1%"})
 
+    def test_roles_have_members_and_a_policy_of_their_own(self) -> None:
+        asked = {"volumes": "data:6,log:2", "volume_size": "data:100GB,log:20GB", "raid": "data:50,log:10"}
+        pooled = configure("ps6100xv", asked | {"members": "data:2,log:1", "state": "degraded"})
+        data = configure("ps6100xv", {"raid": "50", "members": "2", "volumes": "data:6"})
+        log = configure("ps6100xv", {"raid": "10", "volumes": "log:2", "volume_size": "20GB"})
+
+        plan = pooled.plan()
+        assert [pool["members"] for pool in plan["pools"]] == [2, 1]
+        assert [pool["member"]["raid"] for pool in plan["pools"]] == [data.member_plan["raid"], log.member_plan["raid"]]
+        assert [pool["volumes"] for pool in plan["pools"]] == [
+            data.plan()["pools"][0]["volumes"], log.plan()["pools"][0]["volumes"]
+        ]  # fmt: skip
+        # One disk of the whole group is lost.
+        assert [pool["member"]["state"]["kind"] for pool in plan["pools"]] == ["degraded", "healthy"]
+        assert pooled.roles == ["data"] * 6 + ["log"] * 2
+        assert (pooled.raid, pooled.members, pooled.used_bytes) == ("50+10", 3, 640 * GB)
+        for what in ("usable_bytes", "raw_bytes", "kept_bytes"):
+            assert getattr(pooled, what) == getattr(data, what) + getattr(log, what)
+        assert "data on RAID 50, log on RAID 10, 3 members" in pooled.label
+        assert configure(*parse_model_target(pooled.target_text)).plan() == plan
+        assert [(pool["role"], pool["raid"]) for pool in pooled.facts()["pools"]] == [("data", "50"), ("log", "10")]
+        assert _core.ModelledArray(json.dumps(plan)) is not None
+
+    def test_members_of_roles_may_have_one_policy(self) -> None:
+        pooled = array(volumes="data:4,log:2", members="data:2,log:1", raid="10")
+        assert [pool["member"]["raid"]["policy"] for pool in pooled.plan()["pools"]] == ["10", "10"]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"raid": "data:50,log:10"}, "volumes=data:1,log:1 must name the same roles"),
+            ({"raid": "data:50,log:10", "volumes": "8"}, "must name the same roles"),
+            ({"raid": "data:50", "volumes": "data:8,log:2"}, "must name the same roles"),
+            ({"raid": "data:50,log:7", "volumes": "data:8,log:2"}, "unknown RAID policy '7'"),
+            ({"raid": "data:50,log:dp", "volumes": "data:8,log:2"}, "does not offer RAID dp"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:2", "members": "3"}, "members=data:1,log:1"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:2", "members": "data:1,log:0"}, "not a whole number"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:2", "members": "data:20,log:1"}, "are more than the"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:2", "fill": "0.5"}, "fill: roles have members"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:900"}, "900 log volumes of 100 GB"),
+            ({"raid": "data:50,log:10", "volumes": "data:8,log:2", "volume_size": "tempdb:1GB"}, "no volumes of role"),
+        ],
+    )
+    def test_pools_that_cannot_be_are_refused(self, options: dict[str, str], message: str) -> None:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            array(**options)
+
     def test_options_reach_it(self) -> None:
         plan = configure(
             "fas3070",
@@ -303,11 +352,11 @@ class TestPlan:
         ).plan()  # fmt: skip
 
         assert (
-            plan["member"]["cache"] | {"bytes": 4 << 30, "write_back": False, "starts_warm": False}
-            == (plan["member"]["cache"])
+            plan["pools"][0]["member"]["cache"] | {"bytes": 4 << 30, "write_back": False, "starts_warm": False}
+            == (plan["pools"][0]["member"]["cache"])
         )
-        assert plan["member"]["state"] == {"kind": "rebuilding", "depth": 8}
-        assert plan["member"]["layout"] == {
+        assert plan["pools"][0]["member"]["state"] == {"kind": "rebuilding", "depth": 8}
+        assert plan["pools"][0]["member"]["layout"] == {
             "kind": "write-anywhere", "block_bytes": 4096, "run_blocks": 64, "read_realloc": True
         }  # fmt: skip
         links = {"policy": "least-queue-depth", "max_transfer_bytes": 0}
@@ -375,7 +424,7 @@ def test_any_options_make_an_array_or_are_refused(name: str, options: dict[str, 
     except UsageError:
         return
     plan = asked.plan()
-    assert sum(volume["bytes"] for volume in plan["volumes"]) <= asked.usable_bytes - asked.kept_bytes
+    assert sum(volume["bytes"] for volume in plan["pools"][0]["volumes"]) <= asked.usable_bytes - asked.kept_bytes
     assert 0 < asked.fill <= 1
     json.dumps(asked.facts(), allow_nan=False)
 

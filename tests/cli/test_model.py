@@ -75,7 +75,7 @@ def test_show_as_json_has_the_plan_of_the_model(bench: Bench) -> None:
     document = bench.assay("model", "show", "ps6100xv?raid=50", "--json").document
 
     assert document["array"]["target"] == "model:ps6100xv?raid=50"
-    assert document["plan"]["member"]["raid"]["policy"] == "50"
+    assert document["plan"]["pools"][0]["member"]["raid"]["policy"] == "50"
     assert set(document["usable_bytes"]) == {"10", "50", "6", "5"}
     assert document["array"]["parameters"].keys() == document["meanings"].keys()
 

@@ -54,9 +54,9 @@ def test_options_of_the_target_are_those_of_the_code(text: str) -> None:
     array = configure("ps6100xv")
     assert (rows["members"][0], rows["seed"][0], rows["hosts"][0]) == ("1", "1", "1")
     plan = array.plan()
-    assert (plan["members"], plan["seed"], plan["links"]["hosts"]["count"]) == (1, 1, 1)
-    assert rows["state"][0].strip("`") == plan["member"]["state"]["kind"]
-    assert (rows["start"][0] == "`warm`") == plan["member"]["cache"]["starts_warm"]
+    assert (plan["pools"][0]["members"], plan["seed"], plan["links"]["hosts"]["count"]) == (1, 1, 1)
+    assert rows["state"][0].strip("`") == plan["pools"][0]["member"]["state"]["kind"]
+    assert (rows["start"][0] == "`warm`") == plan["pools"][0]["member"]["cache"]["starts_warm"]
 
 
 def parameter_rows(text: str) -> Iterator[tuple[str, str]]:

@@ -54,7 +54,7 @@ def test_an_array_goes_on_with_another_way_to_read() -> None:
     run.goes_on_with(again)
 
     assert run.configuration is again
-    assert json.loads(run.key)["member"]["layout"]["read_realloc"] is True
+    assert json.loads(run.key)["pools"][0]["member"]["layout"]["read_realloc"] is True
 
 
 def row(t_ns: int, entity: str, metric: str, value: float, source: str = "model") -> dict[str, Any]:

@@ -14,17 +14,17 @@ mod plans;
 fn flash(policy: RaidPolicy) -> ArrayPlan {
     let mut plan = large(policy, 12, 1);
     let disk = SolidStatePlan { capacity_bytes: 400_000_000_000, channels: 16, ..solid_state() };
-    plan.member.disk = DiskPlan::SolidState(disk);
+    plan.pools[0].member.disk = DiskPlan::SolidState(disk);
     plan.links.port_bytes_per_s = 3e9;
     plan.links.hosts.port_bytes_per_s = 3e9;
-    plan.member.controller.cores = 16;
+    plan.pools[0].member.controller.cores = 16;
     plan
 }
 
 /// Workers on all volumes of a plan, 70 % reads over the whole of each.
 fn load(plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> SessionPlan {
-    let mut activity = activity(plan.volumes.len(), block_bytes, 0.7, Load::Closed { queue_depth });
-    activity.access.region.end_bytes = plan.volumes[0].bytes;
+    let mut activity = activity(plan.pools[0].volumes.len(), block_bytes, 0.7, Load::Closed { queue_depth });
+    activity.access.region.end_bytes = plan.pools[0].volumes[0].bytes;
     SessionPlan { activities: vec![activity], seed: 7, interval_ns: SECOND, warm: false }
 }
 

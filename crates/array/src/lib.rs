@@ -29,7 +29,7 @@ pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
 pub use parity::Code;
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use session::{ModelSession, Reading, SessionPlan, warm};

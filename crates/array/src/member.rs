@@ -41,7 +41,7 @@ pub(crate) struct Member {
     pub(crate) code: Option<Code>,
     pub(crate) partial_write: PartialWrite,
     /// Number of the member's first disk in the group.
-    first_disk: u16,
+    pub(crate) first_disk: u16,
     pub(crate) disks: Vec<Disk>,
     pub(crate) cache: Cache,
     pub(crate) keep_reads: bool,

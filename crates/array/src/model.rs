@@ -49,7 +49,8 @@ pub struct ArrayModel {
     links: Links,
     spread: Spread,
     members: Vec<Member>,
-    disks_per_member: u32,
+    /// The member of each disk.
+    disks: Vec<u16>,
     volume_bytes: Vec<u64>,
     hosts: u32,
     max_transfer_bytes: u64,
@@ -122,25 +123,21 @@ impl ArrayModel {
     /// A parameter is impossible, or the volumes are larger than the disks.
     pub fn new(plan: &ArrayPlan) -> Result<Self, ArrayError> {
         plan.validate()?;
-        let member_plan = &plan.member;
-        let active = member_plan.disks - member_plan.spares;
-        let geometry = write_anywhere::geometry(member_plan, active)?;
-        if geometry.policy().parity_disks() > 0 {
-            Code::of(&geometry)?;
-        }
         let mut random = SplitMix::new(plan.seed);
-        let places = match member_plan.raid.misalign_bytes {
-            0 => 1,
-            step => member_plan.raid.chunk_bytes / step,
-        };
-        let spread = Spread::new(plan, || random.below(places.max(1)) * member_plan.raid.misalign_bytes);
-        let disk_bytes = member_plan.disk.capacity_bytes();
-        let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(member_plan, &geometry));
-        let kind = DiskKind::new(&member_plan.disk, member_plan.cache.read_preference_ns);
-        // One disk of the group is lost, and the first member's.
-        let healthy = MemberPlan { state: StatePlan::Healthy, ..member_plan.clone() };
-        let members = (0..plan.members)
-            .map(|number| {
+        let spread = Spread::new(plan, &mut random);
+        let (mut members, mut disks) = (Vec::new(), Vec::new());
+        for pool in &plan.pools {
+            let geometry = write_anywhere::geometry(&pool.member, pool.member.active_disks())?;
+            if geometry.policy().parity_disks() > 0 {
+                Code::of(&geometry)?;
+            }
+            let disk_bytes = pool.member.disk.capacity_bytes();
+            let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(&pool.member, &geometry));
+            let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns);
+            // One disk of a pool is lost, and its first member's.
+            let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
+            for within in 0..pool.members {
+                let number = members.len() as u32;
                 let used_bytes = spread.used_bytes(number);
                 if geometry.disk_bytes(used_bytes) > disk_bytes {
                     return Err(ArrayError::TooLarge(format!(
@@ -148,20 +145,21 @@ impl ArrayModel {
                         geometry.usable_bytes(disk_bytes)
                     )));
                 }
-                let first = (number * active) as u16;
-                let member_plan = if number == 0 { member_plan } else { &healthy };
-                Ok(Member::new(member_plan, &geometry, &kind, first, used_bytes, || random.next() as u32))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+                let first = disks.len() as u16;
+                disks.resize(disks.len() + pool.member.active_disks() as usize, number as u16);
+                let member_plan = if within == 0 { &pool.member } else { &healthy };
+                members.push(Member::new(member_plan, &geometry, &kind, first, used_bytes, || random.next() as u32));
+            }
+        }
         let mut model = Self {
             now_ns: 0,
             epoch_ns: 0,
             events: Events::default(),
-            links: Links::new(&plan.links, &member_plan.controller, plan.members, plan.seed),
+            links: Links::new(&plan.links, plan.controller(), plan.members(), plan.seed),
             spread,
             members,
-            disks_per_member: active,
-            volume_bytes: plan.volumes.iter().map(|volume| volume.bytes).collect(),
+            disks,
+            volume_bytes: plan.volumes().map(|volume| volume.bytes).collect(),
             hosts: plan.links.hosts.count,
             max_transfer_bytes: plan.links.max_transfer_bytes,
             ios: Vec::new(),
@@ -176,8 +174,8 @@ impl ArrayModel {
         if let Some(fault) = plan.links.fault {
             model.events.set(fault.at_ns, Event::Path(PathEvent::Lost));
         }
-        if matches!(member_plan.state, StatePlan::Rebuilding { .. }) {
-            model.members[0].rebuild_next(0, &mut model.events);
+        for member in model.members.iter_mut().filter(|member| member.rebuild.is_some()) {
+            member.rebuild_next(0, &mut model.events);
         }
         Ok(model)
     }
@@ -414,11 +412,10 @@ impl ArrayModel {
                 member
             }
             Event::DiskEnds { disk, slot } => {
-                let disk = u32::from(disk);
-                let member = disk / self.disks_per_member;
-                let within = disk - member * self.disks_per_member;
-                self.members[member as usize].disk_ends(now_ns, within, slot, &mut self.events);
-                member
+                let member = self.disks[usize::from(disk)];
+                let at = &mut self.members[usize::from(member)];
+                at.disk_ends(now_ns, u32::from(disk - at.first_disk), slot, &mut self.events);
+                u32::from(member)
             }
             Event::Answered(index) => {
                 self.free_commands.push(index);
@@ -464,9 +461,9 @@ impl Simulated for ArrayModel {
         if request.op == Op::Flush || !fits || length == 0 {
             let result = if fits { result } else { -EINVAL };
             let io = self.begin_io(request.tag, result);
-            // Every member holds a part of the volume, and says that its part is safe.
-            let members = if request.op == Op::Flush { self.members.len() as u32 } else { 1 };
-            for member in 0..members {
+            // Every member that holds a part of the volume says that its part is safe.
+            let members = if fits && request.op == Op::Flush { self.spread.members_of(request.volume) } else { 0..1 };
+            for member in members {
                 let (op, path) = (Op::Flush, 0);
                 self.send(at_ns, Command { io, op, host, member, path, at_bytes: 0, bytes: 0, page_end_bytes: 0 });
             }

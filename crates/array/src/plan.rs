@@ -4,18 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArrayError, RaidPolicy};
 
-/// A group of equal members, the volumes on it and the links to it.
+/// Members in pools, the volumes on them and the links to them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayPlan {
     /// Seed of spindle phases and of where volumes begin.
     pub seed: u64,
-    pub members: u32,
-    /// Volumes are spread over the members in pages of this size.
+    /// Volumes are spread over the members of their pool in pages of this size.
     pub page_bytes: u64,
-    pub volumes: Vec<VolumePlan>,
-    pub member: MemberPlan,
+    pub pools: Vec<PoolPlan>,
     pub links: LinkPlan,
+}
+
+/// Equal members, and the volumes on them. Members and volumes are numbered through all pools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolPlan {
+    pub members: u32,
+    pub member: MemberPlan,
+    pub volumes: Vec<VolumePlan>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -285,11 +292,24 @@ const WAIT_MAX_NS: u64 = 600 * TIME_MAX_NS;
 impl ArrayPlan {
     /// All that decides what caches hold after the same accesses: arrays that agree in it may share warm caches.
     pub fn warmth(&self) -> String {
-        let Self { seed, members, page_bytes, volumes, member, links: _ } = self;
-        let MemberPlan { disks, spares, raid, cache, layout, .. } = member;
-        let CachePlan { bytes, write_back, keep_reads, dirty_low, dirty_high, .. } = cache;
-        let held = (bytes, write_back, keep_reads, dirty_low, dirty_high);
-        format!("{:?}", (seed, members, page_bytes, volumes, disks, spares, raid, held, layout))
+        let Self { seed, page_bytes, pools, links: _ } = self;
+        let held = |PoolPlan { members, member, volumes }: &PoolPlan| {
+            let MemberPlan { disks, spares, raid, cache, layout, .. } = member;
+            let CachePlan { bytes, write_back, keep_reads, dirty_low, dirty_high, .. } = cache;
+            let cache = (bytes, write_back, keep_reads, dirty_low, dirty_high);
+            format!("{:?}", (members, disks, spares, raid, cache, layout, volumes))
+        };
+        format!("{:?}", (seed, page_bytes, pools.iter().map(held).collect::<Vec<_>>()))
+    }
+
+    /// Members of all pools.
+    pub fn members(&self) -> u32 {
+        self.pools.iter().map(|pool| pool.members).sum()
+    }
+
+    /// Volumes of all pools, in the order of their numbers.
+    pub fn volumes(&self) -> impl Iterator<Item = &VolumePlan> {
+        self.pools.iter().flat_map(|pool| &pool.volumes)
     }
 
     /// Refuses what no array can be.
@@ -297,50 +317,76 @@ impl ArrayPlan {
     /// # Errors
     /// The first parameter that is impossible.
     pub fn validate(&self) -> Result<(), ArrayError> {
-        let member = &self.member;
-        let active = member.disks.saturating_sub(member.spares);
-        let all = u64::from(self.members) * u64::from(active);
-        check(self.members >= 1 && all <= u64::from(DISKS_MAX), "members", || {
-            format!("{} members with {active} disks each; there can be {DISKS_MAX} disks", self.members)
+        let disks = |pool: &PoolPlan| u64::from(pool.members) * u64::from(pool.member.active_disks());
+        let all = self.pools.iter().map(disks).sum::<u64>();
+        let members = self.pools.iter().map(|pool| u64::from(pool.members)).sum::<u64>();
+        let all_have = !self.pools.is_empty() && self.pools.iter().all(|pool| pool.members >= 1);
+        check(all_have && all <= u64::from(DISKS_MAX), "members", || {
+            format!("{members} members with {all} active disks; there can be {DISKS_MAX} disks")
         })?;
-        check(active >= 1, "disks.spares", || format!("{} of {} disks are spares", member.spares, member.disks))?;
-        check((1..=VOLUMES_MAX).contains(&self.volumes.len()), "volumes", || {
-            format!("{} is outside 1 to {VOLUMES_MAX}", self.volumes.len())
-        })?;
+        let volumes = self.volumes().count();
+        check((1..=VOLUMES_MAX).contains(&volumes), "volumes", || format!("{volumes} is outside 1 to {VOLUMES_MAX}"))?;
         check(self.page_bytes >= 1 << 16 && self.page_bytes <= 1 << 40, "group.page", || {
             format!("{} bytes is outside 64 KiB to 1 TiB", self.page_bytes)
         })?;
-        check(self.volumes.iter().all(|volume| (1..=VOLUME_MAX).contains(&volume.bytes)), "volume_size", || {
+        check(self.volumes().all(|volume| (1..=VOLUME_MAX).contains(&volume.bytes)), "volume_size", || {
             "is outside 1 byte to 1 PiB".into()
         })?;
-        let raid = &member.raid;
-        check(self.page_bytes >= raid.chunk_bytes, "group.page", || {
-            format!("{} bytes is below the chunk of {} bytes", self.page_bytes, raid.chunk_bytes)
+        self.links.validate()?;
+        for PoolPlan { member, .. } in &self.pools {
+            check(self.page_bytes >= member.raid.chunk_bytes, "group.page", || {
+                format!("{} bytes is below the chunk of {} bytes", self.page_bytes, member.raid.chunk_bytes)
+            })?;
+            check(member.controller == *self.controller(), "controller_ports", || {
+                "members differ in their controllers".into()
+            })?;
+            member.validate()?;
+        }
+        let paths = self.links.paths(self.controller()) * u64::from(self.links.hosts.count) * members;
+        check(paths <= PATHS_MAX, "hosts", || format!("{paths} paths in all; there can be {PATHS_MAX}"))
+    }
+
+    /// The controllers of every member.
+    ///
+    /// # Panics
+    /// There is no pool, which [`Self::validate`] refuses.
+    pub(crate) fn controller(&self) -> &ControllerPlan {
+        &self.pools[0].member.controller
+    }
+}
+
+impl MemberPlan {
+    /// Disks that hold data.
+    pub fn active_disks(&self) -> u32 {
+        self.disks.saturating_sub(self.spares)
+    }
+
+    fn validate(&self) -> Result<(), ArrayError> {
+        check(self.active_disks() >= 1, "disks.spares", || {
+            format!("{} of {} disks are spares", self.spares, self.disks)
         })?;
+        let raid = &self.raid;
         check(
             raid.misalign_bytes == 0 || raid.chunk_bytes.is_multiple_of(raid.misalign_bytes),
             "raid.misalignment",
             || format!("{} bytes does not divide the chunk of {} bytes", raid.misalign_bytes, raid.chunk_bytes),
         )?;
-        let lost = member.state != StatePlan::Healthy;
+        let lost = self.state != StatePlan::Healthy;
         check(!lost || raid.policy != RaidPolicy::Raid0, "state", || "RAID 0 does not outlive a lost disk".into())?;
-        if let StatePlan::Rebuilding { depth } = member.state {
+        if let StatePlan::Rebuilding { depth } = self.state {
             check((1..=1024).contains(&depth), "rebuild.depth", || format!("{depth} is outside 1 to 1024"))?;
         }
-        rate(member.controller.cpu_bytes_per_s, "controller.cpu_rate")?;
-        time(member.controller.cpu_per_io_ns, "controller.cpu_per_io")?;
-        check((1..=1024).contains(&member.controller.cores), "controller.cores", || {
-            format!("{} is outside 1 to 1024", member.controller.cores)
+        rate(self.controller.cpu_bytes_per_s, "controller.cpu_rate")?;
+        time(self.controller.cpu_per_io_ns, "controller.cpu_per_io")?;
+        check((1..=1024).contains(&self.controller.cores), "controller.cores", || {
+            format!("{} is outside 1 to 1024", self.controller.cores)
         })?;
-        self.links.validate()?;
-        let ports = member.controller.all_ports();
+        let ports = self.controller.all_ports();
         check((1..=PORTS_MAX).contains(&ports), "controller_ports", || {
             format!("a member of {ports} ports is outside 1 to {PORTS_MAX}")
         })?;
-        let paths = self.links.paths(&member.controller) * u64::from(self.links.hosts.count) * u64::from(self.members);
-        check(paths <= PATHS_MAX, "hosts", || format!("{paths} paths in all; there can be {PATHS_MAX}"))?;
-        member.cache.validate()?;
-        match &member.disk {
+        self.cache.validate()?;
+        match &self.disk {
             DiskPlan::Mechanical(disk) => disk.validate(),
             DiskPlan::SolidState(disk) => disk.validate(),
         }

@@ -1,5 +1,9 @@
 //! Volumes on members: pages dealt out in turn.
 
+use std::ops::Range;
+
+use assay_load::SplitMix;
+
 use crate::ArrayPlan;
 
 /// Where a byte of a volume lies: the member, its address there, and how many bytes follow in the same page.
@@ -10,16 +14,25 @@ pub(crate) struct Address {
     pub(crate) left_bytes: u64,
 }
 
-/// Pages of volumes, dealt out over the members so that each has the same number of every volume, give or take one. On a
-/// member the volumes take turns page by page, so that all of them reach as far in as the data do.
+/// Pages of volumes, dealt out over the members of a pool so that each has the same number of every volume, give or take
+/// one. On a member the volumes take turns page by page, so that all of them reach as far in as the data do.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     page_bytes: u64,
-    /// Distance of pages on a member: volumes begin off a chunk's start, so a page may reach into one more chunk.
-    slot_bytes: u64,
     members: Vec<Dealt>,
-    /// Where in a chunk each volume begins.
-    begins_bytes: Vec<u64>,
+    volumes: Vec<Placed>,
+}
+
+/// Where a volume is.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    /// Members of its pool: the first, and how many.
+    first: u32,
+    members: u32,
+    /// Its place among the volumes of its pool.
+    number: u32,
+    /// Where in a chunk it begins.
+    begins_bytes: u32,
 }
 
 /// Rounds in which the same volumes still have pages, from the first.
@@ -37,42 +50,60 @@ struct Rounds {
 struct Dealt {
     rounds: Vec<Rounds>,
     slots: u64,
+    /// Distance of pages: volumes begin off a chunk's start, so a page may reach into one more chunk.
+    slot_bytes: u64,
 }
 
 impl Spread {
-    /// Deals out the plan's volumes; `begins` draws where in a chunk a volume begins.
-    pub(crate) fn new(plan: &ArrayPlan, begins: impl FnMut() -> u64) -> Self {
-        let pages: Vec<u64> = plan.volumes.iter().map(|volume| volume.bytes.div_ceil(plan.page_bytes)).collect();
-        let members = (0..plan.members)
-            .map(|member| {
+    /// Deals out the plan's volumes.
+    pub(crate) fn new(plan: &ArrayPlan, random: &mut SplitMix) -> Self {
+        let (mut members, mut volumes) = (Vec::new(), Vec::new());
+        for pool in &plan.pools {
+            let pages: Vec<u64> = pool.volumes.iter().map(|volume| volume.bytes.div_ceil(plan.page_bytes)).collect();
+            let raid = &pool.member.raid;
+            let slot_bytes = plan.page_bytes + if raid.misalign_bytes > 0 { raid.chunk_bytes } else { 0 };
+            let places = raid.chunk_bytes.checked_div(raid.misalign_bytes).unwrap_or(1);
+            let first = members.len() as u32;
+            volumes.extend((0..pages.len()).map(|number| Placed {
+                first,
+                members: pool.members,
+                number: number as u32,
+                begins_bytes: (random.below(places.max(1)) * raid.misalign_bytes) as u32,
+            }));
+            members.extend((0..pool.members).map(|member| {
                 let dealt = pages.iter().enumerate().map(|(volume, pages)| {
-                    let turn = turn_of(member, volume as u32, plan.members);
-                    (pages + u64::from(plan.members - 1 - turn)) / u64::from(plan.members)
+                    let turn = turn_of(member, volume as u32, pool.members);
+                    (pages + u64::from(pool.members - 1 - turn)) / u64::from(pool.members)
                 });
-                Dealt::new(&dealt.collect::<Vec<_>>())
-            })
-            .collect();
-        let has_offsets = plan.member.raid.misalign_bytes > 0;
-        let slot_bytes = plan.page_bytes + if has_offsets { plan.member.raid.chunk_bytes } else { 0 };
-        let begins_bytes = std::iter::repeat_with(begins).take(plan.volumes.len()).collect();
-        Self { page_bytes: plan.page_bytes, slot_bytes, members, begins_bytes }
+                Dealt::new(&dealt.collect::<Vec<_>>(), slot_bytes)
+            }));
+        }
+        Self { page_bytes: plan.page_bytes, members, volumes }
     }
 
     /// Bytes of a member's address space that volumes take.
     pub(crate) fn used_bytes(&self, member: u32) -> u64 {
-        self.members[member as usize].slots * self.slot_bytes
+        let dealt = &self.members[member as usize];
+        dealt.slots * dealt.slot_bytes
+    }
+
+    /// Members that hold a volume.
+    pub(crate) fn members_of(&self, volume: u16) -> Range<u32> {
+        let Placed { first, members, .. } = self.volumes[usize::from(volume)];
+        first..first + members
     }
 
     #[inline]
     pub(crate) fn address(&self, volume: u16, offset_bytes: u64) -> Address {
-        let members = self.members.len() as u64;
+        let Placed { first, members, number, begins_bytes } = self.volumes[usize::from(volume)];
+        let members = u64::from(members);
         let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);
         let (turn, round) = if members == 1 { (0, page) } else { (page % members, page / members) };
-        let member = ((turn + u64::from(volume)) % members) as u32;
-        let slot = self.members[member as usize].slot(usize::from(volume), round);
+        let member = first + ((turn + u64::from(number)) % members) as u32;
+        let dealt = &self.members[member as usize];
         Address {
             member,
-            at_bytes: slot * self.slot_bytes + self.begins_bytes[usize::from(volume)] + within,
+            at_bytes: dealt.slot(number as usize, round) * dealt.slot_bytes + u64::from(begins_bytes) + within,
             left_bytes: self.page_bytes - within,
         }
     }
@@ -85,7 +116,7 @@ fn turn_of(member: u32, volume: u32, members: u32) -> u32 {
 
 impl Dealt {
     /// Takes turns among volumes of so many pages.
-    fn new(pages: &[u64]) -> Self {
+    fn new(pages: &[u64], slot_bytes: u64) -> Self {
         let mut ends: Vec<u64> = pages.iter().copied().filter(|pages| *pages > 0).collect();
         ends.sort_unstable();
         ends.dedup();
@@ -106,7 +137,7 @@ impl Dealt {
             first_slot += (end - first) * width;
             first = end;
         }
-        Self { rounds, slots: first_slot }
+        Self { rounds, slots: first_slot, slot_bytes }
     }
 
     #[inline]
@@ -133,7 +164,7 @@ mod tests {
                         let turn = turn_of(member, volume as u32, members);
                         (pages + u64::from(members - 1 - turn)) / u64::from(members)
                     }).collect();
-                    Dealt::new(&counts)
+                    Dealt::new(&counts, 1)
                 })
                 .collect();
             let mut taken: Vec<Vec<bool>> = dealt.iter().map(|dealt| vec![false; dealt.slots as usize]).collect();

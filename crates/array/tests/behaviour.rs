@@ -11,7 +11,7 @@ const NOISE: f64 = 0.02;
 
 /// I/Os per second of 8 KiB 70/30 or another mix, with so many I/Os outstanding on each volume.
 fn iops(plan: &ArrayPlan, bytes: u64, read_share: f64, queue_depth: u32) -> f64 {
-    iops_of(plan, activity(plan.volumes.len(), bytes as u32, read_share, Load::Closed { queue_depth }))
+    iops_of(plan, activity(plan.pools[0].volumes.len(), bytes as u32, read_share, Load::Closed { queue_depth }))
 }
 
 fn iops_of(plan: &ArrayPlan, activity: Activity) -> f64 {
@@ -56,7 +56,7 @@ fn more_disks_help() {
         .iter()
         .map(|&disks| {
             let mut plan = large(RaidPolicy::Raid10, 6, 1);
-            (plan.member.disks, plan.member.spares) = (disks, 0);
+            (plan.pools[0].member.disks, plan.pools[0].member.spares) = (disks, 0);
             1.0 / iops(&plan, 8 * KIB, 0.7, 8)
         })
         .collect();
@@ -69,7 +69,7 @@ fn more_cache_helps_a_skewed_load() {
         .iter()
         .map(|&gib| {
             let mut plan = large(RaidPolicy::Raid10, 4, 1);
-            plan.member.cache.bytes = gib * GIB;
+            plan.pools[0].member.cache.bytes = gib * GIB;
             let mut activity = activity(4, 8192, 0.7, Load::Closed { queue_depth: 8 });
             activity.access.skew = Skew::Hot { access_share: 0.8, space_share: 0.03 };
             iops_of(&plan, activity)
@@ -112,12 +112,12 @@ fn parity_costs_random_writes() {
             .into_iter()
             .map(|policy| {
                 let mut plan = large(policy, 6, 1);
-                plan.member.cache.write_back = write_back;
+                plan.pools[0].member.cache.write_back = write_back;
                 if policy == RaidPolicy::Raid6 {
-                    plan.member.raid.set_disks = 0;
+                    plan.pools[0].member.raid.set_disks = 0;
                 }
                 // The cache so full that writes wait for the disks.
-                (plan.member.cache.dirty_most, plan.member.cache.bytes) = (0.6, GIB / 4);
+                (plan.pools[0].member.cache.dirty_most, plan.pools[0].member.cache.bytes) = (0.6, GIB / 4);
                 iops(&plan, 8 * KIB, 0.0, 16)
             })
             .collect();
@@ -133,7 +133,7 @@ fn a_lost_disk_costs_and_a_rebuild_costs_more() {
             .into_iter()
             .map(|state| {
                 let mut plan = large(policy, 6, 1);
-                plan.member.state = state;
+                plan.pools[0].member.state = state;
                 iops(&plan, 8 * KIB, 1.0, 16)
             })
             .collect();
@@ -193,7 +193,7 @@ fn a_failed_controller_stops_its_member_until_its_standby_or_the_other_one_takes
     for (count, share) in [(1, 1.0), (2, 0.5)] {
         let mut plan = plan(RaidPolicy::Raid10);
         plans::set_paths(&mut plan, 2);
-        (plan.member.controller.count, plan.member.controller.ports) = (count, 2 / count);
+        (plan.pools[0].member.controller.count, plan.pools[0].member.controller.ports) = (count, 2 / count);
         (plan.links.policy, plan.links.hosts.path_timeout_ns) = (PathPolicy::RoundRobin, 30 * SECOND);
         plan.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: 10 * SECOND, failover_ns: 3 * SECOND });
         let ended = by_second(&plan, 20);

@@ -11,8 +11,8 @@ const CHUNK: u64 = 64 * KIB;
 /// An array with one volume, whose chunks follow each other as those of its member.
 fn plan(policy: RaidPolicy) -> ArrayPlan {
     let mut plan = plans::plan(policy);
-    plan.volumes.truncate(1);
-    plan.volumes[0].bytes = 512 * MIB;
+    plan.pools[0].volumes.truncate(1);
+    plan.pools[0].volumes[0].bytes = 512 * MIB;
     plan
 }
 
@@ -39,7 +39,7 @@ fn disks(model: &ArrayModel) -> DiskReading {
 
 /// Disk reads and writes of one write of `bytes` at the start of the first volume, written through.
 fn commands_of_write(mut plan: ArrayPlan, bytes: u64) -> (u64, u64) {
-    plan.member.cache.write_back = false;
+    plan.pools[0].member.cache.write_back = false;
     let mut model = ArrayModel::new(&plan).unwrap();
     let mut now_ns = 0;
     perform(&mut model, &mut now_ns, request(Op::Write, 0, 0, bytes as u32, 0));
@@ -63,12 +63,55 @@ fn a_small_write_costs_what_the_policy_says() {
 }
 
 #[test]
+fn volumes_of_two_pools_are_written_each_as_its_policy_says() {
+    let mut plan = plan(RaidPolicy::Raid6);
+    let mut mirrors = self::plan(RaidPolicy::Raid10).pools[0].clone();
+    mirrors.members = 2;
+    mirrors.member.disks = 4;
+    mirrors.member.raid.set_disks = 4;
+    plan.pools.push(mirrors);
+    plan.pools.iter_mut().for_each(|pool| pool.member.cache.write_back = false);
+    let mut model = ArrayModel::new(&plan).unwrap();
+    let mut now_ns = 0;
+    let commands = |model: &ArrayModel| -> Vec<(u64, u64)> {
+        let sum = |reading: &MemberReading| reading.disks.iter().fold((0, 0), |a, d| (a.0 + d.reads, a.1 + d.writes));
+        model.readings().iter().map(sum).collect()
+    };
+    assert_eq!(model.readings().iter().map(|member| member.disks.len()).collect::<Vec<_>>(), [6, 4, 4]);
+    perform(&mut model, &mut now_ns, request(Op::Write, 0, 0, 8 << 10, 0));
+    assert_eq!(commands(&model), [(3, 3), (0, 0), (0, 0)]);
+    // Pages of the second volume take turns on the two members of its pool.
+    for page in 0..4 {
+        perform(&mut model, &mut now_ns, request(Op::Write, 1, page * plan.page_bytes, 8 << 10, 0));
+    }
+    assert_eq!(commands(&model), [(3, 3), (0, 4), (0, 4)]);
+    // A flush asks the members that hold the volume.
+    perform(&mut model, &mut now_ns, request(Op::Flush, 1, 0, 0, 0));
+    assert_eq!(commands(&model), [(3, 3), (0, 4), (0, 4)]);
+}
+
+#[test]
+fn pools_that_cannot_be_are_refused() {
+    let usual = plan(RaidPolicy::Raid10);
+    let refused = |change: &dyn Fn(&mut ArrayPlan)| {
+        let mut plan = usual.clone();
+        plan.pools.push(usual.pools[0].clone());
+        change(&mut plan);
+        ArrayModel::new(&plan).unwrap_err().to_string()
+    };
+    assert!(refused(&|plan| plan.pools[1].members = 0).contains("members"));
+    assert!(refused(&|plan| plan.pools.clear()).contains("members"));
+    assert!(refused(&|plan| plan.pools[1].member.controller.ports += 1).contains("controller"));
+    assert!(refused(&|plan| plan.pools[1].volumes[0].bytes = 64 << 30).contains("volumes take"));
+}
+
+#[test]
 fn a_full_stripe_is_written_without_reads() {
     for policy in POLICIES {
         let bytes = columns(policy) * CHUNK;
         for partial_write in [PartialWrite::ReadModify, PartialWrite::Reconstruct, PartialWrite::Cheapest] {
             let mut plan = plan(policy);
-            plan.member.raid.partial_write = partial_write;
+            plan.pools[0].member.raid.partial_write = partial_write;
             let all = u64::from(plans::set_disks(policy));
             assert_eq!(commands_of_write(plan.clone(), bytes), (0, all), "RAID {}", policy.name());
             assert_eq!(commands_of_write(plan, 3 * bytes), (0, 3 * all), "RAID {}", policy.name());
@@ -83,7 +126,7 @@ fn a_part_of_a_stripe_is_reconstructed_or_modified_whichever_is_asked_or_cheaper
         for written in 1..columns {
             let way = |partial_write| {
                 let mut plan = plan(policy);
-                plan.member.raid.partial_write = partial_write;
+                plan.pools[0].member.raid.partial_write = partial_write;
                 commands_of_write(plan, written * CHUNK)
             };
             let (modify, rest) = (written + parity, columns - written);
@@ -99,8 +142,8 @@ fn a_part_of_a_stripe_is_reconstructed_or_modified_whichever_is_asked_or_cheaper
 fn a_write_over_many_stripes_reaches_the_disks_whole() {
     for policy in POLICIES {
         let mut plan = plan(policy);
-        plan.member.cache.write_back = false;
-        plan.member.raid.chunk_bytes = 4096;
+        plan.pools[0].member.cache.write_back = false;
+        plan.pools[0].member.raid.chunk_bytes = 4096;
         let mut model = ArrayModel::new(&plan).unwrap();
         let mut now_ns = 0;
         let stripe_bytes = columns(policy) * 4096;
@@ -118,7 +161,7 @@ fn a_write_over_many_stripes_reaches_the_disks_whole() {
 fn scattered_writes(plan: &ArrayPlan, count: u64) -> (MemberReading, DiskReading) {
     let mut model = ArrayModel::new(plan).unwrap();
     let mut now_ns = 0;
-    let stripe_bytes = columns(plan.member.raid.policy) * CHUNK;
+    let stripe_bytes = columns(plan.pools[0].member.raid.policy) * CHUNK;
     for number in 0..count {
         let write = request(Op::Write, 0, number * stripe_bytes + CHUNK / 2, 8 * KIB as u32, number as u32);
         perform(&mut model, &mut now_ns, write);
@@ -135,7 +178,7 @@ fn every_byte_written_is_destaged_or_dirty() {
     for policy in POLICIES {
         for (low, keep_reads) in [(0.0, true), (0.0, false), (0.25, true)] {
             let mut plan = plan(policy);
-            let cache = &mut plan.member.cache;
+            let cache = &mut plan.pools[0].member.cache;
             (cache.bytes, cache.dirty_low, cache.dirty_high, cache.dirty_most) = (4 * MIB, low, low + 0.01, 0.9);
             cache.keep_reads = keep_reads;
             let (member, disks) = scattered_writes(&plan, 500);
@@ -158,7 +201,7 @@ fn every_byte_written_is_destaged_or_dirty() {
 #[test]
 fn what_is_written_again_before_it_is_destaged_goes_to_disk_once() {
     let mut plan = plan(RaidPolicy::Raid10);
-    plan.member.cache.dirty_low = 0.1;
+    plan.pools[0].member.cache.dirty_low = 0.1;
     let mut model = ArrayModel::new(&plan).unwrap();
     let mut now_ns = 0;
     for tag in 0..100 {
@@ -176,8 +219,8 @@ fn chunks_of_one_stripe_are_destaged_together() {
         let mut plan = plan(policy);
         // Nothing leaves until the whole stripe is there.
         let stripe_bytes = columns(policy) * CHUNK;
-        plan.member.cache.dirty_low = (stripe_bytes - 1) as f64 / plan.member.cache.bytes as f64;
-        plan.member.cache.dirty_high = plan.member.cache.dirty_low;
+        plan.pools[0].member.cache.dirty_low = (stripe_bytes - 1) as f64 / plan.pools[0].member.cache.bytes as f64;
+        plan.pools[0].member.cache.dirty_high = plan.pools[0].member.cache.dirty_low;
         let mut model = ArrayModel::new(&plan).unwrap();
         let mut now_ns = 0;
         for block in 0..stripe_bytes / (8 * KIB) {
@@ -193,12 +236,12 @@ fn chunks_of_one_stripe_are_destaged_together() {
 fn degraded_reads_come_from_the_survivors() {
     for policy in POLICIES.into_iter().filter(|policy| *policy != RaidPolicy::Raid0) {
         let mut plan = plan(policy);
-        plan.member.state = StatePlan::Degraded;
-        plan.member.cache.sequential_after = u32::MAX;
+        plan.pools[0].member.state = StatePlan::Degraded;
+        plan.pools[0].member.cache.sequential_after = u32::MAX;
         let mut model = ArrayModel::new(&plan).unwrap();
         let mut now_ns = 0;
         let columns = columns(policy);
-        let sets = u64::from(plan.member.disks / plans::set_disks(policy));
+        let sets = u64::from(plan.pools[0].member.disks / plans::set_disks(policy));
         let rows = 24;
         let mut costs = std::collections::BTreeMap::new();
         for chunk in 0..rows * sets * columns {
@@ -226,7 +269,7 @@ fn degraded_reads_come_from_the_survivors() {
 fn one_member_of_a_group_loses_a_disk_and_the_others_none() {
     for state in [StatePlan::Degraded, StatePlan::Rebuilding { depth: 1 }] {
         let mut plan = plan(RaidPolicy::Raid5);
-        (plan.members, plan.member.state) = (3, state);
+        (plan.pools[0].members, plan.pools[0].member.state) = (3, state);
         let mut model = ArrayModel::new(&plan).unwrap();
         let mut now_ns = 0;
         let mut draws = Draws(23);
@@ -248,9 +291,9 @@ fn degraded_writes_do_without_the_lost_disk() {
     for policy in POLICIES.into_iter().filter(|policy| *policy != RaidPolicy::Raid0) {
         for write_back in [true, false] {
             let mut plan = plan(policy);
-            plan.member.state = StatePlan::Degraded;
-            plan.member.cache.write_back = write_back;
-            plan.member.cache.dirty_low = 0.0;
+            plan.pools[0].member.state = StatePlan::Degraded;
+            plan.pools[0].member.cache.write_back = write_back;
+            plan.pools[0].member.cache.dirty_low = 0.0;
             let mut model = ArrayModel::new(&plan).unwrap();
             let mut now_ns = 0;
             let mut draws = Draws(3);
@@ -274,13 +317,13 @@ fn a_rebuild_writes_the_whole_disk_and_leaves_a_healthy_array() {
         for (solid, depth) in [(false, 1), (false, 8), (true, 16)] {
             let mut plan = plan(policy);
             if solid {
-                plan.member.disk = DiskPlan::SolidState(plans::solid_state());
+                plan.pools[0].member.disk = DiskPlan::SolidState(plans::solid_state());
             }
-            plan.member.state = StatePlan::Rebuilding { depth };
-            plan.member.cache.write_back = false;
-            plan.member.cache.keep_reads = false;
-            plan.member.cache.sequential_after = u32::MAX;
-            plan.members = 2;
+            plan.pools[0].member.state = StatePlan::Rebuilding { depth };
+            plan.pools[0].member.cache.write_back = false;
+            plan.pools[0].member.cache.keep_reads = false;
+            plan.pools[0].member.cache.sequential_after = u32::MAX;
+            plan.pools[0].members = 2;
             let mut model = ArrayModel::new(&plan).unwrap();
             let mut now_ns = 0;
             // With I/O going on meanwhile.
@@ -290,17 +333,15 @@ fn a_rebuild_writes_the_whole_disk_and_leaves_a_healthy_array() {
                 perform(&mut model, &mut now_ns, request(op, 0, 256 * MIB + draws.below(4096) * CHUNK, 8192, tag));
             }
             drain(&mut model, &mut now_ns);
-            let rows = plan.member.disk.capacity_bytes() / CHUNK;
+            let rows = plan.pools[0].member.disk.capacity_bytes() / CHUNK;
             let readings = model.readings();
             assert_eq!(readings[0].rebuilt_bytes, rows * CHUNK, "RAID {}", policy.name());
             assert_eq!(readings[1].rebuilt_bytes, 0, "one disk of the group is lost");
             let spare = readings[0].disks[0];
             assert!(spare.write_bytes >= rows * CHUNK && spare.write_bytes < (rows + 200) * CHUNK);
             // Every chunk is read from the one disk that has it again, and every write costs what it costs in health.
-            let healthy = ArrayPlan {
-                member: assay_array::MemberPlan { state: StatePlan::Healthy, ..plan.member.clone() },
-                ..plan.clone()
-            };
+            let mut healthy = plan.clone();
+            healthy.pools[0].member.state = StatePlan::Healthy;
             let mut other = ArrayModel::new(&healthy).unwrap();
             let mut other_ns = 0;
             for chunk in 0..60 {
@@ -328,7 +369,7 @@ fn every_chunk_of_a_sequential_stream_is_read_once() {
             [(8 * KIB, 0), (64 * KIB, 0), (8 * KIB, 4096), (64 * KIB, 4096), (256 * KIB, 4096)]
         {
             let mut plan = plan(policy);
-            plan.member.raid.misalign_bytes = misalign_bytes;
+            plan.pools[0].member.raid.misalign_bytes = misalign_bytes;
             let mut model = ArrayModel::new(&plan).unwrap();
             let mut now_ns = 0;
             let total = 32 * MIB;
@@ -354,9 +395,9 @@ fn nothing_is_used_more_than_all_the_time() {
         for solid in [false, true] {
             let mut plan = plan(policy);
             if solid {
-                plan.member.disk = DiskPlan::SolidState(plans::solid_state());
+                plan.pools[0].member.disk = DiskPlan::SolidState(plans::solid_state());
             }
-            plan.members = 2;
+            plan.pools[0].members = 2;
             let mut model = ArrayModel::new(&plan).unwrap();
             let mut draws = Draws(17);
             let mut completions = Vec::new();
@@ -381,7 +422,7 @@ fn nothing_is_used_more_than_all_the_time() {
                         assert!(after.queue_ns - before.queue_ns >= busy_ns, "who is served is present");
                     }
                     assert!(after.read_hits <= after.reads);
-                    assert!(after.dirty_bytes <= plan.member.cache.bytes);
+                    assert!(after.dirty_bytes <= plan.pools[0].member.cache.bytes);
                 }
                 before = after;
             }

@@ -23,16 +23,16 @@ fn variants(policy: RaidPolicy) -> Vec<ArrayPlan> {
         {
             for (max_transfer_bytes, misalign_bytes, dirty_most) in [(0, 0, 0.9), (64 * KIB, 4096, 0.52)] {
                 let mut plan = plans::plan(policy);
-                plan.members = members;
-                plan.member.state = state;
+                plan.pools[0].members = members;
+                plan.pools[0].member.state = state;
                 if disk == 1 {
-                    plan.member.disk = DiskPlan::SolidState(plans::solid_state());
+                    plan.pools[0].member.disk = DiskPlan::SolidState(plans::solid_state());
                 }
-                plan.member.cache.write_back = write_back;
+                plan.pools[0].member.cache.write_back = write_back;
                 // Little, so that writes have to wait for room.
-                plan.member.cache.bytes = 4 * MIB;
-                plan.member.cache.dirty_most = dirty_most;
-                plan.member.raid.misalign_bytes = misalign_bytes;
+                plan.pools[0].member.cache.bytes = 4 * MIB;
+                plan.pools[0].member.cache.dirty_most = dirty_most;
+                plan.pools[0].member.raid.misalign_bytes = misalign_bytes;
                 plan.links.max_transfer_bytes = max_transfer_bytes;
                 plan.links.policy =
                     if misalign_bytes == 0 { PathPolicy::RoundRobin } else { PathPolicy::LeastQueueDepth };
@@ -40,6 +40,12 @@ fn variants(policy: RaidPolicy) -> Vec<ArrayPlan> {
             }
         }
     }
+    // A pool of mirrors beside it, with fewer disks.
+    let mut plan = plans::plan(policy);
+    plan.pools.push(plans::plan(RaidPolicy::Raid1).pools[0].clone());
+    plan.pools[0].members = 2;
+    plan.pools.iter_mut().for_each(|pool| pool.volumes.truncate(1));
+    variants.push(plan);
     variants
 }
 
@@ -205,7 +211,7 @@ fn contract(policy: RaidPolicy) {
     }
     // Small disks, so that a rebuild ends soon.
     for mut plan in variants(policy).into_iter().step_by(5) {
-        plan.volumes.iter_mut().for_each(|volume| volume.bytes = 256 * MIB);
+        plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = 256 * MIB);
         comes_to_rest(&plan);
     }
 }
@@ -235,9 +241,13 @@ contracts! {
 #[test]
 fn a_write_larger_than_the_room_of_the_cache_does_not_stand_still() {
     let mut plan = plans::plan(RaidPolicy::Raid10);
-    plan.member.cache.bytes = MIB;
+    plan.pools[0].member.cache.bytes = MIB;
     for (low, high, most) in [(0.5, 0.52, 0.9), (0.5, 0.5, 0.5), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)] {
-        (plan.member.cache.dirty_low, plan.member.cache.dirty_high, plan.member.cache.dirty_most) = (low, high, most);
+        (
+            plan.pools[0].member.cache.dirty_low,
+            plan.pools[0].member.cache.dirty_high,
+            plan.pools[0].member.cache.dirty_most,
+        ) = (low, high, most);
         let mut queue = queue(&plan);
         let requests: Vec<Request> = (0..20)
             .map(|tag| request(Op::Write, 0, u64::from(tag) * MIB, [300 * 1024, 1 << 20, 4096][tag as usize % 3], tag))

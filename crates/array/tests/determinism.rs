@@ -35,17 +35,17 @@ fn golden_plans() -> Vec<ArrayPlan> {
     for policy in [RaidPolicy::Raid10, RaidPolicy::Raid50, RaidPolicy::Dp] {
         plans.push(large(policy, 6, 2));
         let mut flash = large(policy, 6, 1);
-        flash.member.disk =
+        flash.pools[0].member.disk =
             DiskPlan::SolidState(SolidStatePlan { capacity_bytes: 146_815_733_760, ..plans::solid_state() });
         flash.links.max_transfer_bytes = 64 * KIB;
         plans.push(flash);
     }
     let mut through = large(RaidPolicy::Raid6, 3, 1);
-    through.member.raid.set_disks = 0;
-    through.member.cache.write_back = false;
+    through.pools[0].member.raid.set_disks = 0;
+    through.pools[0].member.cache.write_back = false;
     plans.push(through);
     let mut rebuilding = plan(RaidPolicy::Raid5);
-    rebuilding.member.state = StatePlan::Rebuilding { depth: 4 };
+    rebuilding.pools[0].member.state = StatePlan::Rebuilding { depth: 4 };
     plans.push(rebuilding);
     plans
 }
@@ -65,8 +65,8 @@ impl Loop {
         let mut made = Self {
             model: ArrayModel::new(plan).unwrap(),
             draws: Draws(seed),
-            volumes: plan.volumes.len() as u64,
-            volume_bytes: plan.volumes[0].bytes,
+            volumes: plan.pools[0].volumes.len() as u64,
+            volume_bytes: plan.pools[0].volumes[0].bytes,
             sequential: 0,
             now_ns: 0,
         };
@@ -123,7 +123,7 @@ fn the_same_seed_gives_the_same_result_and_another_seed_another() {
         };
         assert_eq!(result(&plan), result(&plan));
         let other = ArrayPlan { seed: plan.seed + 1, ..plan.clone() };
-        let has_spindles = matches!(plan.member.disk, DiskPlan::Mechanical(_));
+        let has_spindles = matches!(plan.pools[0].member.disk, DiskPlan::Mechanical(_));
         assert!(!has_spindles || result(&plan) != result(&other), "spindles and volumes begin elsewhere");
     }
 }
@@ -146,14 +146,14 @@ fn a_copy_goes_on_as_the_original_does() {
 
 /// Hash of every tick that workers measured.
 fn ticks_of(plan: &ArrayPlan) -> u64 {
-    let volumes = plan.volumes.len();
+    let volumes = plan.pools[0].volumes.len();
     let mut activities = vec![
         activity(volumes, 8192, 0.7, Load::Closed { queue_depth: 4 }),
         activity(1, 65536, 1.0, Load::Closed { queue_depth: 2 }),
         activity(1, 16384, 0.0, Load::Open { rate: 50.0, poisson: false, queue_depth: 8 }),
     ];
     activities[1].access.random_share = 0.0;
-    activities.iter_mut().for_each(|activity| activity.access.region.end_bytes = plan.volumes[0].bytes);
+    activities.iter_mut().for_each(|activity| activity.access.region.end_bytes = plan.pools[0].volumes[0].bytes);
     let session = SessionPlan { activities, seed: 9, interval_ns: SECOND / 2, warm: true };
     let mut session = ModelSession::start(ArrayModel::new(plan).unwrap(), &session).unwrap();
     session.run_ticks(6);
@@ -177,7 +177,7 @@ fn ticks_of(plan: &ArrayPlan) -> u64 {
 fn workers_measure_the_same_every_time() {
     let mut plans = golden_plans();
     // Warming fills the cache; a smaller one is as good.
-    plans.iter_mut().for_each(|plan| plan.member.cache.bytes = plan.member.cache.bytes.min(64 << 20));
+    plans.iter_mut().for_each(|plan| plan.pools[0].member.cache.bytes = plan.pools[0].member.cache.bytes.min(64 << 20));
     let mut hash = Fnv::new();
     for plan in &plans {
         let first = ticks_of(plan);

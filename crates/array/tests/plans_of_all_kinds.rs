@@ -4,7 +4,7 @@ mod plans;
 
 use assay_array::{
     ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost,
-    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    MechanicalPlan, MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Simulated};
 use plans::{Draws, POLICIES, request};
@@ -135,7 +135,7 @@ prop_compose! {
         let volumes = volumes.into_iter().enumerate().map(|(n, bytes)| VolumePlan { name: n.to_string(), bytes }).collect();
         let layout = LayoutPlan::InPlace;
         let member = MemberPlan { disks, spares, disk, raid, controller, cache, layout, state };
-        ArrayPlan { seed, members, page_bytes, volumes, member, links }
+        ArrayPlan { seed, page_bytes, pools: vec![PoolPlan { members, member, volumes }], links }
     }
 }
 
@@ -147,8 +147,8 @@ fn works(plan: &ArrayPlan) -> bool {
     let mut now_ns = 0;
     let mut sequential = 0;
     let mut send = |model: &mut ArrayModel, now_ns, tag| {
-        let volume = draws.below(plan.volumes.len() as u64) as usize;
-        let volume_bytes = plan.volumes[volume].bytes;
+        let volume = draws.below(plan.volumes().count() as u64) as usize;
+        let volume_bytes = plan.volumes().nth(volume).unwrap().bytes;
         let bytes = (512_u64 << draws.below(10)).min(volume_bytes);
         let offset = if draws.below(3) == 0 {
             sequential += bytes;
@@ -206,20 +206,28 @@ fn a_plan_is_refused_or_works() {
 
 /// The same with one thing odd at a time, so that most plans are accepted.
 fn nearly_usual() -> impl Strategy<Value = ArrayPlan> {
-    (select(&POLICIES[..]), any_plan(), 0..10).prop_map(|(policy, odd, what)| {
+    (select(&POLICIES[..]), any_plan(), 0..12).prop_map(|(policy, odd, what)| {
         let mut plan = plans::plan(policy);
         plan.seed = odd.seed;
+        let strange = odd.pools[0].clone();
+        let usual = plan.pools[0].clone();
+        let pool = &mut plan.pools[0];
         match what {
-            0 => plan.member.disk = odd.member.disk,
-            1 => plan.member.cache = odd.member.cache,
-            2 => plan.member.controller = odd.member.controller,
+            0 => pool.member.disk = strange.member.disk,
+            1 => pool.member.cache = strange.member.cache,
+            2 => pool.member.controller = strange.member.controller,
             3 => plan.links = odd.links,
-            4 => plan.member.state = odd.member.state,
-            5 => plan.volumes = odd.volumes,
-            6 => (plan.members, plan.page_bytes) = (odd.members, odd.page_bytes),
-            7 => plan.member.raid.misalign_bytes = odd.member.raid.misalign_bytes,
-            8 => plan.member.raid = odd.member.raid,
-            _ => (plan.member.disks, plan.member.spares) = (odd.member.disks, odd.member.spares),
+            4 => pool.member.state = strange.member.state,
+            5 => pool.volumes = strange.volumes,
+            6 => (pool.members, plan.page_bytes) = (strange.members, odd.page_bytes),
+            7 => pool.member.raid.misalign_bytes = strange.member.raid.misalign_bytes,
+            8 => pool.member.raid = strange.member.raid,
+            9 => (pool.member.disks, pool.member.spares) = (strange.member.disks, strange.member.spares),
+            10 => {
+                plan.pools.push(usual);
+                plan.pools[1].member.raid = strange.member.raid;
+            }
+            _ => plan.pools.push(strange),
         }
         plan
     })

@@ -60,8 +60,8 @@ fn one_worker_on_its_own_queue_counts_every_io() {
 fn many_workers_on_one_clock_keep_littles_law_in_every_tick() {
     for (policy, write_back) in [(RaidPolicy::Raid10, true), (RaidPolicy::Raid50, false), (RaidPolicy::Dp, true)] {
         let mut plan = plan(policy);
-        plan.member.cache.write_back = write_back;
-        plan.members = 2;
+        plan.pools[0].member.cache.write_back = write_back;
+        plan.pools[0].members = 2;
         let activities = vec![
             Activity { workers: 2, ..activity(2, 8192, 0.7, Load::Closed { queue_depth: 8 }) },
             activity(1, 65536, 1.0, Load::Closed { queue_depth: 3 }),
@@ -111,19 +111,19 @@ fn an_open_loop_has_its_rate() {
 /// random bytes are random cylinders.
 fn one_disk() -> ArrayPlan {
     let mut plan = plan(RaidPolicy::Raid0);
-    plan.member.disks = 1;
-    plan.member.raid.set_disks = 1;
-    plan.member.disk = DiskPlan::Mechanical(MechanicalPlan {
+    plan.pools[0].member.disks = 1;
+    plan.pools[0].member.raid.set_disks = 1;
+    plan.pools[0].member.disk = DiskPlan::Mechanical(MechanicalPlan {
         capacity_bytes: 64 * GIB,
         rate_inner_bytes_per_s: 160e6,
         read_ahead_bytes: 0,
         ..plans::mechanical()
     });
-    plan.volumes.truncate(1);
-    plan.volumes[0].bytes = 64 * GIB;
-    plan.member.cache.keep_reads = false;
-    plan.member.cache.write_back = false;
-    plan.member.cache.sequential_after = u32::MAX;
+    plan.pools[0].volumes.truncate(1);
+    plan.pools[0].volumes[0].bytes = 64 * GIB;
+    plan.pools[0].member.cache.keep_reads = false;
+    plan.pools[0].member.cache.write_back = false;
+    plan.pools[0].member.cache.sequential_after = u32::MAX;
     plan
 }
 
@@ -131,7 +131,7 @@ fn one_disk() -> ArrayPlan {
 fn an_idle_disk_takes_overhead_seek_half_a_turn_and_transfer() {
     for (bytes, read_share) in [(8 * KIB, 1.0), (512 * KIB, 1.0), (8 * KIB, 0.0)] {
         let mut plan = one_disk();
-        plan.member.raid.chunk_bytes = MIB;
+        plan.pools[0].member.raid.chunk_bytes = MIB;
         // Far enough apart that none waits for another; no multiple of a turn, so that the platters stand anywhere.
         let load = Load::Open { rate: 7.77, poisson: false, queue_depth: 64 };
         let (_, latency_ns) = plans::measure(&plan, activity(1, bytes as u32, read_share, load), 0, 600);
@@ -150,7 +150,7 @@ fn an_idle_disk_takes_overhead_seek_half_a_turn_and_transfer() {
 #[test]
 fn an_idle_flash_disk_takes_overhead_read_and_transfer() {
     let mut plan = one_disk();
-    plan.member.disk =
+    plan.pools[0].member.disk =
         DiskPlan::SolidState(assay_array::SolidStatePlan { capacity_bytes: 64 * GIB, ..plans::solid_state() });
     let load = Load::Open { rate: 50.0, poisson: false, queue_depth: 8 };
     let (_, latency_ns) = plans::measure(&plan, activity(1, 8192, 1.0, load), 0, 40);
@@ -194,7 +194,7 @@ fn a_cache_at_its_working_level_is_settled_and_an_empty_one_is_not() {
         activity.access.region.end_bytes = region_bytes;
         let session = SessionPlan { activities: vec![activity], seed: 5, interval_ns: SECOND, warm: starts_warm };
         let mut plan = plan(RaidPolicy::Raid10);
-        plan.member.cache.bytes = 256 * MIB;
+        plan.pools[0].member.cache.bytes = 256 * MIB;
         let mut session = ModelSession::start(ArrayModel::new(&plan).unwrap(), &session).unwrap();
         session.run_ticks(seconds);
         session.settled()
@@ -209,12 +209,12 @@ fn a_cache_at_its_working_level_is_settled_and_an_empty_one_is_not() {
 fn an_array_takes_warm_caches_of_another_whose_warmth_is_the_same() {
     let own = plan(RaidPolicy::Raid5);
     let mut other = own.clone();
-    other.member.controller.cpu_per_io_ns *= 2;
-    other.member.cache.destage_depth *= 2;
+    other.pools[0].member.controller.cpu_per_io_ns *= 2;
+    other.pools[0].member.cache.destage_depth *= 2;
     assert_eq!(own.warmth(), other.warmth());
-    other.member.cache.bytes *= 2;
+    other.pools[0].member.cache.bytes *= 2;
     assert_ne!(own.warmth(), other.warmth());
-    other.member.cache.bytes = own.member.cache.bytes;
+    other.pools[0].member.cache.bytes = own.pools[0].member.cache.bytes;
     let session = |warm| SessionPlan {
         activities: vec![activity(2, 8192, 0.5, Load::Closed { queue_depth: 8 })],
         seed: 5,

@@ -202,7 +202,7 @@ def _within(name: str, value: float) -> float:
 def _new_here(name: str, configuration: Configuration) -> bool:
     """Whether a parameter may matter where it did not in the calibration: with parity, destaging costs more."""
     calibration = configuration.model.calibration or {}
-    return configuration.raid not in calibration.get("raid", ()) and name in (
+    return bool(set(configuration.policies) - {*calibration.get("raid", ())}) and name in (
         "cache.destage_depth",
         "disk.write_settle",
         "disk.reorder_weight",
@@ -216,10 +216,10 @@ def _of_the_model(configuration: Configuration, activity: Mapping[str, Any]) -> 
         return UNCALIBRATED_SHARE, "not calibrated: data sheets and assumptions"
     shares = [max(MODEL_SHARE, float(calibration["error_share"]))]
     words = [f"calibrated to {calibration['points']} points of {calibration['from']}"]
-    if configuration.raid not in calibration["raid"]:
-        double = configuration.raid in ("6", "60", "dp")
+    if others := [policy for policy in configuration.policies if policy not in calibration["raid"]]:
+        double = not {*others}.isdisjoint(("6", "60", "dp"))
         shares.append(DOUBLE_PARITY_SHARE if double else OTHER_POLICY_SHARE)
-        words.append(f"none of them under RAID {configuration.raid.upper()}")
+        words.append(f"none of them under RAID {' or '.join(others).upper()}")
     if configuration.members > max(calibration["members"]):
         shares.append(MORE_MEMBERS_SHARE)
         words.append(f"none of them with {configuration.members} members")

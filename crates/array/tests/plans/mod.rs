@@ -3,8 +3,8 @@
 
 use assay_array::{
     ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan, MechanicalPlan,
-    MemberPlan, ModelSession, PartialWrite, PathPolicy, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan, StatePlan,
-    VolumePlan,
+    MemberPlan, ModelSession, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan,
+    StatePlan, VolumePlan,
 };
 use assay_load::{Access, Activity, BlockShare, Completion, Load, Op, Region, Request, Simulated, Skew, Sync};
 
@@ -72,37 +72,45 @@ pub(crate) fn plan(policy: RaidPolicy) -> ArrayPlan {
     let sets = if matches!(policy, RaidPolicy::Raid50 | RaidPolicy::Raid60) { 2 } else { 1 };
     ArrayPlan {
         seed: 1,
-        members: 1,
         page_bytes: 4 * MIB,
-        volumes: (0..2).map(|number| VolumePlan { name: format!("v{number}"), bytes: 256 * MIB }).collect(),
-        member: MemberPlan {
-            disks: sets * set_disks(policy),
-            spares: 0,
-            disk: DiskPlan::Mechanical(mechanical()),
-            raid: RaidPlan {
-                policy,
-                set_disks: set_disks(policy),
-                chunk_bytes: 64 * KIB,
-                partial_write: PartialWrite::ReadModify,
-                misalign_bytes: 0,
+        pools: vec![PoolPlan {
+            members: 1,
+            member: MemberPlan {
+                disks: sets * set_disks(policy),
+                spares: 0,
+                disk: DiskPlan::Mechanical(mechanical()),
+                raid: RaidPlan {
+                    policy,
+                    set_disks: set_disks(policy),
+                    chunk_bytes: 64 * KIB,
+                    partial_write: PartialWrite::ReadModify,
+                    misalign_bytes: 0,
+                },
+                controller: ControllerPlan {
+                    count: 1,
+                    ports: 2,
+                    cpu_per_io_ns: 20_000,
+                    cpu_bytes_per_s: 2e9,
+                    cores: 1,
+                },
+                cache: CachePlan {
+                    bytes: 16 * MIB,
+                    write_back: true,
+                    dirty_low: 0.5,
+                    dirty_high: 0.52,
+                    dirty_most: 0.9,
+                    destage_depth: 16,
+                    read_preference_ns: 0,
+                    keep_reads: true,
+                    sequential_after: 3,
+                    prefetch_bytes: MIB,
+                    starts_warm: true,
+                },
+                layout: LayoutPlan::InPlace,
+                state: StatePlan::Healthy,
             },
-            controller: ControllerPlan { count: 1, ports: 2, cpu_per_io_ns: 20_000, cpu_bytes_per_s: 2e9, cores: 1 },
-            cache: CachePlan {
-                bytes: 16 * MIB,
-                write_back: true,
-                dirty_low: 0.5,
-                dirty_high: 0.52,
-                dirty_most: 0.9,
-                destage_depth: 16,
-                read_preference_ns: 0,
-                keep_reads: true,
-                sequential_after: 3,
-                prefetch_bytes: MIB,
-                starts_warm: true,
-            },
-            layout: LayoutPlan::InPlace,
-            state: StatePlan::Healthy,
-        },
+            volumes: (0..2).map(|number| VolumePlan { name: format!("v{number}"), bytes: 256 * MIB }).collect(),
+        }],
         links: LinkPlan {
             hosts: hosts(2, 117e6),
             policy: PathPolicy::LeastQueueDepth,
@@ -130,17 +138,18 @@ pub(crate) fn hosts(ports: u32, port_bytes_per_s: f64) -> HostPlan {
 
 /// So many ports at both ends.
 pub(crate) fn set_paths(plan: &mut ArrayPlan, paths: u32) {
-    plan.member.controller.ports = paths;
+    plan.pools[0].member.controller.ports = paths;
     plan.links.hosts.ports = paths;
 }
 
 /// An array of 24 disks of 146 GB with a cache of 2 GiB, and volumes of 100 GB.
 pub(crate) fn large(policy: RaidPolicy, volumes: usize, members: u32) -> ArrayPlan {
     let mut plan = plan(policy);
-    plan.members = members;
+    plan.pools[0].members = members;
     plan.page_bytes = 15 * MIB;
-    plan.volumes = (0..volumes).map(|n| VolumePlan { name: format!("v{n}"), bytes: 100_000_000_000 }).collect();
-    let member = &mut plan.member;
+    plan.pools[0].volumes =
+        (0..volumes).map(|n| VolumePlan { name: format!("v{n}"), bytes: 100_000_000_000 }).collect();
+    let member = &mut plan.pools[0].member;
     (member.disks, member.spares) = (24, 2);
     member.disk = DiskPlan::Mechanical(MechanicalPlan { capacity_bytes: 146_815_733_760, ..mechanical() });
     member.raid.set_disks = if policy.parity_disks() > 0 { 11 } else { 0 };
@@ -203,9 +212,13 @@ pub(crate) fn activity(volumes: usize, bytes: u32, read_share: f64, load: Load) 
 
 /// A session over whole volumes that has run `warm` seconds, then `measured` seconds: I/Os per second and mean latency in ns.
 pub(crate) fn measure(plan: &ArrayPlan, mut activity: Activity, warm: u64, measured: u64) -> (f64, f64) {
-    activity.access.region.end_bytes = plan.volumes[0].bytes;
-    let session =
-        SessionPlan { activities: vec![activity], seed: 7, interval_ns: SECOND, warm: plan.member.cache.starts_warm };
+    activity.access.region.end_bytes = plan.pools[0].volumes[0].bytes;
+    let session = SessionPlan {
+        activities: vec![activity],
+        seed: 7,
+        interval_ns: SECOND,
+        warm: plan.pools[0].member.cache.starts_warm,
+    };
     let mut session = ModelSession::start(ArrayModel::new(plan).unwrap(), &session).unwrap();
     session.run_ticks(warm + measured);
     let (mut count, mut sum_ns) = (0, 0);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,6 @@ from assay.targets.arrays.options import (
 )
 from assay.targets.arrays.parameters import (
     PARAMETERS,
-    POLICIES,
     POLICY_PARAMETERS,
     PROTOCOL_PARAMETERS,
     PROTOCOLS,
@@ -42,6 +41,8 @@ FAILOVER_NS = 10_000_000_000
 """Until another controller has the ports of a lost one: assumed (docs/models.md, source 9, saw more)."""
 DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
+POOLED = ("raid", "members", "volumes", "volume_size")
+"""Options of which pools have their own."""
 READ_LATE = (
     "hosts", "start", "state", "seed", "host_port_rate", "initiator_limit", "slow_path", "path_timeout", "failover"
 )  # fmt: skip
@@ -85,9 +86,54 @@ class Configuration:
 
     def __post_init__(self) -> None:
         refuse_unknown_options(self.options)
-        check_consistency(self.value)
+        for pool in self.pools:
+            check_consistency(pool.value)
         self._check_structure()
         self._check_room()
+
+    # Pools
+
+    @cached_property
+    def pools(self) -> tuple[Configuration, ...]:
+        """Members with a policy of their own and the volumes on them, in the order of the roles; else itself alone."""
+        policies, counts = self.option("raid", {}), self.option("members", {})
+        volumes = self.option("volumes", {})
+        pooled = [(key, roles) for key, roles in (("raid", policies), ("members", counts)) if set(roles) - {""}]
+        if not pooled:
+            return (self,)
+        for key, roles in pooled:
+            if set(roles) != set(volumes):
+                raise UsageError(
+                    f"model: {key}={self.options[key]}: gives each role members of its own, so"
+                    f" volumes={_example(roles)} must name the same roles"
+                )
+        if counts and {*counts} == {""} and policies:
+            raise UsageError(
+                f"model: members={self.options['members']}: a member has one RAID policy; say how many of each role:"
+                f" members={_example(policies)}"
+            )
+        sizes = self.option("volume_size", {})
+        if strange := set(sizes) - set(volumes) - {""}:
+            raise UsageError(f"model: volume_size: there are no volumes of role {min(strange)}")
+        if "fill" in self.options:
+            raise UsageError("model: fill: roles have members of their own; give volumes and volume_size instead")
+        found = []
+        for number, role in enumerate(volumes):
+            own = {key: text for key, text in self.options.items() if key not in POOLED}
+            # One disk of the group is lost.
+            own = own if number == 0 else {key: text for key, text in own.items() if key != "state"}
+            own["volumes"] = f"{role}:{volumes[role]}"
+            for key, values in (("raid", policies), ("members", counts), ("volume_size", sizes)):
+                value = values.get(role, values.get(""))
+                if value is not None:
+                    own[key] = f"{value} B" if key == "volume_size" else str(value)
+            found.append(replace(self, options=own))
+        return tuple(found)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether roles have members of their own."""
+        return self.pools != (self,)
 
     # What is asked
 
@@ -110,12 +156,22 @@ class Configuration:
         """Value of an option, or `default`."""
         return read_option(key, self.options[key]) if key in self.options else default
 
-    @cached_property
+    @property
     def raid(self) -> str:
-        """The RAID policy as the array's maker names it."""
-        policy = self.options.get("raid", self.model.default_raid).lower()
-        if policy not in POLICIES:
-            raise UsageError(f"model: option 'raid': unknown RAID policy {policy!r}; known: {', '.join(POLICIES)}")
+        """The RAID policy as the array's maker names it; those of pools in turn, joined by `+`."""
+        return "+".join(self.policies)
+
+    @property
+    def policies(self) -> list[str]:
+        """Every RAID policy in use, once."""
+        return list(dict.fromkeys(pool.policy for pool in self.pools))
+
+    @cached_property
+    def policy(self) -> str:
+        """The RAID policy of the first pool: parameters that depend on the policy are those of it."""
+        if self.is_pooled:
+            return self.pools[0].policy
+        policy: str = self.option("raid", {"": self.model.default_raid.lower()})[""]
         if policy not in self.model.policies:
             offered = ", ".join(self.model.policies)
             if self.model.parameters["disk.capacity"].source.startswith("unknown"):
@@ -141,8 +197,10 @@ class Configuration:
 
     @property
     def members(self) -> int:
-        """Equal members of the group."""
-        return int(self.option("members", 1))
+        """Members of the group."""
+        if self.is_pooled:
+            return sum(pool.members for pool in self.pools)
+        return int(self.option("members", {"": 1})[""])
 
     @property
     def host_ports(self) -> int:
@@ -165,8 +223,14 @@ class Configuration:
         """The array in a few words: name, RAID policy, members, state."""
         members = "1 member" if self.members == 1 else f"{self.members} members"
         state = self.option("state", "healthy")
-        words = [self.model.title.partition(",")[0], f"RAID {self.raid.upper()}", members]
+        words = [self.model.title.partition(",")[0], self._policies_text, members]
         return ", ".join(words if state == "healthy" else [*words, state])
+
+    @property
+    def _policies_text(self) -> str:
+        if not self.is_pooled:
+            return f"RAID {self.raid.upper()}"
+        return ", ".join(f"{pool.roles[0]} on RAID {pool.raid.upper()}" for pool in self.pools)
 
     @property
     def target_text(self) -> str:
@@ -192,7 +256,7 @@ class Configuration:
 
     def _in_force(self, dotted: str) -> Parameter:
         replaced = next((key for key, whole in POLICY_PARAMETERS.items() if whole == dotted), None)
-        candidates = [dotted] if replaced is None else [f"raid.policy.{self.raid}.{replaced}", dotted]
+        candidates = [dotted] if replaced is None else [f"raid.policy.{self.policy}.{replaced}", dotted]
         if dotted in PROTOCOL_PARAMETERS.values():
             candidates.insert(0, f"links.under.{self.protocol}.{dotted.partition('.')[2]}")
         changed = self._changed
@@ -236,7 +300,9 @@ class Configuration:
     @cached_property
     def usable_bytes(self) -> int:
         """Bytes all members can hold, what is kept free included."""
-        member = self._member_plan
+        if self.is_pooled:
+            return sum(pool.usable_bytes for pool in self.pools)
+        member = self.member_plan
         share = self.value("disk.usable")
         capacity = dict(member["disk"]) | {"capacity_bytes": int(member["disk"]["capacity_bytes"] * share)}
         page_bytes: int = self.value("group.page")
@@ -250,6 +316,8 @@ class Configuration:
     @property
     def kept_bytes(self) -> int:
         """Bytes of `usable_bytes` that volumes may not take."""
+        if self.is_pooled:
+            return sum(pool.kept_bytes for pool in self.pools)
         share_bytes = int(self.usable_bytes // self.members * self.value("group.free_share"))
         return min(share_bytes, int(self.value("group.free"))) * self.members
 
@@ -345,7 +413,7 @@ class Configuration:
             given = "controller_ports" if "controller_ports" in self.options else "paths"
             raise UsageError(f"model: {given}={ports} are more than the {most} ports of {self.model.name}")
         self._check_links()
-        if self.raid == "0" and self.option("state", "healthy") != "healthy":
+        if self.policy == "0" and self.option("state", "healthy") != "healthy":
             raise UsageError(f"model: state={self.options['state']}: RAID 0 does not outlive the loss of a disk")
 
     def _check_links(self) -> None:
@@ -365,6 +433,9 @@ class Configuration:
             )
 
     def _check_room(self) -> None:
+        if self.is_pooled:
+            # Each pool has looked at its own room.
+            return
         page_bytes = self.value("group.page")
         if not self.usable_bytes:
             raise UsageError(f"model: {self.label} has no room for one page of {size_text(page_bytes)}")
@@ -380,10 +451,11 @@ class Configuration:
     # Output
 
     @cached_property
-    def _member_plan(self) -> dict[str, Any]:
+    def member_plan(self) -> dict[str, Any]:
+        """The `MemberPlan` of crates/array/src/plan.rs of each member, of the first pool where there are several."""
         return member_plan(
             self.value,
-            policy=self.raid,
+            policy=self.policy,
             disk_kind=self.model.disk_kind,
             layout_kind=self.model.layout_kind,
             state=self.option("state", "healthy"),
@@ -415,10 +487,15 @@ class Configuration:
         """The `ArrayPlan` of crates/array/src/plan.rs as JSON data."""
         return {
             "seed": self.option("seed", 1),
-            "members": self.members,
             "page_bytes": self.value("group.page"),
-            "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in self.volumes],
-            "member": self._member_plan,
+            "pools": [
+                {
+                    "members": pool.members,
+                    "member": pool.member_plan,
+                    "volumes": [{"name": name, "bytes": size_bytes} for name, size_bytes in pool.volumes],
+                }
+                for pool in self.pools
+            ],
             "links": {
                 "hosts": self._hosts_plan,
                 "policy": self.value("links.path_policy"),
@@ -446,7 +523,21 @@ class Configuration:
             "usable_bytes": self.usable_bytes,
             "used_bytes": self.used_bytes,
             "fill": self.fill,
+            "pools": [
+                {
+                    "role": pool.roles[0] or "",
+                    "raid": pool.raid,
+                    "members": pool.members,
+                    "usable_bytes": pool.usable_bytes,
+                    "used_bytes": pool.used_bytes,
+                }
+                for pool in self.pools
+            ],
         }
+
+
+def _example(roles: Iterable[str]) -> str:
+    return ",".join(f"{role}:1" for role in roles if role)
 
 
 def size_text(size_bytes: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.reading import nearest
 from assay.targets.arrays.kinds import RATE, TIME
-from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, known_of
+from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, POLICIES, known_of
 from assay.units import parse_bytes, parse_share
 
 VOLUMES_MAX = 1024
@@ -22,11 +22,11 @@ ROLES = ("data", "log", "tempdb")
 STATES = ("healthy", "degraded", "rebuilding")
 
 OPTIONS = {
-    "raid": "RAID policy, of those the array offers",
+    "raid": "RAID policy, of those the array offers, or of each role's members: data:50,log:10",
     "volumes": "number of volumes, or of each role: data:8,log:2,tempdb:2",
     "volume_size": "size of each volume, such as 100GB, or of each role's: data:100GB,log:20GB",
     "fill": "share of the usable capacity, such as 0.85",
-    "members": "equal members in one pool",
+    "members": "equal members in one pool, or in a pool of each role: data:2,log:1",
     "paths": "ports at both ends: of each host, and of each controller",
     "host_ports": "ports of each host, where they are not as many as those of a controller",
     "host_port_rate": "line rate of a host's port, such as 10Gbit/s",
@@ -133,6 +133,13 @@ def _choice(key: str, text: str, known: tuple[str, ...]) -> str:
     return text
 
 
+def _policy(key: str, text: str) -> str:
+    policy = text.lower()
+    if policy not in POLICIES:
+        raise UsageError(f"model: option {key!r}: unknown RAID policy {policy!r}; known: {', '.join(POLICIES)}")
+    return policy
+
+
 def _flag(key: str, text: str) -> bool:
     return _choice(key, text, ("yes", "no")) == "yes"
 
@@ -195,7 +202,8 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "volumes": _by_role(lambda key, text: _whole(key, text, 1, VOLUMES_MAX)),
     "volume_size": _by_role(_volume_size),
     "fill": _fill,
-    "members": lambda key, text: _whole(key, text, 1, 1 << 20),
+    "raid": _by_role(_policy),
+    "members": _by_role(lambda key, text: _whole(key, text, 1, 1 << 20)),
     "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
     "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MAX),
     "host_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),

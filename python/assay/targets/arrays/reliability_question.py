@@ -82,7 +82,7 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
         if policy in unfit:
             raise unfit[policy]
     usual = offered.get(options.get("raid", model.default_raid).lower()) or next(iter(offered.values()))
-    hours = rebuild_hours or (lambda configuration: least_rebuild_h(configuration.plan()["member"]["disk"]))
+    hours = rebuild_hours or (lambda configuration: least_rebuild_h(configuration.member_plan["disk"]))
 
     def rebuild_of(configuration: Configuration) -> float:
         if asked.rebuild_h is not None:
@@ -90,7 +90,7 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
         # RAID 0 does not outlive a disk, which is replaced and written anew.
         return least_rebuild_h(member["disk"]) if configuration.raid == "0" else hours(configuration)
 
-    member = usual.plan()["member"]
+    member = usual.member_plan
     own = {one: _layout(offered[one], rebuild_of(offered[one])) for one in offered}
     rebuilt = {one: layout.rebuild_h for one, layout in own.items() if one != "0"}
     disks, set_disks = member["disks"] - member["spares"], _set_disks(own, member["disks"] - member["spares"])
@@ -152,6 +152,11 @@ def _configurations(
         if key in options:
             read_option(key, options[key])
     kept = {key: text for key, text in options.items() if key not in OF_NO_EFFECT}
+    for key in ("raid", "members"):
+        if ":" in kept.get(key, ""):
+            raise UsageError(
+                f"model: {key}={kept[key]}: how long data last is asked of one pool; give {key} of that one"
+            )
     if "raid" in kept:
         # A policy that is asked for must be one, and fit.
         _ = Configuration(model=model, options=kept).usable_bytes
@@ -167,7 +172,7 @@ def _configurations(
 
 
 def _layout(configuration: Configuration, rebuild_h: float) -> Layout:
-    member = configuration.plan()["member"]
+    member = configuration.member_plan
     raid = member["raid"]
     return Layout(
         policy=raid["policy"],

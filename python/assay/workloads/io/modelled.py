@@ -51,7 +51,7 @@ class ModelRun:
     def goes_on_with(self, configuration: Configuration) -> None:
         """Keep the array's state and take over what may change while it runs: `read_realloc`."""
         self.configuration = configuration
-        self.modelled.set_read_realloc(bool(configuration.plan()["member"]["layout"].get("read_realloc", False)))
+        self.modelled.set_read_realloc(bool(configuration.member_plan["layout"].get("read_realloc", False)))
 
     @property
     def key(self) -> str:
