@@ -14,7 +14,7 @@ from assay.errors import UsageError
 from assay.run.execute import estimate_s, print_json
 from assay.studies.files import read_study, study_names, study_variants
 from assay.studies.parts import shown_target, study_parts
-from assay.studies.plan_settings import RAW, with_settings
+from assay.studies.plan_settings import PLACES, RAW, with_settings
 from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
 from assay.workloads.options import TARGET, TIME
@@ -165,6 +165,7 @@ def run(
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
     study, options = with_settings(study, _pairs(set_options, "--set", "members=2"))
     beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
+    places = {key: options.pop(key) for key in PLACES if study.beside and key in options}
     if study.published:
         if target is not None:
             raise UsageError(
@@ -176,7 +177,11 @@ def run(
     kept = {key: _list(key, value) for key, value in _pairs(levels, "--levels", "raid=10,50").items()}
     for factor in kept:
         study.factor_named(factor, "--levels")
-    parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside)
+    parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
+    if study.beside and "apart" not in places:
+        given.shown.notices.append(
+            "what other storage brings is not measured: no target on it was given (--set apart=TARGET)"
+        )
     if chosen and target_kind(chosen) == "file" and not has_options(chosen) and any(_writes(part) for part in parts):
         given.shown.notices.append("the levels write to the same target one after the other: its state carries over")
     compared = study.comparison

@@ -29,6 +29,7 @@ from assay.run.verdict import verdict_lines
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
+from assay.workloads.beside import Beside
 from assay.workloads.opened import Bands, OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named, workload_of, workloads, workloads_of
@@ -195,6 +196,7 @@ class Execution:
                 notices=[],
             )
             opened = opens(part, context)
+            context.beside = self._beside(part, context)
             loop = PointLoop(
                 context=context,
                 workload=workload,
@@ -206,6 +208,8 @@ class Execution:
                 with recorder.also(self._targets.own_collectors(part)):
                     loop.run()
             finally:
+                if context.beside is not None:
+                    context.beside.close()
                 opened.close()
                 before = opened
                 self.points += loop.points
@@ -221,6 +225,17 @@ class Execution:
                     engine=self._engine(),
                 )
                 self._keep_target_facts()
+
+    def _beside(self, part: Part[Any], context: RunContext) -> Beside | None:
+        """What runs beside a part, its target prepared by all the actions of its plan."""
+        if part.beside is None:
+            return None
+        workload = workload_of(part.beside.plan)
+        opened = workload.open(part.beside, self._targets.of(part.beside), replace(context, points=[]))
+        beside = workload.beside(opened)
+        for _ in opened.steps():
+            raise NotSupported(f"{part.beside.title}: runs beside another part, and measures no points of its own")
+        return beside
 
     def _made_ready(self, part: Part[Any], recorder: Recorder) -> Part[Any] | None:
         """The part with its target ready; None if it is left out since that cannot be."""

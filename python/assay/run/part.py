@@ -15,6 +15,7 @@ def part_report(part: Part[Any]) -> dict[str, Any]:
         **({"target": part.target_text} if part.target_text is not None else {}),
         **({"continues": True} if part.continues else {}),
         **({"optional": True} if part.optional else {}),
+        **({"beside": part_report(part.beside)} if part.beside is not None else {}),
         **({"follows": part.follows} if part.follows is not None else {}),
         **({"published": dict(part.published)} if part.published is not None else {}),
     }
@@ -36,6 +37,7 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
     UsageError
         Its plan is not valid.
     """
+    beside = report.get("beside")
     return Part(
         name=report["name"],
         title=report["title"],
@@ -46,5 +48,6 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
         continues=report.get("continues", False),
         optional=report.get("optional", False),
         follows=report.get("follows"),
+        beside=part_from_report(beside, None, source=source) if beside is not None else None,
         published=report.get("published"),
     )

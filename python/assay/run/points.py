@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -135,9 +136,14 @@ class PointLoop:
         if self.opened.rest_s and self.context.finished and self.context.interrupt.wait(self.opened.rest_s):
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
-        measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+        beside = self.context.beside
+        with beside.at_work() if beside is not None else nullcontext():
+            measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
         times = {"started_utc_ns": started_ns, "measured_from_utc_ns": started_ns, "measured_to_utc_ns": time.time_ns()}
-        measured = replace(measured, figures=times | measured.figures)
+        figures = times | measured.figures
+        if beside is not None:
+            figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
+        measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
     def _keep_step(self, step: Keep) -> Point:
@@ -185,6 +191,8 @@ class PointLoop:
 
     def _key(self, ask: Ask, repeat: int) -> str:
         asked = {**ask.key, "part": self.part.name, "repeat": repeat}
+        if self.part.beside is not None:
+            asked["beside"] = [self.part.beside.target_text, self.part.beside.plan.model_dump(mode="json")]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 

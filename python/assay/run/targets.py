@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ def choose_targets(
     """
     shared = [part for part in parts if part.target_text is None]
     together: dict[str, list[Part[Any]]] = {}
-    for part in parts:
+    for part in with_those_beside(parts):
         if part.target_text is not None:
             together.setdefault(part.target_text, []).append(part)
     own: dict[str, Target] = {}
@@ -52,13 +52,20 @@ def choose_targets(
         own[text] = _choose(asked, those)
         shown[text] = asked.to_dict()["paths"][0]
     target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
-    chosen = [
-        replace(part, target=own[part.target_text], target_text=shown[part.target_text])
-        if part.target_text is not None
-        else part
-        for part in parts
-    ]
-    return target, [workload_of(part.plan).fitted(part, part.target or target) for part in chosen]
+
+    def fitted(part: Part[Any]) -> Part[Any]:
+        if part.target_text is not None:
+            part = replace(part, target=own[part.target_text], target_text=shown[part.target_text])
+        if part.beside is not None:
+            part = replace(part, beside=fitted(part.beside))
+        return workload_of(part.plan).fitted(part, part.target or target)
+
+    return target, [fitted(part) for part in parts]
+
+
+def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
+    """Parts, and what runs beside them."""
+    return [one for part in parts for one in (part, part.beside) if one is not None]
 
 
 def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None) -> Target:
@@ -92,7 +99,7 @@ class PartTargets:
     def all(self) -> list[Target]:
         """Every target of the run, once."""
         found = [self.shared]
-        for part in self.parts:
+        for part in with_those_beside(self.parts):
             if not any(self.of(part) is target for target in found):
                 found.append(self.of(part))
         return found
@@ -119,22 +126,27 @@ class PartTargets:
         AssayError
             It cannot be used; it was left again.
         """
-        target, workload = self.of(part), workload_of(part.plan)
-        self.leave(but=target)
+        self.leave(but=[self.of(one) for one in with_those_beside([part])])
         try:
-            part = workload.examine(part, target, manifest, self.display)
-            workload.prepare(part, target, self.display, self.interrupt)
+            if part.beside is not None:
+                part = replace(part, beside=self._made_ready(part.beside, manifest))
+            return self._made_ready(part, manifest)
         except AssayError:
             self.leave()
             raise
+
+    def _made_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
+        target, workload = self.of(part), workload_of(part.plan)
+        part = workload.examine(part, target, manifest, self.display)
+        workload.prepare(part, target, self.display, self.interrupt)
         if not any(target is used for used in self._used):
             self._used.append(target)
         return part
 
-    def leave(self, but: Target | None = None) -> None:
-        """Leave all targets but one."""
+    def leave(self, but: Sequence[Target] = ()) -> None:
+        """Leave all targets but those."""
         for target in self.all:
-            if target is not but:
+            if not any(target is kept for kept in but):
                 self.notices += [notice for notice in target.leave(self.display) if notice not in self.notices]
 
     def settle(self) -> None:

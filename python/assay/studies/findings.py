@@ -16,6 +16,7 @@ from typing import Any
 from assay.results.points import load_text
 from assay.results.shapes.point import Answer, Point
 from assay.results.steady import half_width_95
+from assay.studies.interference import interference_findings, sentences_of
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
 from assay.studies.result import Result, Value, ratio_95, unit_of
@@ -60,6 +61,7 @@ def study_findings(
     words = [comparison_sentence(study, one) for one in compared]
     chosen = [sentence for kind in workloads() for sentence in kind.choices(points)]
     gaps = gaps_of(parts, points, answers)
+    beside = interference_findings(study, parts, points, results)
     listed = [result.to_dict() | _capacity(study, result) for result in results]
     sentences = [capital(choice) for choice in chosen] + study_sentences(study, compared, trends, published)
     sentences += capacity_sentences(listed)
@@ -67,9 +69,10 @@ def study_findings(
         "results": listed,
         "comparisons": [asdict(one) | {"sentence": text} for one, text in zip(compared, words, strict=True)],
         "trends": [asdict(one) | {"sentence": trend_sentence(study, one)} for one in trends],
-        "sentences": [*sentences, *(sentence for gap in gaps for sentence in gap["sentences"])],
+        "sentences": [*sentences, *sentences_of(beside), *(sentence for gap in gaps for sentence in gap["sentences"])],
         "published": published,
         "gaps": gaps,
+        "beside": beside,
     }
 
 

@@ -14,6 +14,7 @@ from assay.studies.study import (
     Combination,
     Study,
     as_text,
+    combination_beside,
     combination_options,
     combination_plan,
     combinations,
@@ -25,7 +26,7 @@ from assay.targets.arrays.configuration import configure
 from assay.targets.arrays.options import parse_model_target
 from assay.targets.databases import is_database, parse_database
 from assay.workloads.plan import Part
-from assay.workloads.registry import load_plan_of_any_kind, workload_of
+from assay.workloads.registry import DEFAULT_KIND, load_plan_of_any_kind, workload_named, workload_of
 
 
 def study_parts(
@@ -35,6 +36,7 @@ def study_parts(
     options: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     beside: str | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> tuple[list[Part[Any]], dict[str, Any]]:
     """Parts in the order of the levels, and the manifest's `study` with the order in which they run.
 
@@ -51,6 +53,9 @@ def study_parts(
     beside
         File or folder on the storage of the databases, for cases that follow them; unless given, a file beside the
         folder of an embedded one.
+    places
+        Targets `same` and `apart` of what runs beside; the one on the same storage is a server beside an embedded one
+        unless given, and levels without a place are left out.
 
     Raises
     ------
@@ -62,13 +67,18 @@ def study_parts(
     groups: list[list[list[str]]] = []
     published = read_published() if study.published else None
     chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
+    if study.beside:
+        where = _places(study, target, places or {}, source)
+        chosen = [one for one in chosen if combination_beside(one, study) in {"none", *where}]
+    else:
+        where = {}
     _refuse_no_baseline(study, chosen, "--levels" if levels else source)
     for repeat in range(study.repeats):
         group: list[list[str]] = []
         if published is not None:
             made = _published_parts(study, published, options or {}, repeat)
         else:
-            made = [_part(study, combination, target, repeat, source, beside) for combination in chosen]
+            made = [_part(study, combination, target, repeat, source, beside, where) for combination in chosen]
         for part in made:
             if (part.continues or part.follows) and group:
                 group[-1].append(part.name)
@@ -139,8 +149,29 @@ def _capacities(study: Study, target: str, parts: Sequence[Part[Any]]) -> dict[s
     return {name: {"raw_bytes": one.raw_bytes, "usable_bytes": one.usable_bytes} for name, one in arrays.items()}
 
 
+def _places(study: Study, target: str, given: Mapping[str, str], source: str) -> dict[str, str]:
+    """Where what runs beside has its target."""
+    found = dict(given)
+    if "same" not in found:
+        directory = parse_database(target).directory if is_database(target) else None
+        if directory is None:
+            raise UsageError(
+                f"{source}: say which database runs {study.beside.get('kind')} beside this one on the same storage:"
+                " --set same=TARGET"
+            )
+        place = os.path.realpath(directory)
+        found["same"] = f"embedded:{place}/beside" if os.path.ismount(place) else f"embedded:{place}-beside"
+    return found
+
+
 def _part(
-    study: Study, combination: Combination, target: str, repeat: int, source: str, beside: str | None
+    study: Study,
+    combination: Combination,
+    target: str,
+    repeat: int,
+    source: str,
+    beside: str | None,
+    places: Mapping[str, str],
 ) -> Part[Any]:
     options = combination_options(study, combination)
     if repeat and target_kind(target) == "model":
@@ -156,9 +187,21 @@ def _part(
             target_text=_target_text(combination, target, options, source, beside),
             continues=combination.case.continues,
             follows=combination.case.follows,
+            beside=_beside(study, combination, places, source),
         ),
         repeat,
     )
+
+
+def _beside(study: Study, combination: Combination, places: Mapping[str, str], source: str) -> Part[Any] | None:
+    where = combination_beside(combination, study)
+    if where == "none":
+        return None
+    name = f"beside, {where}"
+    data = {"name": name, "title": name, **study.beside, "actions": ["load"]}
+    workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{source}: beside: kind")
+    plan = workload.study_plan(data, {}, seed=study.seed, source=f"{source}: beside")
+    return Part(name=name, title=str(data["title"]), plan=plan, target_text=places[where])
 
 
 def shown_target(target: str) -> str:

@@ -17,6 +17,12 @@ from assay.workloads.registry import DEFAULT_KIND, workload_named
 RAW = "raw"
 """Where a study that measures storage beside its databases does so."""
 
+BESIDE_KEY = "beside."
+"""Before keys of the plan of what runs beside."""
+
+PLACES = ("same", "apart")
+"""Targets of what runs beside: on the same storage and on other storage."""
+
 _IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
 """Keys of plans of every kind that make a study what it is."""
 
@@ -36,29 +42,46 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
     UsageError
         A key is unknown (the nearest known one is named), its levels are what the study varies, or a value is wrong.
     """
-    workload = workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
-    if workload.runs_on != "databases":
+    if workload_named(str(study.plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}").runs_on != "databases":
         return study, dict(given)
+    left: dict[str, str] = {}
+    own: dict[str, str] = {}
+    beside: dict[str, str] = {}
+    for key, text in given.items():
+        is_place = (key == RAW and any(case.follows for case in study.case)) or (key in PLACES and study.beside)
+        if key.startswith("set.") or is_place:
+            left[key] = text
+        elif key.startswith(BESIDE_KEY) and study.beside:
+            beside[key] = text
+        else:
+            own[key] = text
+    if not own and not beside:
+        return study, left
+    changed = study.model_dump(mode="json", exclude_unset=True) | {"plan": _with(study, study.plan, own)}
+    if beside:
+        changed["beside"] = _with(study, study.beside, beside, prefix=BESIDE_KEY)
+    return load_study(changed, source="--set"), left
+
+
+def _with(study: Study, plan: Mapping[str, Any], given: Mapping[str, str], *, prefix: str = "") -> dict[str, Any]:
+    """A plan with settings, whose keys begin with `prefix`."""
+    workload = workload_named(str(plan.get("kind", DEFAULT_KIND)), source=f"study {study.name}")
     places = _places(workload.plan_type)
     tables = {table for table, _, _ in places.values() if table}
-    plan: dict[str, Any] = {**study.plan, **{name: dict(study.plan.get(name, {})) for name in tables}}
-    left: dict[str, str] = {}
+    changed: dict[str, Any] = {**plan, **{name: dict(plan.get(name, {})) for name in tables}}
     for key, text in given.items():
-        if key.startswith("set.") or (key == RAW and any(case.follows for case in study.case)):
-            left[key] = text
-            continue
-        if key not in places:
-            meant = nearest(key, places)
-            hint = f"did you mean {meant!r}? " if meant else ""
-            raise UsageError(f"--set {key}: unknown; {hint}accepted: {', '.join(places)}, set.NAME of embedded:")
-        table, name, field = places[key]
-        _refuse_varied(study, table or "plan", name, key)
+        word = key.removeprefix(prefix)
+        if word not in places:
+            meant = nearest(word, places)
+            hint = f"did you mean {prefix + meant!r}? " if meant else ""
+            known = ", ".join(prefix + place for place in places)
+            raise UsageError(f"--set {key}: unknown; {hint}accepted: {known}, set.NAME of embedded:")
+        table, name, field = places[word]
+        if not prefix:
+            _refuse_varied(study, table or "plan", name, key)
         several = text.split(",") if get_origin(field.annotation) is tuple else text
-        (plan[table] if table else plan)[name] = value_of(field, several, source=f"--set {key}")
-    if len(left) == len(given):
-        return study, left
-    changed = study.model_dump(mode="json", exclude_unset=True) | {"plan": plan}
-    return load_study(changed, source="--set"), left
+        (changed[table] if table else changed)[name] = value_of(field, several, source=f"--set {key}")
+    return changed
 
 
 def _places(plan_type: type[Strict]) -> dict[str, tuple[str, str, FieldInfo]]:

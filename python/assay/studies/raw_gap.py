@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.results.shapes.point import Point
 from assay.studies.words import capital
-from assay.units import format_bytes, format_iops
+from assay.units import format_bytes, format_iops, format_throughput
 from assay.workloads.registry import workload_named
 from assay.workloads.workload import SeenIo
 
@@ -52,6 +52,9 @@ def gaps_of(parts: Sequence[Record], points: Sequence[Point], answers: Sequence[
 def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, Any]:
     best = answer["max"]
     raw_iops = best["iops"] if best else None
+    sequential = is_sequential(part)
+    of = seen.bytes_per_s if sequential else seen.iops
+    most = (best["bytes_per_s"] if sequential else raw_iops) if best else None
     return {
         "part": part["name"],
         "follows": part["follows"],
@@ -60,13 +63,21 @@ def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, 
         "read_share": seen.read_share,
         "database_iops": seen.iops,
         "raw_iops": raw_iops,
-        "gap_share": 1 - seen.iops / raw_iops if raw_iops else None,
+        "database_bytes_per_s": seen.bytes_per_s,
+        "raw_bytes_per_s": best["bytes_per_s"] if best else None,
+        "sequential": sequential,
+        "gap_share": 1 - of / most if most else None,
         **seen.facts,
-        "sentences": [_gap_sentence(seen, answer), _reasons_sentence(seen, answer)],
+        "sentences": [_gap_sentence(seen, answer, sequential=sequential), _reasons_sentence(seen, answer)],
     }
 
 
-def _gap_sentence(seen: SeenIo, answer: Record) -> str:
+def is_sequential(part: Record) -> bool:
+    """Whether a raw profile reads in order: then bytes per second are what counts."""
+    return all(activity.get("random_share", 1.0) < 0.5 for activity in part["plan"].get("activity") or [{}])
+
+
+def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:
     who = "The storage under the database did" if seen.by_devices else "The database asked its storage for"
     mean = (
         f"{format_iops(seen.iops)} IOPS, {format_bytes(seen.size_mean_bytes)} each, {_percent(seen.read_share)} reads"
@@ -75,6 +86,14 @@ def _gap_sentence(seen: SeenIo, answer: Record) -> str:
     best = answer["max"]
     if not best or not best["iops"]:
         return f"{who} {mean}; the raw profile of {raw} held no load within its limits."
+    if sequential:
+        most = best["bytes_per_s"]
+        share = seen.bytes_per_s / most - 1
+        return (
+            f"{who} {format_throughput(seen.bytes_per_s)}, {format_bytes(seen.size_mean_bytes)} each,"
+            f" {_percent(seen.read_share)} reads; in order the storage gives {format_throughput(most)} of {raw}: the"
+            f" database reaches {_percent(abs(share))} {'more' if share > 0 else 'less'}."
+        )
     share = seen.iops / best["iops"] - 1
     gap = f"{_percent(abs(share))} {'more' if share > 0 else 'fewer'}"
     return f"{who} {mean}; the raw profile holds {format_iops(best['iops'])} IOPS of {raw}: the database reaches {gap}."

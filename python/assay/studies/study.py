@@ -36,6 +36,9 @@ def _known_figure(name: str) -> str:
 
 FigureName = Annotated[str, AfterValidator(_known_figure)]
 
+BESIDE = ("none", "same", "apart")
+"""Where a load runs beside the one that is measured: nowhere, on the same storage, on other storage."""
+
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
 
@@ -84,7 +87,7 @@ class Factor(Strict):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
     title: str
-    of: Literal["target", "activity", "search", "timing", "plan", "layout"] = "target"
+    of: Literal["target", "activity", "search", "timing", "plan", "layout", "beside"] = "target"
     key: str = ""
     """The key that a level's value is for; the factor's name unless given."""
     ordered: bool = True
@@ -162,6 +165,8 @@ class Study(Strict):
     published: bool = False
     """Whether the cases are the published figures of `arrays/published.toml`."""
     plan: dict[str, Any] = Field(default_factory=dict)
+    beside: dict[str, Any] = Field(default_factory=dict)
+    """Plan of a load that runs while points are measured, on a target of its own (a factor of `beside`)."""
     factor: tuple[Factor, ...] = ()
     case: tuple[Case, ...] = ()
     comparison: Comparison | None = None
@@ -217,6 +222,14 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     if study.comparison is not None:
         compared = study.factor_named(study.comparison.by, f"{source}: comparison")
         compared.level(study.comparison.baseline, f"{source}: comparison.baseline")
+    for factor in study.factor:
+        if factor.of == "beside" and (strange := {level.value for level in factor.levels} - {*BESIDE}):
+            raise UsageError(
+                f"{source}: factor {factor.name}: {min(map(str, strange))!r} is unknown; levels of what runs beside are"
+                f" {', '.join(BESIDE)}"
+            )
+    if bool(study.beside) != any(factor.of == "beside" for factor in study.factor):
+        raise UsageError(f"{source}: a plan `beside` needs a factor of `beside`, and the factor needs the plan")
     combined = [] if study.published else combinations(study, {}, source)
     for combination in combined:
         plan = combination_plan(study, combination, repeat=0, source=source)
@@ -348,7 +361,7 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
     workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{where}: kind")
     tables: dict[str, dict[str, Any]] = {}
     for factor in study.factor:
-        if factor.of != "target" and factor.name in combination.levels:
+        if factor.of not in ("target", "beside") and factor.name in combination.levels:
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
     data |= tables.pop("plan", {})
     for name in ("activity", "search", "timing"):
@@ -357,6 +370,16 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
         data["limits"] = combination.case.limits
     seed = study.seed + SEED_STEP * repeat
     return workload.study_plan(data, tables, seed=seed, source=where)
+
+
+def combination_beside(combination: Combination, study: Study) -> str:
+    """Where the load beside a combination runs, of `BESIDE`."""
+    levels = [
+        combination.levels[factor.name].value
+        for factor in study.factor
+        if factor.of == "beside" and factor.name in combination.levels
+    ]
+    return str(levels[0]) if levels else "none"
 
 
 def combination_options(study: Study, combination: Combination) -> dict[str, str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.results.run_folder import RunFolder
     from assay.targets.arrays.configuration import Configuration
     from assay.telemetry.recorder import Recorder
+    from assay.workloads.beside import Beside
 
 Record = Mapping[str, Any]
 
@@ -54,6 +55,8 @@ class RunContext:
     """The part that ran before, whose state a part that continues takes over."""
     is_continued: bool = False
     """Whether the part that follows continues this one."""
+    beside: Beside | None = None
+    """What runs while points are measured."""
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None

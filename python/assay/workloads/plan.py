@@ -64,6 +64,8 @@ class Part(Generic[P]):
     """Left out with a notice where its target cannot be used."""
     follows: str | None = None
     """A part that runs before: the plan takes over what its storage saw."""
+    beside: Part[Any] | None = None
+    """A load on a target of its own that runs while the part's points are measured."""
     continues: bool = False
     """Goes on with the state in which the part before left the target."""
     published: Record | None = None

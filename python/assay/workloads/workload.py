@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from assay.targets.databases.table_set import TableSet
     from assay.targets.storage.spec import VolumeSpec
     from assay.targets.target import Target
+    from assay.workloads.beside import Beside
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
@@ -96,6 +97,11 @@ class SeenIo:
     devices: frozenset[str] = frozenset()
     facts: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes per second, read and written."""
+        return self.iops * self.size_mean_bytes
 
     @property
     def block_bytes(self) -> int:
@@ -296,6 +302,16 @@ class Workload(ABC, Generic[P]):
     @abstractmethod
     def open(self, part: Part[P], target: Target, context: RunContext) -> OpenWorkload:
         """Begin a part on its target, which is ready."""
+
+    def beside(self, opened: OpenWorkload) -> Beside:
+        """A part of this kind as a load that runs while points of another part are measured.
+
+        Raises
+        ------
+        NotSupported
+            It cannot be one.
+        """
+        raise NotSupported(f"a {self.kind} workload cannot run beside another one")
 
     def point_words(self, point: Point) -> list[str]:
         """What a finished point came to, in a line; empty where nothing was measured."""

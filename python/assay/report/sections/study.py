@@ -59,7 +59,7 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
     if study.get("published"):
         blocks += _published(study["published"])
     elif study.get("results"):
-        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study)]
+        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
         blocks += [*(figure for found in remarks for figure in found.study_figures), _table(study)]
     else:
         blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
@@ -117,28 +117,47 @@ def _figures(study: Record) -> list[Block]:
 def _gap_figures(study: Record) -> list[Block]:
     """I/Os per second of a database beside what storage holds of their kind."""
     blocks: list[Block] = []
-    intervals = {result["part"]: (result.get("values") or {}).get("iops") for result in study["results"]}
+    values = {result["part"]: result.get("values") or {} for result in study["results"]}
     for number, gap in enumerate(study.get("gaps") or [], start=1):
         rows = []
-        for level, part, iops in (
-            ("database", gap["follows"], gap["database_iops"]),
-            ("raw profile", gap["part"], gap["raw_iops"]),
+        figure = "bytes_per_s" if gap.get("sequential") else "iops"
+        for level, part, value in (
+            ("database", gap["follows"], gap[f"database_{figure}"]),
+            ("raw profile", gap["part"], gap[f"raw_{figure}"]),
         ):
-            interval = (intervals.get(part) or {}).get("interval_95") or (None, None)
+            interval = (values.get(part, {}).get(figure) or {}).get("interval_95") or (None, None)
             rows.append(
-                {"level": level, "series": "", "unit": "iops", "value": iops or 0.0, "low": interval[0],
+                {"level": level, "series": "", "unit": figure, "value": value or 0.0, "low": interval[0],
                  "high": interval[1], "band_low": None, "band_high": None}
             )  # fmt: skip
-        chart = level_figure(rows, "iops", "who asks the storage", joined=False)
+        chart = level_figure(rows, figure, "who asks the storage", joined=False)
         if chart is not None:
             blocks.append(Figure(f"study-gap-{number}", _gap_caption(gap), str(gap["sentences"][0]), chart))
     return blocks
 
 
+def _beside_figure(study: Record) -> list[Block]:
+    """How long the queries beside take alone and together, by level."""
+    found = [one for one in study.get("beside") or [] if one["together"]["mean_s"]]
+    rows = [
+        {"level": one["title"], "series": series, "unit": "ns", "value": one[key]["mean_s"] * 1e9,
+         "low": None, "high": None, "band_low": None, "band_high": None}
+        for one in found
+        for series, key in (("alone", "alone"), ("beside transactions", "together"))
+    ]  # fmt: skip
+    chart = level_figure(rows, "query_mean", "where the queries run", joined=False)
+    if chart is None:
+        return []
+    ids = id_range(point_id for one in found for point_id in one["point_ids"])
+    caption = f"Mean time of a query alone, and while the points were measured; the same queries in both. Points {ids}."
+    return [Figure("study-beside", caption, joined(one["sentences"][0] for one in found), chart)]
+
+
 def _gap_caption(gap: Record) -> str:
     blocks = f"{format_bytes(gap['block_bytes'])} at {percent(gap['read_share'])} reads"
     ids = id_range(gap["point_ids"])
-    return f"I/Os per second under the database, and most of {blocks} within limits on the same storage. Points {ids}."
+    what = "Bytes per second, in order," if gap.get("sequential") else "I/Os per second"
+    return f"{what} under the database, and most of {blocks} within limits on the same storage. Points {ids}."
 
 
 def _groups(rows: Sequence[Record]) -> list[list[str]]:

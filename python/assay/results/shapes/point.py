@@ -152,6 +152,27 @@ class Engine(TypedDict, total=False):
 
 
 @with_config(STRICT)
+class BesideQueries(TypedDict):
+    """Queries that were answered, and the mean time of those that ran both alone and beside the point."""
+
+    queries: Amount
+    mean_s: MaybeAmount
+
+
+class Beside(TypedDict, total=False):
+    """What ran while the point was measured, and what the two did to it."""
+
+    kind: Required[Text]
+    title: Required[Text]
+    target: Required[list[Text]]
+    streams: MaybeCount
+    scale: MaybeAmount
+    alone: Required[BesideQueries]
+    together: Required[BesideQueries]
+    slowdown: MaybeAmount
+    slowdown_95: Interval
+
+
 class Point(TypedDict, total=False):
     """A point. Only its id is always asked for: the rest is checked where it is there, see `check_whole`."""
 
@@ -187,6 +208,7 @@ class Point(TypedDict, total=False):
     engine: Engine | None
     met: Flag
     array: dict[str, MaybeNumber] | None
+    beside: Beside | None
     band_90: Interval
     band_basis: Text
     limits: list[JudgedLimit]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from assay.results.shapes.point import BesideQueries
 from assay.results.shapes.terms import (
     Amount,
     Count,
@@ -142,6 +143,25 @@ class RawGap(TypedDict, total=False):
     database_iops: Required[MaybeAmount]
     raw_iops: Required[MaybeAmount]
     gap_share: MaybeNumber
+    database_bytes_per_s: MaybeAmount
+    raw_bytes_per_s: MaybeAmount
+    sequential: Flag
+    sentences: Required[Annotated[list[str], Field(min_length=1)]]
+
+
+class BesideLoad(TypedDict, total=False):
+    """A load beside the one that was measured."""
+
+    part: Required[Name]
+    title: Required[str]
+    point_ids: Required[list[PointId]]
+    load: Required[str]
+    target: Texts
+    alone: Required[BesideQueries]
+    together: Required[BesideQueries]
+    slowdown: MaybeAmount
+    slowdown_95: Interval
+    cpu_share: MaybeAmount
     sentences: Required[Annotated[list[str], Field(min_length=1)]]
 
 
@@ -176,6 +196,7 @@ class Study(TypedDict, total=False):
     sentences: Texts
     published: list[PublishedFigure] | None
     gaps: list[RawGap] | None
+    beside: list[BesideLoad] | None
 
 
 # Reliability

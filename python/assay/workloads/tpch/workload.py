@@ -15,8 +15,9 @@ from assay.units import count_of, format_duration, format_throughput
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.opened import RunContext
+from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
+from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import wrong_total
 from assay.workloads.tpch.examination import PARTS
 from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
@@ -109,6 +110,11 @@ class TpchWorkload(Workload[TpchPlan]):
         """Begin a part on its databases."""
         assert isinstance(target, DatabaseTarget), "queries run on databases"
         return OpenTpch(part, target, context)
+
+    def beside(self, opened: OpenWorkload) -> BesideTpch:
+        """Its streams as a load beside another part."""
+        assert isinstance(opened, OpenTpch), "queries run on databases"
+        return BesideTpch(opened)
 
     def point_words(self, point: Point) -> list[str]:
         """What a test came to, and how fast was read."""

@@ -1,0 +1,101 @@
+"""What a load and another one beside it do to each other, and what storage of their own would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.results.shapes.point import Point
+from assay.studies.result import Result, ratio_95
+from assay.studies.words import capital, change_text, noun_of, percent_text
+
+Record = Mapping[str, Any]
+
+CPU_BUSY_SHARE = 0.8
+"""From here on the processor is what two loads share, whatever storage they have (method.md, section 3)."""
+
+
+def interference_findings(
+    study: Record, parts: Sequence[Record], points: Sequence[Point], results: Sequence[Result]
+) -> list[dict[str, Any]]:
+    """The manifest's `beside` (docs/studies.md): each point that another load ran beside.
+
+    Parameters
+    ----------
+    study, parts, points
+        The manifest's `study` as it was at the start and its `parts`, and the run's points.
+    results
+        One for each combination of levels.
+    """
+    beside = {part["name"]: part["beside"] for part in parts if part.get("beside")}
+    compared = study.get("comparison") or {}
+    found: list[dict[str, Any]] = []
+    for result in results:
+        point = next((point for point in points if point["id"] in result.point_ids), None)
+        if point is None or result.part not in beside:
+            continue
+        told: Record | None = point.get("beside")
+        if not told:
+            continue
+        found.append({
+            "part": result.part, "point_ids": list(result.point_ids), "title": result.title, "load": told["title"],
+            "target": told["target"], "alone": told["alone"], "together": told["together"],
+            "slowdown": told["slowdown"], "slowdown_95": told["slowdown_95"],
+            "cpu_share": (point.get("telemetry") or {}).get("cpu_share"),
+            "sentences": [_slowdown_sentence(result.title, told)],
+        })  # fmt: skip
+    places = {one["part"]: str(beside[one["part"]]["name"]).rpartition(", ")[2] for one in found}
+    by_place = {places[one["part"]]: one for one in found}
+    if {"same", "apart"} <= set(by_place) and compared:
+        values = {result.part: result.values.get(compared["figure"]) for result in results}
+        same, apart = by_place["same"], by_place["apart"]
+        by_place["apart"]["sentences"].append(_apart_sentence(compared["figure"], values, same, apart))
+    elif "same" in by_place:
+        by_place["same"]["sentences"].append(
+            "What other storage would bring was not measured: at most what both lose together."
+            + _cpu_words(by_place["same"])
+        )
+    return found
+
+
+def _slowdown_sentence(title: str, told: Record) -> str:
+    if told["slowdown"] is None:
+        return f"{title}: no query ended while the point was measured, so what they lose is not known."
+    ends = told["slowdown_95"]
+    interval = f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})" if ends else ""
+    counts = f"{told['together']['queries']:,} queries together, {told['alone']['queries']:,} alone"
+    if ends and ends[0] <= 1 <= ends[1]:
+        return (
+            f"{title}: no difference was found in how long a query takes: {told['slowdown']:.2f} times{interval};"
+            f" {counts}."
+        )
+    return f"{title}: a query takes {told['slowdown']:.2f} times as long as alone{interval}; {counts}."
+
+
+def _apart_sentence(figure: str, values: Mapping[str, Any], same: Record, apart: Record) -> str:
+    one, other = values.get(apart["part"]), values.get(same["part"])
+    if one is None or other is None or not other[0]:
+        return "What other storage brings cannot be told: a level measured nothing."
+    ratio = one[0] / other[0]
+    interval = ratio_95(one, other)
+    change = change_text(ratio, interval)
+    if interval is not None and interval[0] <= 1 <= interval[1]:
+        text = f"Separating the storage brings nothing that was found: {change} {noun_of(figure)}."
+    else:
+        text = f"Separating the storage brings {change} {noun_of(figure)}."
+    return text + _cpu_words(apart)
+
+
+def _cpu_words(one: Record) -> str:
+    share = one["cpu_share"]
+    if share is None or share < CPU_BUSY_SHARE:
+        return ""
+    return (
+        f" The host's processors were {percent_text(share)} busy: both loads share them, and a host of its own for one"
+        " would bring what storage cannot."
+    )
+
+
+def sentences_of(found: Sequence[Record]) -> list[str]:
+    """All sentences, in the order of the levels."""
+    return [capital(sentence) for one in found for sentence in one["sentences"]]
