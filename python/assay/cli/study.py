@@ -13,8 +13,8 @@ from assay.cli.verb import Given, measuring
 from assay.errors import UsageError
 from assay.run.execute import estimate_s, print_json
 from assay.studies.files import read_study, study_names, study_variants
-from assay.studies.parts import shown_target, study_parts
-from assay.studies.plan_settings import PLACES, RAW, with_settings
+from assay.studies.parts import places_missing, shown_target, study_parts
+from assay.studies.plan_settings import RAW, places_asked, with_settings
 from assay.studies.study import Study, choose_target, has_options, load_study, target_kind
 from assay.units import format_duration
 from assay.workloads.options import TARGET, TIME
@@ -165,7 +165,7 @@ def run(
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")
     study, options = with_settings(study, _pairs(set_options, "--set", "members=2"))
     beside = options.pop(RAW, None) if any(case.follows for case in study.case) else None
-    places = {key: options.pop(key) for key in PLACES if study.beside and key in options}
+    places = {key: options.pop(key) for key in sorted(places_asked(study)) if key in options}
     if study.published:
         if target is not None:
             raise UsageError(
@@ -178,10 +178,8 @@ def run(
     for factor in kept:
         study.factor_named(factor, "--levels")
     parts, facts = study_parts(study, target=chosen, options=options, levels=kept, beside=beside, places=places)
-    if study.beside and "apart" not in places:
-        given.shown.notices.append(
-            "what other storage brings is not measured: no target on it was given (--set apart=TARGET)"
-        )
+    if not kept:
+        given.shown.notices += places_missing(study, parts)
     if chosen and target_kind(chosen) == "file" and not has_options(chosen) and any(_writes(part) for part in parts):
         given.shown.notices.append("the levels write to the same target one after the other: its state carries over")
     compared = study.comparison

@@ -22,6 +22,9 @@ ASIDE_PX = 5
 TOLERATED_PERCENT = 10
 """Half-width of the grey band in the figure of published values: what a calibrated model must reach."""
 
+LETTER_PX = 5.5
+"""Mean width of a letter of a label."""
+
 
 def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool) -> alt.TopLevelMixin | None:
     """A figure at each level: bars, or lines where the levels rise.
@@ -52,7 +55,8 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
     y_axis = alt.Axis(format=",d" if most >= 20 else "~f", tickCount=6)
     y = alt.Y("value:Q", title=title, axis=y_axis, scale=alt.Scale(domain=[0, most * 1.12 or 1], nice=False))
     step = PANEL_WIDTH[1] / len(levels)
-    x_axis = alt.Axis(labelAngle=0, grid=False, labelLimit=step)
+    fit = max(len(level) for level in levels) * LETTER_PX <= step
+    x_axis = alt.Axis(labelAngle=0 if fit else -35, grid=False, labelLimit=step if fit else 160)
     gap = 1 - min(0.9, BAR_MAX_PX * len(series) / step)
     spread = alt.Scale(type="point", padding=0.5) if joined else alt.Scale(paddingInner=gap, paddingOuter=gap / 2)
     x = alt.X("level:N", sort=levels, title=factor_title, axis=x_axis, scale=spread)

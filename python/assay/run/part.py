@@ -13,6 +13,7 @@ def part_report(part: Part[Any]) -> dict[str, Any]:
     """A part as the manifest lists it."""
     own = {
         **({"target": part.target_text} if part.target_text is not None else {}),
+        **({"more_targets": list(part.more_targets)} if part.more_targets else {}),
         **({"continues": True} if part.continues else {}),
         **({"optional": True} if part.optional else {}),
         **({"beside": part_report(part.beside)} if part.beside is not None else {}),
@@ -45,6 +46,7 @@ def part_from_report(report: Mapping[str, Any], study: Mapping[str, Any] | None,
         planned_s=report["planned_s"],
         levels=study["levels"].get(report["name"], {}) if study is not None else {},
         target_text=report.get("target"),
+        more_targets=tuple(report.get("more_targets", ())),
         continues=report.get("continues", False),
         optional=report.get("optional", False),
         follows=report.get("follows"),

@@ -41,21 +41,23 @@ def choose_targets(
         As `Request.choose` and `choose_databases` raise them.
     """
     shared = [part for part in parts if part.target_text is None]
-    together: dict[str, list[Part[Any]]] = {}
+    together: dict[tuple[str, ...], list[Part[Any]]] = {}
     for part in with_those_beside(parts):
         if part.target_text is not None:
-            together.setdefault(part.target_text, []).append(part)
-    own: dict[str, Target] = {}
-    shown: dict[str, str] = {}
-    for text, those in together.items():
-        asked = replace(request, paths=[text])
-        own[text] = _choose(asked, those)
-        shown[text] = asked.to_dict()["paths"][0]
+            together.setdefault((part.target_text, *part.more_targets), []).append(part)
+    own: dict[tuple[str, ...], Target] = {}
+    shown: dict[tuple[str, ...], list[str]] = {}
+    for texts, those in together.items():
+        asked = replace(request, paths=list(texts))
+        own[texts] = _choose(asked, those)
+        shown[texts] = asked.to_dict()["paths"]
     target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
 
     def fitted(part: Part[Any]) -> Part[Any]:
         if part.target_text is not None:
-            part = replace(part, target=own[part.target_text], target_text=shown[part.target_text])
+            texts = part.target_text, *part.more_targets
+            first, *more = shown[texts]
+            part = replace(part, target=own[texts], target_text=first, more_targets=tuple(more))
         if part.beside is not None:
             part = replace(part, beside=fitted(part.beside))
         return workload_of(part.plan).fitted(part, part.target or target)

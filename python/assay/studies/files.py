@@ -12,7 +12,7 @@ from typing import Any
 from assay.errors import UsageError
 from assay.paths import printable
 from assay.reading import nearest, read_text, table_of
-from assay.studies.study import Study, load_study, target_kind
+from assay.studies.study import Study, load_study
 
 
 def study_names() -> list[str]:
@@ -58,7 +58,8 @@ def read_study(name: str, target: str | None = None) -> Study:
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UsageError(f"study {name!r}: unknown; {hint}known: {', '.join(known)}; a file of your own ends in .toml")
     variants = study_variants(name)
-    fitting = [one for one in variants if target is not None and target_kind(target) in one.targets]
+    fitting = [one for one in variants if target is not None and one.fits(target)]
+    fitting.sort(key=lambda one: not one.is_for_engine(str(target)))
     return (fitting or variants)[0]
 
 

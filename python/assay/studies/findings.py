@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean, stdev
 from typing import Any
 
 from assay.results.points import load_text
 from assay.results.shapes.point import Answer, Point
-from assay.results.steady import half_width_95
+from assay.results.steady import half_width_95, student_t_975
 from assay.studies.interference import interference_findings, sentences_of
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
@@ -163,11 +164,14 @@ def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def _doubt(point: Point) -> str:
-    first = next(iter(figures_of(point)), None)
-    if first is None or not first.value(point):
-        return first.nothing if first is not None else "this Assay does not know the kind of the workload"
+    known = figures_of(point)
+    if not known:
+        return "this Assay does not know the kind of the workload"
+    # A score takes all of the work; figures of a part of it stand for themselves.
+    if not any(figure.value(point) for figure in known if figure.study):
+        return known[0].nothing
     if point["errors"]["count"]:
-        return f"{point['errors']['count']:,} {first.failed}"
+        return f"{point['errors']['count']:,} {known[0].failed}"
     if point["generator"]["saturated"]:
         return "the load generator was the bottleneck"
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
@@ -223,10 +227,12 @@ def _pooled(pool: Sequence[Result]) -> Result:
             mean = sum(value for value, _ in figures) / len(figures)
             halves = [(interval[1] - interval[0]) / 2 for _, interval in figures if interval]
             interval = None
+            each = [value for value, _ in figures]
             if len(halves) == len(figures):
                 half = math.hypot(*halves) / len(figures)
-                each = [value for value, _ in figures]
                 interval = (max(min(mean - half, *each), 0.0), max(mean + half, *each))
+            elif len(each) > 1:
+                interval = _of_repeats(each)
             values[name] = (mean, interval)
     reason = next((result.reason for result in pool if result.reason), "")
     return replace(
@@ -235,6 +241,16 @@ def _pooled(pool: Sequence[Result]) -> Result:
         reason=reason or ("" if values else "no load met the limits in every repeat"),
         point_ids=tuple(point_id for result in pool for point_id in result.point_ids),
     )
+
+
+def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of a figure with one value a repeat, by logarithms; None where it is not positive."""
+    if min(each) <= 0:
+        return None
+    logarithms = [math.log(value) for value in each]
+    half = student_t_975(len(each) - 1) * stdev(logarithms) / math.sqrt(len(each))
+    middle = fmean(logarithms)
+    return min(math.exp(middle - half), *each), max(math.exp(middle + half), *each)
 
 
 # Comparisons

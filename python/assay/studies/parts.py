@@ -9,16 +9,20 @@ from typing import Any
 
 from assay.calibration.published import Published, read_published
 from assay.errors import UsageError
+from assay.studies.plan_settings import places_asked
 from assay.studies.study import (
+    ELSEWHERE,
+    GIVEN,
     SEED_STEP,
     Combination,
     Study,
     as_text,
-    combination_beside,
     combination_options,
+    combination_places,
     combination_plan,
     combinations,
     draw_order,
+    places_of,
     target_kind,
     with_options,
 )
@@ -67,11 +71,10 @@ def study_parts(
     groups: list[list[list[str]]] = []
     published = read_published() if study.published else None
     chosen = [] if published is not None else combinations(study, levels or {}, "--levels" if levels else source)
-    if study.beside:
-        where = _places(study, target, places or {}, source)
-        chosen = [one for one in chosen if combination_beside(one, study) in {"none", *where}]
-    else:
-        where = {}
+    where = _places(study, target, places or {}, source)
+    chosen = [
+        one for one in chosen if {place for of in ELSEWHERE for place in combination_places(study, one, of)} <= {*where}
+    ]
     _refuse_no_baseline(study, chosen, "--levels" if levels else source)
     for repeat in range(study.repeats):
         group: list[list[str]] = []
@@ -150,18 +153,43 @@ def _capacities(study: Study, target: str, parts: Sequence[Part[Any]]) -> dict[s
 
 
 def _places(study: Study, target: str, given: Mapping[str, str], source: str) -> dict[str, str]:
-    """Where what runs beside has its target."""
-    found = dict(given)
-    if "same" not in found:
-        directory = parse_database(target).directory if is_database(target) else None
-        if directory is None:
-            raise UsageError(
-                f"{source}: say which database runs {study.beside.get('kind')} beside this one on the same storage:"
-                " --set same=TARGET"
-            )
-        place = os.path.realpath(directory)
-        found["same"] = f"embedded:{place}/beside" if os.path.ismount(place) else f"embedded:{place}-beside"
+    """Targets of the places that the study's levels name: those given, and beside an embedded server its own."""
+    asked = places_asked(study)
+    if not asked:
+        return {}
+    spec = parse_database(target) if is_database(target) else None
+    if spec is not None and spec.directory is not None:
+        folder = os.path.realpath(spec.directory)
+        # What lies beside a mount point is on other storage.
+        start = f"{folder}/" if os.path.ismount(folder) else f"{folder}-"
+        usual = {
+            "same": f"embedded:{start}beside",
+            "second": f"embedded:{start}second",
+            "column": f"duckdb:{start}column.duckdb",
+        }
+    else:
+        usual = {}
+    found = {GIVEN: target} | {name: text for name, text in (usual | dict(given)).items() if name in asked}
+    if study.beside and "same" not in found:
+        raise UsageError(
+            f"{source}: say which database runs {study.beside.get('kind')} beside this one on the same storage: --set"
+            " same=TARGET"
+        )
     return found
+
+
+def places_missing(study: Study, parts: Sequence[Part[Any]]) -> list[str]:
+    """Levels of other targets that no part has, since no target was given for their place, in words."""
+    missing = []
+    for factor in study.factor:
+        if factor.of in ELSEWHERE:
+            there = {part.levels.get(factor.name) for part in parts}
+            for level in factor.levels:
+                if level.key not in there:
+                    names = [place for place in places_of(level) if place in places_asked(study)]
+                    given = " ".join(f"--set {name}=TARGET" for name in names)
+                    missing.append(f"{level.name} is not measured: give its target with {given}")
+    return missing
 
 
 def _part(
@@ -178,25 +206,38 @@ def _part(
         # Another seed gives the model other spindle phases and other beginnings of volumes.
         options = {"seed": str(_model_seed(target, options) + repeat)} | options
     plan = combination_plan(study, combination, repeat=repeat, source=source)
+    others = combination_places(study, combination, "databases") or (GIVEN,)
+    base = places.get(others[0], target)
     return _named(
         Part(
             name=combination.name,
             title=combination.title,
             plan=plan,
             levels={name: level.key for name, level in combination.levels.items()},
-            target_text=_target_text(combination, target, options, source, beside),
+            target_text=_target_text(combination, base, options, source, beside, elsewhere=others != (GIVEN,)),
+            more_targets=tuple(places[name] for name in others[1:]),
             continues=combination.case.continues,
             follows=combination.case.follows,
             beside=_beside(study, combination, places, source),
+            # A server need not know a setting; what it is compared with must run.
+            optional=target_kind(target) == "database" and bool(options) and not _is_baseline(study, combination),
         ),
         repeat,
     )
 
 
+def _is_baseline(study: Study, combination: Combination) -> bool:
+    wanted = study.comparison
+    if wanted is None or wanted.by not in combination.levels:
+        return True
+    return combination.levels[wanted.by] == study.factor_named(wanted.by, study.name).level(wanted.baseline, study.name)
+
+
 def _beside(study: Study, combination: Combination, places: Mapping[str, str], source: str) -> Part[Any] | None:
-    where = combination_beside(combination, study)
-    if where == "none":
+    asked = combination_places(study, combination, "beside")
+    if not asked:
         return None
+    where = asked[0]
     name = f"beside, {where}"
     data = {"name": name, "title": name, **study.beside, "actions": ["load"]}
     workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{source}: beside: kind")
@@ -210,11 +251,17 @@ def shown_target(target: str) -> str:
 
 
 def _target_text(
-    combination: Combination, target: str, options: Mapping[str, str], source: str, beside: str | None
+    combination: Combination,
+    target: str,
+    options: Mapping[str, str],
+    source: str,
+    beside: str | None,
+    *,
+    elsewhere: bool,
 ) -> str | None:
     """The target of a part's own, if it has one."""
     if combination.case.follows is None:
-        return with_options(target, options) if options else None
+        return with_options(target, options) if options or elsewhere else None
     if beside is not None:
         return beside
     directory = parse_database(target).directory

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from assay.errors import UsageError
 from assay.fields import Strict
 from assay.reading import nearest
-from assay.studies.study import Study, load_study
+from assay.studies.study import ELSEWHERE, PLACES, Study, load_study, places_of
 from assay.workloads.options import Fixed, Option, value_of
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
@@ -20,8 +20,13 @@ RAW = "raw"
 BESIDE_KEY = "beside."
 """Before keys of the plan of what runs beside."""
 
-PLACES = ("same", "apart")
-"""Targets of what runs beside: on the same storage and on other storage."""
+
+def places_asked(study: Study) -> set[str]:
+    """Places that the levels of a study name, beside its own target."""
+    named = {place for factor in study.factor if factor.of in ELSEWHERE for level in factor.levels
+             for place in places_of(level)}  # fmt: skip
+    return named & {*PLACES}
+
 
 _IDENTITY = ("kind", "name", "title", "seed", "user_limits", "search")
 """Keys of plans of every kind that make a study what it is."""
@@ -48,7 +53,7 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
     own: dict[str, str] = {}
     beside: dict[str, str] = {}
     for key, text in given.items():
-        is_place = (key == RAW and any(case.follows for case in study.case)) or (key in PLACES and study.beside)
+        is_place = (key == RAW and any(case.follows for case in study.case)) or key in places_asked(study)
         if key.startswith("set.") or is_place:
             left[key] = text
         elif key.startswith(BESIDE_KEY) and study.beside:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.shapes.point import Point
-from assay.studies.words import capital
+from assay.studies.words import capital, percent_text
 from assay.units import format_bytes, format_iops, format_throughput
 from assay.workloads.registry import workload_named
 from assay.workloads.workload import SeenIo
@@ -74,7 +74,7 @@ def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, 
 
 def is_sequential(part: Record) -> bool:
     """Whether a raw profile reads in order: then bytes per second are what counts."""
-    return all(activity.get("random_share", 1.0) < 0.5 for activity in part["plan"].get("activity") or [{}])
+    return all(activity.get("random_share", 1.0) < 0.5 for activity in (part.get("plan") or {}).get("activity") or [{}])
 
 
 def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:
@@ -88,11 +88,10 @@ def _gap_sentence(seen: SeenIo, answer: Record, *, sequential: bool) -> str:
         return f"{who} {mean}; the raw profile of {raw} held no load within its limits."
     if sequential:
         most = best["bytes_per_s"]
-        share = seen.bytes_per_s / most - 1
         return (
             f"{who} {format_throughput(seen.bytes_per_s)}, {format_bytes(seen.size_mean_bytes)} each,"
             f" {_percent(seen.read_share)} reads; in order the storage gives {format_throughput(most)} of {raw}: the"
-            f" database reaches {_percent(abs(share))} {'more' if share > 0 else 'less'}."
+            f" database scans {percent_text(seen.bytes_per_s / most)} of that."
         )
     share = seen.iops / best["iops"] - 1
     gap = f"{_percent(abs(share))} {'more' if share > 0 else 'fewer'}"

@@ -25,6 +25,7 @@ from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file", "database"]
+Engine = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb"]
 
 
 def _known_figure(name: str) -> str:
@@ -36,8 +37,15 @@ def _known_figure(name: str) -> str:
 
 FigureName = Annotated[str, AfterValidator(_known_figure)]
 
-BESIDE = ("none", "same", "apart")
-"""Where a load runs beside the one that is measured: nowhere, on the same storage, on other storage."""
+ELSEWHERE = ("beside", "databases")
+"""Factors whose levels name places: other targets than the study's (docs/studies.md)."""
+
+NOWHERE, GIVEN = "none", "given"
+"""No place, and that of the study's own target."""
+
+PLACES = ("same", "apart", "second", "column")
+"""Places of other targets: beside the study's on the same storage, on other storage, a second database with the same
+tables, an engine that keeps tables by columns."""
 
 SEED_STEP = 100
 """From one repeat's seed to the next: repeats of a search take those between."""
@@ -87,7 +95,7 @@ class Factor(Strict):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
     title: str
-    of: Literal["target", "activity", "search", "timing", "plan", "layout", "beside"] = "target"
+    of: Literal["target", "activity", "search", "timing", "plan", "layout", "beside", "databases"] = "target"
     key: str = ""
     """The key that a level's value is for; the factor's name unless given."""
     ordered: bool = True
@@ -159,7 +167,8 @@ class Study(Strict):
     name: str
     title: str
     question: str
-    targets: Annotated[tuple[Kind, ...], Field(min_length=1)]
+    targets: Annotated[tuple[Kind | Engine, ...], Field(min_length=1)]
+    """Kinds of targets, or engines where the study makes sense on some databases alone."""
     target: str | None = None
     """The target unless one is given."""
     published: bool = False
@@ -188,6 +197,14 @@ class Study(Strict):
             listed = ", ".join(known) or "none"
             raise UsageError(f"{source}: study {self.name} has no factor {name!r}; {hint}factors: {listed}")
         return known[name]
+
+    def fits(self, target: str) -> bool:
+        """Whether the study makes sense on a target."""
+        return target_kind(target) in self.targets or self.is_for_engine(target)
+
+    def is_for_engine(self, target: str) -> bool:
+        """Whether the study is for the very engine of a target."""
+        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model"}
 
     @property
     def varies_target(self) -> bool:
@@ -223,11 +240,8 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
         compared = study.factor_named(study.comparison.by, f"{source}: comparison")
         compared.level(study.comparison.baseline, f"{source}: comparison.baseline")
     for factor in study.factor:
-        if factor.of == "beside" and (strange := {level.value for level in factor.levels} - {*BESIDE}):
-            raise UsageError(
-                f"{source}: factor {factor.name}: {min(map(str, strange))!r} is unknown; levels of what runs beside are"
-                f" {', '.join(BESIDE)}"
-            )
+        if factor.of in ELSEWHERE:
+            _refuse_unknown_places(factor, source)
     if bool(study.beside) != any(factor.of == "beside" for factor in study.factor):
         raise UsageError(f"{source}: a plan `beside` needs a factor of `beside`, and the factor needs the plan")
     combined = [] if study.published else combinations(study, {}, source)
@@ -239,6 +253,15 @@ def load_study(data: Mapping[str, Any], *, source: str) -> Study:
     if combined and combined[0].case.continues:
         raise UsageError(f"{source}: the first case has no case before it to continue")
     return study
+
+
+def _refuse_unknown_places(factor: Factor, source: str) -> None:
+    known = {*PLACES, NOWHERE if factor.of == "beside" else GIVEN}
+    for level in factor.levels:
+        if strange := {*places_of(level)} - known:
+            raise UsageError(
+                f"{source}: factor {factor.name}: place {min(strange)!r} is unknown; known: {', '.join(sorted(known))}"
+            )
 
 
 def _refuse_following(combined: Sequence[Combination], study: Study, source: str) -> None:
@@ -361,7 +384,7 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
     workload = workload_named(str(data.get("kind", DEFAULT_KIND)), source=f"{where}: kind")
     tables: dict[str, dict[str, Any]] = {}
     for factor in study.factor:
-        if factor.of not in ("target", "beside") and factor.name in combination.levels:
+        if factor.of not in ("target", *ELSEWHERE) and factor.name in combination.levels:
             tables.setdefault(factor.of, {}).update(factor.changes(combination.levels[factor.name]))
     data |= tables.pop("plan", {})
     for name in ("activity", "search", "timing"):
@@ -372,14 +395,20 @@ def combination_plan(study: Study, combination: Combination, *, repeat: int, sou
     return workload.study_plan(data, tables, seed=seed, source=where)
 
 
-def combination_beside(combination: Combination, study: Study) -> str:
-    """Where the load beside a combination runs, of `BESIDE`."""
-    levels = [
-        combination.levels[factor.name].value
+def combination_places(study: Study, combination: Combination, of: str) -> tuple[str, ...]:
+    """Places that a combination's levels of `of` name; none where no factor does."""
+    return tuple(
+        place
         for factor in study.factor
-        if factor.of == "beside" and factor.name in combination.levels
-    ]
-    return str(levels[0]) if levels else "none"
+        if factor.of == of and factor.name in combination.levels
+        for place in places_of(combination.levels[factor.name])
+        if place != NOWHERE
+    )
+
+
+def places_of(level: Level) -> list[str]:
+    """Places that a level names."""
+    return str(level.value).split("+")
 
 
 def combination_options(study: Study, combination: Combination) -> dict[str, str]:
@@ -439,7 +468,7 @@ def choose_target(study: Study, text: str | None, options: Mapping[str, str]) ->
     kind = target_kind(chosen)
     # The URL of a database may hold a password.
     shown = chosen.partition(":")[0] + ":..." if kind == "database" else chosen
-    if kind not in study.targets:
+    if not study.fits(chosen):
         raise UsageError(f"study {study.name} makes no sense on {shown!r}: it asks about {_accepted(study)}")
     if (options or study.varies_target) and not has_options(chosen):
         what = "--set" if options else f"study {study.name}"
@@ -465,10 +494,15 @@ def _refuse_varied(study: Study, key: str, what: str) -> None:
 
 
 def _accepted(study: Study) -> str:
-    words: dict[Kind, str] = {
+    words: dict[str, str] = {
         "model": "a model (model:NAME)",
         "file": "a file, folder or device",
         "database": "a database (embedded:DIR, postgresql://...)",
+        "embedded": "embedded:DIR",
+        "postgresql": "PostgreSQL (postgresql://...)",
+        "mariadb": "MariaDB (mariadb://...)",
+        "mssql": "SQL Server (mssql://...)",
+        "duckdb": "duckdb:PATH",
     }
     return " or ".join(words[kind] for kind in study.targets)
 

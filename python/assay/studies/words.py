@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -180,8 +181,8 @@ def _found(study: Record, one: Compared) -> str:
         return f"no difference in {noun} was found between {one.level} and {one.baseline}: {change} {against}"
     if one.interval_95 is None:
         return (
-            f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as no interval could be given:"
-            f" {change} {against}"
+            f"whether {one.level} and {one.baseline} differ in {noun} cannot be told, as there is no interval"
+            f" (--repeats 3 gives one): {change} {against}"
         )
     fall = study["comparison"].get("fall")
     if fall and one.ratio < 1:
@@ -349,7 +350,11 @@ def common_figures(results: Sequence[Record]) -> list[Figure]:
     measured = [set(result["values"]) for result in results if result.get("values")]
     held = set.intersection(*measured) if measured else set()
     shown = [[figure for figure in kind.figures if figure.study and figure.compared] for kind in workloads()]
-    known = [figures for figures in shown if figures and (figures[0].study in held or not measured)]
+    if not measured:
+        return shown[0]
+    # A score takes all of the work: of a part of it the figures after the score are left.
+    left = [list(itertools.dropwhile(lambda figure: figure.study not in held, figures)) for figures in shown]
+    known = [figures for figures in left if figures]
     return max(known, key=lambda figures: sum(figure.study in held for figure in figures), default=shown[0])
 
 

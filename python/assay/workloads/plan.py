@@ -58,6 +58,8 @@ class Part(Generic[P]):
     """The level of each factor of a study, by its key."""
     target_text: str | None = None
     """A target of the part's own, as on the command line."""
+    more_targets: tuple[str, ...] = ()
+    """Databases beside that of `target_text`, over which the load is spread."""
     target: Target | None = None
     """The target of `target_text`, not opened yet."""
     optional: bool = False

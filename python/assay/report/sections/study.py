@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -106,6 +108,10 @@ def _figures(study: Record) -> list[Block]:
     blocks: list[Block] = []
     for name in [wanted["figure"], *(wanted.get("also") or [])]:
         rows = _rows(study, factor, name)
+        seen = Counter(row["series"] for row in rows)
+        if len(factor["levels"]) > 1 and max(seen.values(), default=0) < 2:
+            # One level beside nothing compares nothing.
+            continue
         for number, group in enumerate(_groups(rows), start=1):
             own = [row for row in rows if row["series"] in group]
             chart = level_figure(own, name, str(factor["title"]), joined=bool(factor["ordered"]))
@@ -239,7 +245,8 @@ def _load_rows(facts: RunFacts, study: Record, name: str) -> list[tuple[str, dic
     for result in study["results"]:
         point = facts.point(next(iter(result.get("point_ids") or []), None))
         if point is not None and name in (result.get("values") or {}):
-            key = (*(result.get("levels") or {}).items(), result.get("workload"))
+            asked = json.dumps(point["workload"], sort_keys=True, default=str)
+            key = (*(result.get("levels") or {}).items(), asked)
             sweeps.setdefault(key, []).append((result, point["load"]))
     workloads: dict[object, set[object]] = {}
     for result, _ in (pair for sweep in sweeps.values() for pair in sweep):

@@ -8,7 +8,13 @@ from typing import Any
 from assay.workloads.workload import Record, SeenIo
 
 
-def seen_io(storage: Record, *, facts: Mapping[str, Any] | None = None, reasons: Sequence[str] = ()) -> SeenIo | None:
+def seen_io(
+    storage: Record,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    reasons: Sequence[str] = (),
+    reads_alone: bool = False,
+) -> SeenIo | None:
     """I/O under the data, where anything counted it.
 
     Parameters
@@ -19,12 +25,19 @@ def seen_io(storage: Record, *, facts: Mapping[str, Any] | None = None, reasons:
         What else is known of it, under the names of docs/studies.md.
     reasons
         What explains that it is not more or less.
+    reads_alone
+        Whether writes do not count.
     """
     devices = [device for device in storage.get("devices", ()) if "data" in device["roles"]]
     counted = devices or [storage.get("database") or {}]
+    sides = ("read",) if reads_alone else ("read", "write")
     reads, writes, moved = (
         sum(one.get(key) or 0.0 for one in counted for key in keys)
-        for keys in (("read_iops",), ("write_iops",), ("read_bytes_per_s", "write_bytes_per_s"))
+        for keys in (
+            ("read_iops",),
+            [f"{side}_iops" for side in sides if side != "read"],
+            [f"{side}_bytes_per_s" for side in sides],
+        )
     )
     iops = reads + writes
     if not iops or not moved:

@@ -87,6 +87,7 @@ def storage(
         "log_flush_latency_mean_ns": _log_flush_latency(servers),
         "log_flushes_per_s": servers.per_second("log_flushes_count"),
         "buffer_hit_share": max(0.0, 1 - (misses or 0.0) / requests) if requests else None,
+        "temp_bytes": servers.total("temp_bytes"),
         "checkpoints_count": servers.ended("checkpoints_count"),
         "server_cpu_share": _server_cpu_share(found, end_ns - start_ns, client_cpu_ns, cpu_count) if is_local else None,
         "files": _files(found),

@@ -24,6 +24,7 @@ from assay.workloads.tpch.figures import FIGURES, scan_bytes_per_s
 from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
+from assay.workloads.tpch.scaling import scaling_sentences
 from assay.workloads.tpch.shapes import SHAPES, dss_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
@@ -152,11 +153,15 @@ class TpchWorkload(Workload[TpchPlan]):
         wrong = wrong_total(told)
         return f"answers or row counts are wrong {count_of(wrong, 'time')}" if wrong else None
 
+    def choices(self, points: Sequence[Point]) -> list[str]:
+        """Where more streams bring nothing, and what stops them."""
+        return scaling_sentences(points)
+
     def seen(self, point: Point) -> SeenIo | None:
-        """I/O under the data, where anything counted it."""
+        """Reads under the data, where anything counted them: scans are what a profile in order stands beside."""
         from assay.workloads.databases.seen import seen_io
 
-        return seen_io(dss_of(point).get("storage") or {})
+        return seen_io(dss_of(point).get("storage") or {}, reads_alone=True)
 
     # Report
 

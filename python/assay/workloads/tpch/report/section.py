@@ -100,26 +100,26 @@ def _tests(points: Sequence[Record], names: dict[str, str]) -> Table:
     return Table("tpch-tests", caption, columns, rows, dense=True)
 
 
-def times_figure(named: Sequence[tuple[str, Record]]) -> Figure | None:
+def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") -> Figure | None:
     """Times of the queries side by side, a colour a variant; means where streams ran a query several times."""
-    shown = [(name, point) for name, point in named if mean_seconds(point)][:VARIANTS_MAX]
+    shown = [(variant, point) for variant, point in named if mean_seconds(point)][:VARIANTS_MAX]
     rows: list[dict[str, Any]] = [
-        {"query": number, "seconds": seconds, "variant": name}
-        for name, point in shown
+        {"query": number, "seconds": seconds, "variant": variant}
+        for variant, point in shown
         for number, seconds in mean_seconds(point).items()
     ]
     if not rows:
         return None
     told = joined(
-        f"{name}: {format_duration(sum(mean_seconds(point).values()))} for all, query"
+        f"{variant}: {format_duration(sum(mean_seconds(point).values()))} for all, query"
         f" {max(mean_seconds(point), key=mean_seconds(point).__getitem__)} the slowest"
-        for name, point in shown
+        for variant, point in shown
     )
     caption = (
         "Time of each query; with several streams, the mean over them. Points"
         f" {id_range(str(point.get('id')) for _, point in shown)}."
     )
-    return Figure("tpch-times", caption, f"{told}.", query_bars(rows))
+    return Figure(name, caption, f"{told}.", query_bars(rows))
 
 
 def _queries(point: Record, name: str) -> Table:

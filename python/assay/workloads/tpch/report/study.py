@@ -19,5 +19,5 @@ def study_figures(facts: RunFacts) -> list[Figure]:
         for point_id in result.get("point_ids") or []
         if point_id in by_id
     ]
-    figure = times_figure(levels) if len(levels) > 1 else None
+    figure = times_figure(levels, "study-tpch-times") if len(levels) > 1 else None
     return [figure] if figure is not None else []
