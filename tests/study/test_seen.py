@@ -82,20 +82,23 @@ def test_without_devices_the_server_is_asked() -> None:
 # The gap
 
 
-def gap(found: dict[str, Any], best: dict[str, Any] | None, limited_by: str = "read.mean<=20ms") -> dict[str, Any]:
+def gap(
+    found: dict[str, Any], best: dict[str, Any] | None, limited_by: str = "read.mean<=20ms", random_share: float = 1.0
+) -> dict[str, Any]:
     answer = {
         "part": "raw",
         "workload": {"block_bytes": 8192, "read_share": 0.7},
         "max": best,
         "limited_by": limited_by,
     }
-    (one,) = gaps_of([{"name": "database"}, {"name": "raw", "follows": "database"}], [found], [answer])
+    raw = {"name": "raw", "follows": "database", "plan": {"activity": [{"random_share": random_share}]}}
+    (one,) = gaps_of([{"name": "database"}, raw], [found], [answer])
     return one
 
 
 def test_the_gap_is_explained_by_cache_bytes_and_limits() -> None:
     found = point(device("vda", "data", reads=2100, writes=900, bytes_per_s=3000 * 8192))
-    one = gap(found, {"iops": 4000.0, "point_id": "p0009"})
+    one = gap(found, {"iops": 4000.0, "bytes_per_s": 4000.0 * 8192, "point_id": "p0009"})
 
     assert (one["gap_share"], one["raw_iops"], one["database_iops"]) == (0.25, 4000, 3000)
     assert one["point_ids"] == ["p0001", "p0009"]
@@ -106,6 +109,18 @@ def test_the_gap_is_explained_by_cache_bytes_and_limits() -> None:
         " log among it; the database was limited by its 4 users, waiting for each commit: a flush of the log takes"
         " 1.50 ms; the raw profile by the limit read.mean<=20ms.",
     ]
+
+
+def test_a_profile_in_order_is_compared_in_bytes_per_second() -> None:
+    found = point(device("vda", "data", reads=100, writes=0, bytes_per_s=100 * 131072))
+    one = gap(found, {"iops": 400.0, "bytes_per_s": 400.0 * 131072, "point_id": "p0009"}, random_share=0.0)
+
+    assert (one["sequential"], one["gap_share"]) == (True, 0.75)
+    assert (one["database_bytes_per_s"], one["raw_bytes_per_s"]) == (100 * 131072, 400 * 131072)
+    assert one["sentences"][0] == (
+        "The storage under the database did 12.5 MiB/s (13.1 MB/s), 128 KiB each, 100 % reads; in order the storage"
+        " gives 50.0 MiB/s (52.4 MB/s) of 8 KiB at 70 % reads: the database scans 25 % of that."
+    )
 
 
 def test_a_busy_server_is_the_limit_and_a_raw_profile_may_hold_nothing() -> None:

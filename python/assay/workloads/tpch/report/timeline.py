@@ -46,15 +46,27 @@ def _figure(facts: RunFacts, point: Record, name: str) -> Figure | None:
     bars = bars_of(point, clock)
     if not bars:
         return None
-    rows = [] if facts.series is None else panels_of(of_point(facts.series, clock), clock)
+    rows = [] if facts.series is None else _drawable(panels_of(of_point(facts.series, clock), clock))
     chart = query_timeline(bars, rows, end_s=clock.end_s)
     lanes = len({bar["lane"] for bar in bars})
     caption = f"{name[:1].upper()}{name[1:]}: point {point.get('id')}, from {moment(clock.start_ns)}."
+    if not rows:
+        caption += " What storage and host did is recorded once a second: too seldom for a test as short as this."
     told = (
         f"{count_of(len(bars), 'bar')} in {count_of(lanes, 'lane')} over {format_duration(clock.end_s)}; panels below:"
         f" {joined(dict.fromkeys(row['panel'] for row in rows))}."
     )
     return Figure(f"tpch-timeline-{point.get('id')}", caption, told, chart)
+
+
+def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of panels that have a line: two values of a series, not one alone."""
+    times: dict[tuple[str, str], set[float]] = {}
+    for row in rows:
+        if row["value"] is not None:
+            times.setdefault((row["panel"], row["series"]), set()).add(row["t_s"])
+    drawn = {panel for (panel, _), seen in times.items() if len(seen) > 1}
+    return [row for row in rows if row["panel"] in drawn]
 
 
 def bars_of(point: Record, clock: Clock) -> list[dict[str, Any]]:

@@ -1,0 +1,72 @@
+"""What is said of a load beside another, and of storage of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.studies.interference import interference_findings, sentences_of
+from assay.studies.result import Result
+from assay.workloads.tpch.beside import slowdown
+
+STUDY = {"comparison": {"by": "queries", "figure": "nopm"}}
+
+
+def result(part: str, nopm: float) -> Result:
+    return Result(
+        part=part, levels={}, title=part, workload="hammerdb", load=None, place=0, point_ids=(f"p-{part}",),
+        values={"nopm": (nopm, (nopm * 0.98, nopm * 1.02))},
+    )  # fmt: skip
+
+
+def point(part: str, told: dict[str, Any] | None, cpu: float) -> Any:
+    return {"id": f"p-{part}", "telemetry": {"cpu_share": cpu}} | ({"beside": told} if told else {})
+
+
+def told(factor: float | None, *, ends: list[float] | None = None) -> dict[str, Any]:
+    return {
+        "kind": "tpch", "title": "2 streams of queries", "target": ["embedded:/x"], "streams": 2, "scale": 1,
+        "alone": {"queries": 44, "mean_s": 1.0}, "together": {"queries": 30, "mean_s": factor},
+        "slowdown": factor, "slowdown_95": ends,
+    }  # fmt: skip
+
+
+def found(values: dict[str, float], cpu: float, *, apart: bool = True) -> list[str]:
+    names = ["same", *(["apart"] if apart else [])]
+    parts: list[Any] = [{"name": "none"}, *({"name": one, "beside": {"name": f"beside, {one}"}} for one in names)]
+    points = [point("none", None, 0.3)] + [point(one, told(2.5, ends=[2.1, 3.0]), cpu) for one in names]
+    results = [result(part["name"], values[part["name"]]) for part in parts]
+    return sentences_of(interference_findings(STUDY, parts, points, results))
+
+
+def test_what_separating_brings_is_the_levels_apart_and_the_processors_are_said_to_be_shared() -> None:
+    sentences = found({"none": 10_000, "same": 4_000, "apart": 9_500}, 0.4)
+    assert sentences == [
+        "Same: a query takes 2.50 times as long as alone (95 % interval 2.10 to 3.00); 30 queries together, 44 alone.",
+        "Apart: a query takes 2.50 times as long as alone (95 % interval 2.10 to 3.00); 30 queries together, 44 alone.",
+        "Separating the storage brings 2.38 times (2.31 to 2.44) NOPM.",
+    ]
+    nothing = found({"none": 10_000, "same": 4_000, "apart": 4_010}, 0.98)[-1]
+    assert nothing.startswith("Separating the storage brings nothing that was found: +0.2 % +- ")
+    assert nothing.endswith("and a host of its own for one would bring what storage cannot.")
+
+
+def test_without_other_storage_that_is_said() -> None:
+    sentences = found({"none": 10_000, "same": 4_000}, 0.4, apart=False)
+    assert sentences[-1] == "What other storage would bring was not measured: at most what both lose together."
+
+
+def test_queries_are_compared_number_by_number() -> None:
+    def query(number: int, seconds: float, ended_by: str = "done") -> dict[str, Any]:
+        return {"query": number, "seconds": seconds, "ended_by": ended_by}
+
+    alone = [query(1, 1.0), query(1, 3.0), query(6, 0.5), query(9, 8.0)]
+    # Query 9 never ended beside the other load: its eight seconds count on neither side.
+    together = [query(1, 8.0), query(6, 1.0), query(6, 3.0), query(9, 60.0, "timeout")]
+    answer = slowdown(alone, together)
+    assert answer["slowdown"] == 4.0
+    assert answer["slowdown_95"] is None
+    assert answer["alone"] == {"queries": 4, "mean_s": 1.25}
+    assert answer["together"] == {"queries": 3, "mean_s": 5.0}
+    assert slowdown(alone, [])["slowdown"] is None
+    three = slowdown([*alone, query(10, 1.0)], [*together, query(10, 4.0)])
+    assert three["slowdown_95"] == [4.0, 4.0]
