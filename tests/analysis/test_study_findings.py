@@ -112,7 +112,8 @@ def test_without_an_interval_nothing_is_called_different() -> None:
 
     assert (told["comparisons"][0]["differs"], told["comparisons"][0]["interval_95"]) == (None, None)
     assert told["sentences"] == [
-        "Whether b and a differ in IOPS cannot be told, as no interval could be given: +50 % (1,500 against 1,000)."
+        "Whether b and a differ in IOPS cannot be told, as there is no interval (--repeats 3 gives one):"
+        " +50 % (1,500 against 1,000)."
     ]
 
 

@@ -167,8 +167,8 @@ def _doubt(point: Point) -> str:
     known = figures_of(point)
     if not known:
         return "this Assay does not know the kind of the workload"
-    # A score takes all of the work; figures of a part of it stand for themselves.
-    if not any(figure.value(point) for figure in known if figure.study):
+    # A score takes all of the work: the figure after it stands for a part.
+    if not any(figure.value(point) for figure in known[:2]):
         return known[0].nothing
     if point["errors"]["count"]:
         return f"{point['errors']['count']:,} {known[0].failed}"

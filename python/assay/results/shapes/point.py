@@ -151,7 +151,6 @@ class Engine(TypedDict, total=False):
     degraded: Texts
 
 
-@with_config(STRICT)
 class BesideQueries(TypedDict):
     """Queries that were answered, and the mean time of those that ran both alone and beside the point."""
 
@@ -173,6 +172,7 @@ class Beside(TypedDict, total=False):
     slowdown_95: Interval
 
 
+@with_config(STRICT)
 class Point(TypedDict, total=False):
     """A point. Only its id is always asked for: the rest is checked where it is there, see `check_whole`."""
 
