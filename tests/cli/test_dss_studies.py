@@ -31,7 +31,7 @@ def by_part(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_queries_beside_transactions_are_measured_alone_and_together(bench: Bench, folder: Path) -> None:
     outcome = study(
-        bench, "interference", f"embedded:{folder}/pg", "--set", "warehouses=1", "--set", "users=2", "--set",
+        bench, "interference", f"embedded:{folder}/oltp", "--set", "warehouses=1", "--set", "users=2", "--set",
         "duration=2s", "--set", "warmup=0.5s", "--set", "beside.scale=0.004", "--set", "beside.streams=1", "--set",
         "beside.queries=1,6,14", "--set", f"apart=embedded:{folder}/apart", "--seed", "3",
     )  # fmt: skip
@@ -40,7 +40,7 @@ def test_queries_beside_transactions_are_measured_alone_and_together(bench: Benc
     points = by_part(outcome.document)
     assert set(points) == {"queries=none", "queries=same", "queries=apart"}
     assert "beside" not in points["queries=none"]
-    for name, place in (("queries=same", "pg-beside"), ("queries=apart", "apart")):
+    for name, place in (("queries=same", "oltp-beside"), ("queries=apart", "apart")):
         told = points[name]["beside"]
         assert told["target"] == [f"embedded:{folder}/{place}"]
         assert told["alone"]["queries"] == 3
@@ -57,7 +57,7 @@ def test_queries_beside_transactions_are_measured_alone_and_together(bench: Benc
 
 def test_without_other_storage_its_level_is_left_out_and_said(bench: Bench, folder: Path) -> None:
     outcome = bench.assay(
-        "study", "run", "interference", f"embedded:{folder}/pg", "--dry-run", "--json", "--set", "beside.scale=0.004"
+        "study", "run", "interference", f"embedded:{folder}/oltp", "--dry-run", "--json", "--set", "beside.scale=0.004"
     )
 
     assert outcome.code == 0, outcome.stderr

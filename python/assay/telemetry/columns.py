@@ -38,7 +38,7 @@ _BATCH_ROWS = 2**13
 
 
 class SeriesColumns:
-    """Rows of the series schema (docs/results.md) from this host, until they are taken."""
+    """Rows of the series schema (docs/results.md), of this host unless another is named, until they are taken."""
 
     def __init__(self) -> None:
         self._host = socket.gethostname()
@@ -55,6 +55,7 @@ class SeriesColumns:
         tier: str,
         source: str,
         clock: Literal["wall", "virtual"] = "wall",
+        host: str | None = None,
     ) -> None:
         """Add what was found over one interval.
 
@@ -64,11 +65,13 @@ class SeriesColumns:
             End of the interval, on the clock.
         tier, source
             As in the series schema.
+        host
+            Another host than this one.
         """
         before = len(self._readings)
         self._readings += readings
         count = len(self._readings) - before
-        self._intervals.append(_Interval(count, t_ns, clock, interval_ns, tier, self._host, source))
+        self._intervals.append(_Interval(count, t_ns, clock, interval_ns, tier, host or self._host, source))
         if len(self._readings) >= _BATCH_ROWS:
             self._pack()
 

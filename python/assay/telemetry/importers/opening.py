@@ -1,0 +1,66 @@
+"""Opening foreign text: its encoding, its beginning, and what is no text at all."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from assay.paths import open_regular, printable
+from assay.telemetry.importers.importer import HEAD_CHARACTERS, NotTaken
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
+    """A foreign text file at its beginning, and that beginning.
+
+    Raises
+    ------
+    NotTaken
+        It cannot be read, is empty, or is no text.
+    """
+    shown = printable(path)
+    try:
+        descriptor = open_regular(os.path.realpath(path))
+    except OSError as error:
+        raise NotTaken(f"{shown}: cannot be read: {error.strerror or error}") from None
+    with open(descriptor, "rb") as raw:
+        head = raw.read(HEAD_CHARACTERS)
+        if not head.strip():
+            raise NotTaken(f"{shown}: is empty; nothing was recorded in it")
+        _refuse_binary(head, path)
+        raw.seek(0)
+        encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None) or _encoding_of(head)
+        peeking = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+        text = peeking.read(HEAD_CHARACTERS)
+        peeking.detach().seek(0)
+        file = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+        yield file, text
+
+
+def _encoding_of(head: bytes) -> str:
+    """UTF-8, or what Windows writes in western languages."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _refuse_binary(head: bytes, path: Path) -> None:
+    shown = printable(path)
+    if path.suffix.lower() == ".blg" or head[:16].find(b"Perf") >= 0:
+        raise NotTaken(
+            f"{shown}: is a binary log of Perfmon, which Windows alone reads; convert it there: relog {path.name}"
+            f" -f csv -o {path.stem}.csv -y"
+        )
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return
+    if b"\0" in head[:4096]:
+        raise NotTaken(f"{shown}: is no text; assay import reads text as tools export it: CSV, TSV, JSON, XML and logs")

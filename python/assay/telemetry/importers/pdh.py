@@ -1,0 +1,163 @@
+"""The text form of performance logs that Windows and esxtop write: a header of counter paths, a row for each sample.
+
+Sources: Microsoft, "Performance Counters: PdhOpenLog" (PDH_LOG_TYPE_CSV and _TSV); output of relog and typeperf.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TextIO
+
+from assay.telemetry.importers.importer import Into, NotTaken
+
+HEADER = re.compile(r'^\s*"?\(PDH-(?P<kind>CSV|TSV) (?P<version>[0-9.]+)\)(?P<zone>[^"\t,]*)"?', re.MULTILINE)
+_ZONE = re.compile(r"\((-?[0-9]{1,4})\)\s*$")
+_PATH = re.compile(r"^\\\\(?P<host>[^\\]+)\\(?P<object>.+)\\(?P<counter>[^\\]*)$")
+_TIME = re.compile(r"^\s*(\d{1,2})/(\d{1,2})/(\d{4}) (\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?\s*$", re.ASCII)
+
+CELL_MAX = 1 << 20
+"""Longest cell that is read; what is longer is no counter log."""
+
+
+@dataclass(frozen=True)
+class Path:
+    r"""A counter path: `\\host\object(instance)\counter`."""
+
+    host: str
+    object: str
+    instance: str
+    counter: str
+
+    @property
+    def name(self) -> str:
+        """The counter without host and instance, for people."""
+        return f"{self.object}\\{self.counter}"
+
+
+def parse_path(text: str) -> Path | None:
+    r"""A counter path; None for what is none. Instances may hold blanks, brackets and `#2`.
+
+    Examples
+    --------
+    >>> parse_path(r"\\SQL1\PhysicalDisk(0 C:)\Disk Reads/sec")
+    Path(host='SQL1', object='PhysicalDisk', instance='0 C:', counter='Disk Reads/sec')
+    >>> parse_path(r"\\sql1\Memory\Available MBytes").instance, parse_path("a description")
+    ('', None)
+    """
+    match = _PATH.match(text.strip())
+    if match is None:
+        return None
+    whole = match["object"]
+    first, last = whole.find("("), whole.rfind(")")
+    if 0 < first < last == len(whole) - 1:
+        return Path(match["host"], whole[:first], whole[first + 1 : last], match["counter"])
+    return Path(match["host"], whole, "", match["counter"])
+
+
+@dataclass(frozen=True)
+class PdhLog:
+    """A log after its header: the paths of its columns by their place, and the rows that follow."""
+
+    paths: dict[int, Path]
+    rows: Iterator[Sequence[str]]
+    zone: timezone | None
+    """What the header says the local time is; None where it says nothing, as typeperf does."""
+
+
+def begin(file: TextIO) -> PdhLog:
+    """Read the header of a log.
+
+    Raises
+    ------
+    NotTaken
+        There is none, or it has no counter.
+    """
+    csv.field_size_limit(CELL_MAX)
+    for line in file:
+        match = HEADER.match(line)
+        if match is not None:
+            break
+    else:
+        raise NotTaken("has no header of a counter log, (PDH-CSV 4.0)")
+    separator = "\t" if match["kind"] == "TSV" else ","
+    cells = next(_rows([line.replace("\0", "")], separator), [])
+    paths = {place: path for place, cell in enumerate(cells) if place and (path := parse_path(cell)) is not None}
+    if not paths:
+        raise NotTaken("is a counter log without counters")
+    zone = _ZONE.search(match["zone"])
+    return PdhLog(
+        paths=paths,
+        rows=_rows((line.replace("\0", "") for line in file), separator),
+        # Minutes to add to local time to get UTC.
+        zone=timezone(-timedelta(minutes=int(zone[1]))) if zone is not None and abs(int(zone[1])) < 1440 else None,
+    )
+
+
+def _rows(lines: Iterator[str] | Sequence[str], separator: str) -> Iterator[Sequence[str]]:
+    reader = csv.reader(lines, delimiter=separator)
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            # A line that was cut off in a quoted cell.
+            continue
+
+
+def times(log: PdhLog, into: Into) -> Iterator[tuple[int, Sequence[str]]]:
+    """Rows that are samples, with their time in UTC nanoseconds; lines of other text are passed over."""
+    zone = log.zone or zone_assumed(into)
+    for row in log.rows:
+        t_ns = time_ns(row[0], zone) if row else None
+        if t_ns is not None:
+            yield t_ns, row
+
+
+def zone_assumed(into: Into) -> timezone:
+    """The zone of a file that says none: the one that was given, else this machine's."""
+    given = into.options.zone_s
+    if given is not None:
+        return timezone(timedelta(seconds=given))
+    here = datetime.now().astimezone().utcoffset() or timedelta()
+    into.taken.note(
+        f"the file says no time zone; that of this machine is assumed ({zone_text(here)}): say --zone +HH:MM"
+    )
+    return timezone(here)
+
+
+def zone_text(offset: timedelta) -> str:
+    """An offset as people write it.
+
+    Examples
+    --------
+    >>> zone_text(timedelta(hours=-5)), zone_text(timedelta(hours=5, minutes=30))
+    ('UTC-05:00', 'UTC+05:30')
+    """
+    minutes = round(offset.total_seconds() / 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def time_ns(text: str, zone: timezone) -> int | None:
+    """The time of a sample, month first in every language; None for what is no time.
+
+    Examples
+    --------
+    >>> time_ns("11/23/2026 19:00:00.500", UTC), time_ns("Exiting, please wait...", UTC)
+    (1795460400500000000, None)
+    """
+    match = _TIME.match(text)
+    if match is None:
+        return None
+    month, day, year, hour, minute, second = (int(match[place]) for place in range(1, 7))
+    micro = int((match[7] or "").ljust(6, "0"))
+    try:
+        at = datetime(year, month, day, hour, minute, second, micro, tzinfo=zone)
+    except ValueError:
+        return None
+    seconds = int((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1))
+    return seconds * 10**9 + micro * 1000

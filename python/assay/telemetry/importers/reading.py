@@ -1,0 +1,61 @@
+"""Importing files: each is recognised, read once, and its rows handed on; what became of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.paths import printable
+from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken, at_text
+from assay.telemetry.importers.opening import opened
+from assay.telemetry.importers.registry import IMPORTERS, importer_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def import_file(path: Path, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]) -> Taken:
+    """Import one file.
+
+    Parameters
+    ----------
+    write
+        Takes rows of the series as they are read.
+
+    Raises
+    ------
+    NotTaken
+        The file cannot be read, its format is not known, or nothing in it can be used; the line names the file.
+    """
+    with opened(path) as (file, head):
+        importer = importer_of(head)
+        if importer is None:
+            known = ", ".join(one.title for one in IMPORTERS)
+            raise NotTaken(f"{printable(path)}: is of no format that is known here: {known}")
+        into = Into(importer.name, options, write)
+        try:
+            importer.read(file, into)
+        except NotTaken as error:
+            raise NotTaken(f"{printable(path)}: {error}") from None
+    into.flush()
+    taken = into.taken
+    if not taken.rows:
+        raise NotTaken(f"{printable(path)}: {importer.title}: holds no sample that can be used{_why(into)}")
+    if into.late_rows:
+        taken.note(f"{into.late_rows:,} rows in all were left out for it")
+    return taken
+
+
+def _why(into: Into) -> str:
+    """What explains that there is none."""
+    if into.taken.notes:
+        return f"; {into.taken.notes[-1]}"
+    return "; a rate needs two samples" if into.taken.counters else ""
+
+
+def span_text(taken: Taken) -> str:
+    """From when to when a file tells."""
+    if taken.from_ns is None or taken.to_ns is None:
+        return ""
+    return f"{at_text(taken.from_ns)} to {at_text(taken.to_ns)}"

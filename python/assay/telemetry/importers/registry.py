@@ -1,0 +1,20 @@
+"""Every format that can be imported, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from assay.telemetry.importers.esxtop import Esxtop
+from assay.telemetry.importers.importer import Importer
+from assay.telemetry.importers.iostat import IostatJson, IostatText
+from assay.telemetry.importers.perfmon import Perfmon
+from assay.telemetry.importers.pgbench import PgbenchLog, PgbenchProgress
+from assay.telemetry.importers.sar import Sar
+
+IMPORTERS: tuple[Importer, ...] = (
+    # Perfmon last of the two: batch files of esxtop have its header too.
+    Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), PgbenchProgress(), PgbenchLog(),
+)  # fmt: skip
+
+
+def importer_of(head: str) -> Importer | None:
+    """The importer of a file that begins so; None if no format is known by it."""
+    return next((one for one in IMPORTERS if one.recognises(head)), None)
