@@ -10,6 +10,7 @@ from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.report.facts import workload_of_run, workloads_of
 from assay.report.sections.method import method_section
 from assay.report.sections.points import points_section
+from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
 from assay.report.sections.study import study_of, study_section, with_levels
@@ -25,6 +26,8 @@ def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
     if "reliability" in facts.manifest:
         return reliability_document(facts.manifest)
+    if "recording" in facts.manifest:
+        return recording_document(facts)
     facts = with_levels(facts) if study_of(facts) is not None else facts
     asked = workloads_of(facts)
     remarks = {workload: workload.remarks(facts) for workload in asked}

@@ -134,6 +134,31 @@ class Request(TypedDict, total=False):
     after_crash: Text
 
 
+class RecordedFile(TypedDict, total=False):
+    """A file of another tool that a recording was made from, and what was taken of it."""
+
+    path: Text
+    format: Text
+    rows: MaybeCount
+    hosts: Texts
+    from_utc_ns: MaybeCount
+    to_utc_ns: MaybeCount
+    counters: dict[str, Text]
+    ignored: dict[str, Text]
+    notes: Texts
+
+
+class Recording(TypedDict, total=False):
+    """What other tools recorded, together."""
+
+    files: list[RecordedFile] | None
+    hosts: Texts
+    from_utc_ns: MaybeCount
+    to_utc_ns: MaybeCount
+    rows: MaybeCount
+    notices: Texts
+
+
 @with_config(STRICT)
 class Manifest(TypedDict, total=False):
     """Content of `run.json`."""
@@ -158,6 +183,7 @@ class Manifest(TypedDict, total=False):
     notices: Texts
     study: Study | None
     reliability: Reliability
+    recording: Recording
 
 
 GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")

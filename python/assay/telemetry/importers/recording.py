@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay import _core
 from assay.errors import UsageError
 from assay.paths import plain, printable
 from assay.results.run_folder import RunFolder
@@ -55,9 +56,9 @@ def import_files(
     told: list[tuple[Path, Taken]] = []
     manifest: dict[str, Any] = {
         "command": list(command),
+        "build": _core.build_info(),
         "target": {"volumes": [], "databases": []},
         "parts": [],
-        "host": None,
     }
     with RunFolder.create(into, "import", manifest) as folder:
         writer = folder.series_writer()

@@ -1,0 +1,251 @@
+"""What a recording says of the load on storage: p95 and peak of each device and of all, busiest hours, share of load.
+
+The 95th percentile over intervals is what storage is sized for; a peak is named with its time. Figures of all devices
+are percentiles of their sum at each moment: peaks of devices at different times are never added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_STACKED = re.compile(r"^(dm-|md\d|loop|ram|zram|sr\d|drbd|bcache)")
+"""Devices that lie on others, or hold no data: the sum of all leaves them out."""
+
+SECOND_NS = 10**9
+HOUR_NS = 3600 * SECOND_NS
+
+_METRICS = (
+    "read_ios_count", "write_ios_count", "ios_count", "read_bytes", "write_bytes", "read_latency_mean_ns",
+    "write_latency_mean_ns", "latency_mean_ns", "queue_mean_count", "busy_share",
+)  # fmt: skip
+
+SAMPLES_MIN = 3
+"""Intervals below which a device has no percentile."""
+
+HOURS_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Load on a device, or on all together.
+
+    Attributes
+    ----------
+    iops_p95, iops_peak, bytes_per_s_p95, bytes_per_s_peak
+        Over intervals.
+    peak_ns
+        End of the interval with most I/Os, UTC.
+    read_share, size_mean_bytes
+        Of all I/Os; None where the recording does not tell reads from writes, or no I/O was done.
+    read_latency_ns, write_latency_ns, latency_ns
+        Means over I/Os, never over intervals; `latency_ns` where reads and writes are not apart.
+    queue_p95, busy_p95
+        Over intervals.
+    share
+        Of the I/Os of all devices; None for those that lie on others.
+    """
+
+    host: str
+    name: str
+    role: str = ""
+    samples: int
+    iops_p95: float
+    iops_peak: float
+    peak_ns: int
+    bytes_per_s_p95: float
+    bytes_per_s_peak: float
+    read_share: float | None = None
+    size_mean_bytes: float | None = None
+    read_latency_ns: float | None = None
+    write_latency_ns: float | None = None
+    latency_ns: float | None = None
+    queue_p95: float | None = None
+    busy_p95: float | None = None
+    share: float | None = None
+
+
+def is_stacked(name: str) -> bool:
+    """Whether a device lies on others, or holds no data.
+
+    Examples
+    --------
+    >>> [is_stacked(name) for name in ("dm-0", "loop3", "sda", "nvme0n1", "0 C:")]
+    [True, True, False, False, False]
+    """
+    return _STACKED.match(name) is not None
+
+
+def device_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row for each interval of each device, with what it did then.
+
+    Returns
+    -------
+    polars.DataFrame
+        `t_ns`, `interval_ns`, `host`, `entity`, `role`, `seconds`, the metrics of devices (null where they are not
+        recorded), `ios` and `bytes` in the interval; by time. Of volumes where no device is recorded.
+    """
+    import polars as pl
+
+    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "role", "metric", "source")]
+    rows = frame.with_columns(text).filter(pl.col("interval_ns") > 0)
+    of_devices = rows.filter(pl.col("source") == "block")
+    chosen = of_devices if of_devices.height else rows.filter(pl.col("source") == "volume")
+    chosen = chosen.filter(pl.col("metric").is_in(_METRICS))
+    index = ["t_ns", "interval_ns", "host", "entity", "role"]
+    wide = chosen.pivot(on="metric", index=index, values="value", aggregate_function="first")
+    missing = [pl.lit(None, dtype=pl.Float64).alias(name) for name in _METRICS if name not in wide.columns]
+    both = pl.sum_horizontal("read_ios_count", "write_ios_count")
+    apart = pl.any_horizontal(pl.col("read_ios_count", "write_ios_count").is_not_null())
+    return (
+        wide.with_columns(missing)
+        .with_columns(
+            seconds=pl.col("interval_ns") / SECOND_NS,
+            ios=pl.when(apart).then(both).otherwise(pl.col("ios_count").fill_null(0.0)),
+            bytes=pl.sum_horizontal("read_bytes", "write_bytes"),
+        )
+        .sort("t_ns", "host", "entity")
+    )
+
+
+def loads_of(rows: pl.DataFrame) -> list[Load]:
+    """Load of each device, the busiest first."""
+    total = _sum(_own(rows)["ios"])
+    found = []
+    for (host, name, role), own in rows.group_by("host", "entity", "role", maintain_order=True):
+        if own.height >= SAMPLES_MIN:
+            share = None if is_stacked(str(name)) else _sum(own["ios"]) / total if total else 0.0
+            found.append(_load(own, host=str(host), name=str(name), role=str(role), share=share))
+    return sorted(found, key=lambda load: (-load.iops_p95, -load.bytes_per_s_p95, load.host, load.name))
+
+
+def load_of_all(rows: pl.DataFrame) -> Load | None:
+    """Load of all devices together at each moment; None below `SAMPLES_MIN` moments."""
+    import polars as pl
+
+    own = _own(rows)
+    if own.is_empty():
+        return None
+    step_ns = step_of(own)
+    moments = (
+        own.with_columns(step=(pl.col("t_ns") - 1) // step_ns)
+        .group_by("step")
+        .agg(
+            pl.col("t_ns").max(),
+            pl.col("ios", "bytes", "read_ios_count", "write_ios_count", "read_bytes", "write_bytes").sum(),
+            _weighted("read_latency_mean_ns", "read_ios_count"),
+            _weighted("write_latency_mean_ns", "write_ios_count"),
+            _weighted("latency_mean_ns", "ios"),
+            pl.col("queue_mean_count").sum(),
+        )
+        .with_columns(seconds=pl.lit(step_ns / SECOND_NS), busy_share=pl.lit(None, dtype=pl.Float64))
+        .sort("t_ns")
+    )
+    return _load(moments, host="", name="all devices") if moments.height >= SAMPLES_MIN else None
+
+
+def step_of(rows: pl.DataFrame) -> int:
+    """The longest of the usual intervals of the hosts, in nanoseconds: each step holds a sample of each."""
+    usual = rows.group_by("host").agg(interval=rows_median())["interval"]
+    longest: float = max((value for value in usual.to_list() if value is not None), default=SECOND_NS)
+    return max(int(longest), SECOND_NS)
+
+
+def rows_median() -> pl.Expr:
+    """Median of intervals."""
+    import polars as pl
+
+    return pl.col("interval_ns").median()
+
+
+def busiest_hours(rows: pl.DataFrame, most: int = HOURS_SHOWN) -> list[tuple[int, float, float]]:
+    """Hours (UTC, their beginning in nanoseconds) with most I/Os, with mean I/Os and bytes per second; most first."""
+    import polars as pl
+
+    own = _own(rows)
+    hours = (
+        own.with_columns(hour=(pl.col("t_ns") - 1) // HOUR_NS * HOUR_NS)
+        .group_by("hour")
+        .agg(
+            pl.col("ios", "bytes").sum(), covered=(pl.col("interval_ns").sum() / pl.struct("host", "entity").n_unique())
+        )
+        .with_columns(seconds=(pl.col("covered") / SECOND_NS).clip(lower_bound=1.0))
+        .with_columns(iops=pl.col("ios") / pl.col("seconds"), rate=pl.col("bytes") / pl.col("seconds"))
+        .sort("iops", descending=True)
+    )
+    return [
+        (int(hour), float(iops), float(rate))
+        for hour, iops, rate in hours.select("hour", "iops", "rate").head(most).iter_rows()
+    ]
+
+
+def _own(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of devices that do not lie on others."""
+    import polars as pl
+
+    names: Sequence[str] = [name for name in rows["entity"].unique().to_list() if not is_stacked(str(name))]
+    return rows.filter(pl.col("entity").is_in(names))
+
+
+def _load(own: pl.DataFrame, *, host: str, name: str, role: str = "", share: float | None = None) -> Load:
+    iops, rate = own["ios"] / own["seconds"], own["bytes"] / own["seconds"]
+    peak = iops.arg_max() or 0
+    ios, moved = _sum(own["ios"]), _sum(own["bytes"])
+    apart = own["read_ios_count"].is_not_null().any() or own["write_ios_count"].is_not_null().any()
+    reads = _sum(own["read_ios_count"])
+    writes = _sum(own["write_ios_count"])
+    return Load(
+        host=host,
+        name=name,
+        role=role,
+        samples=own.height,
+        iops_p95=_p95(iops) or 0.0,
+        iops_peak=float(iops[peak] or 0.0),
+        peak_ns=int(own["t_ns"][peak]),
+        bytes_per_s_p95=_p95(rate) or 0.0,
+        bytes_per_s_peak=_most(rate),
+        read_share=reads / (reads + writes) if apart and reads + writes else None,
+        size_mean_bytes=moved / ios if ios else None,
+        read_latency_ns=_mean_over(own, "read_latency_mean_ns", "read_ios_count"),
+        write_latency_ns=_mean_over(own, "write_latency_mean_ns", "write_ios_count"),
+        latency_ns=None if apart and reads + writes else _mean_over(own, "latency_mean_ns", "ios"),
+        queue_p95=_p95(own["queue_mean_count"]),
+        busy_p95=_p95(own["busy_share"]),
+        share=share,
+    )
+
+
+def _sum(values: pl.Series) -> float:
+    total: Any = values.sum()
+    return float(total or 0.0)
+
+
+def _most(values: pl.Series) -> float:
+    most: Any = values.max()
+    return float(most or 0.0)
+
+
+def _p95(values: pl.Series) -> float | None:
+    """The 95th percentile of what is known."""
+    found = values.drop_nulls().quantile(0.95, "linear")
+    return None if found is None else float(found)
+
+
+def _mean_over(own: pl.DataFrame, latency: str, count: str) -> float | None:
+    """Mean latency over I/Os: intervals weigh as many as they had."""
+    known = own.drop_nulls([latency, count])
+    ios = _sum(known[count])
+    return _sum(known[latency] * known[count]) / ios if ios else None
+
+
+def _weighted(latency: str, count: str) -> pl.Expr:
+    import polars as pl
+
+    known = pl.col(latency).is_not_null() & pl.col(count).is_not_null()
+    weight = pl.when(known).then(pl.col(count))
+    return (pl.when(weight.sum() > 0).then((pl.col(latency) * weight).sum() / weight.sum())).alias(latency)

@@ -1,0 +1,261 @@
+"""The report of a recording: what storage was asked for over time, by device and in all, and where it came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from assay.analysis.recording import (
+    HOUR_NS,
+    SAMPLES_MIN,
+    Load,
+    busiest_hours,
+    device_rows,
+    is_stacked,
+    load_of_all,
+    loads_of,
+    step_of,
+)
+from assay.document.elements import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Figure,
+    Notice,
+    Notices,
+    Paragraph,
+    Section,
+    Table,
+)
+from assay.document.palette import MAX_SERIES
+from assay.document.series_charts import timeline
+from assay.document.text import DASH, joined, moment, percent, shorten
+from assay.results.source import Record, RunFacts
+from assay.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STEPS_MAX = 600
+"""Steps of a figure: more are no longer told apart on paper."""
+
+DEVICES_MAX = 40
+
+
+def recording_document(facts: RunFacts) -> Document:
+    """Build the document of a recording."""
+    run, told = facts.manifest, facts.manifest["recording"]
+    rows = device_rows(facts.series) if facts.series is not None else None
+    hosts = [shorten(str(host), 30) for host in told.get("hosts") or []]
+    sections = [_summary(facts, told, rows), *_load_sections(rows), _sources(told)]
+    version = str((run.get("build") or {}).get("version") or "of unknown version")
+    run_id = str(run.get("run_id") or DASH)
+    begin, end = told.get("from_utc_ns"), told.get("to_utc_ns")
+    words = [
+        moment(begin) if begin is not None else "",
+        f"{format_duration((end - begin) / 1e9)} recorded" if begin is not None and end is not None else "",
+        count_of(len(told.get("files") or []), "file"),
+        f"{told.get('rows') or 0:,} values",
+    ]
+    return Document(
+        title=f"Recording: {shorten(joined(hosts), 70) or 'nothing'}",
+        facts_line=" · ".join(word for word in words if word),
+        sections=sections,
+        footer=f"Assay {version} · {shorten(run_id, 80)}",
+        version=version,
+        run_id=run_id,
+        started=moment(run.get("started_utc_ns")),
+    )
+
+
+def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None) -> Section:
+    load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
+    blocks: list[Block] = []
+    if load is None:
+        blocks.append(
+            Paragraph(
+                f"The recording has no device with {SAMPLES_MIN} intervals or more: nothing is said of the load on"
+                " storage."
+            )
+        )
+    else:
+        blocks.append(
+            Paragraph(
+                f"95 % of the time all devices together did {format_iops(load.iops_p95)} IOPS and"
+                f" {format_throughput(load.bytes_per_s_p95)} or less.",
+                strong=True,
+            )
+        )
+        blocks.append(Paragraph(f"The peak was {format_iops(load.iops_peak)} IOPS, at {moment(load.peak_ns)}."))
+        blocks.append(Facts("recording-load", _facts(load)))
+    notices = [Notice(str(text)) for text in (*(told.get("notices") or ()), *facts.unreadable)]
+    if notices:
+        blocks.append(Notices(notices))
+    return Section("summary", "Summary", blocks)
+
+
+def _facts(load: Load) -> list[tuple[str, str]]:
+    items = [
+        ("Reads", percent(load.read_share) if load.read_share is not None else ""),
+        ("Mean I/O", format_bytes(load.size_mean_bytes) if load.size_mean_bytes else ""),
+        ("Read latency", _latency(load.read_latency_ns)),
+        ("Write latency", _latency(load.write_latency_ns)),
+        ("Latency", _latency(load.latency_ns)),
+        ("Queue, p95", f"{load.queue_p95:.3g}" if load.queue_p95 is not None else ""),
+    ]
+    return [(name, text) for name, text in items if text and text != DASH]
+
+
+def _load_sections(rows: pl.DataFrame | None) -> list[Section]:
+    if rows is None or rows.is_empty():
+        return []
+    loads = loads_of(rows)
+    found = []
+    if loads:
+        blocks: list[Block] = [_table(loads)]
+        span_ns = int(rows["t_ns"].max()) - int(rows["t_ns"].min())  # type: ignore[arg-type]
+        if span_ns > 2 * HOUR_NS:
+            blocks.append(_hours(rows))
+        found.append(Section("devices", "Devices", blocks))
+    figure = _figure(rows, loads)
+    if figure is not None:
+        found.append(Section("time", "Load over time", [figure]))
+    return found
+
+
+def _table(loads: list[Load]) -> Table:
+    several = len({load.host for load in loads}) > 1
+    columns = [
+        Column("Device", weight=1.8), Column("Role", weight=0.8), Column("IOPS p95", number=True),
+        Column("Peak", number=True), Column("MiB/s p95", number=True), Column("Reads", number=True, weight=0.8),
+        Column("Mean I/O", number=True), Column("Read latency", number=True), Column("Write latency", number=True),
+        Column("Queue p95", number=True, weight=0.8), Column("Busy p95", number=True, weight=0.8),
+        Column("Share of I/Os", number=True, weight=0.8),
+    ]  # fmt: skip
+    rows = [
+        [
+            Cell(shorten(f"{load.host}: {load.name}" if several else load.name, 40)),
+            Cell(load.role or DASH),
+            Cell(format_iops(load.iops_p95)),
+            Cell(format_iops(load.iops_peak)),
+            Cell(f"{load.bytes_per_s_p95 / 2**20:,.4g}"),
+            Cell(percent(load.read_share) if load.read_share is not None else DASH),
+            Cell(format_bytes(load.size_mean_bytes) if load.size_mean_bytes else DASH),
+            Cell(_latency(load.read_latency_ns if load.read_latency_ns is not None else load.latency_ns)),
+            Cell(_latency(load.write_latency_ns if load.write_latency_ns is not None else load.latency_ns)),
+            Cell(f"{load.queue_p95:.3g}" if load.queue_p95 is not None else DASH),
+            Cell(percent(load.busy_p95) if load.busy_p95 is not None else DASH),
+            Cell(percent(load.share) if load.share is not None else DASH),
+        ]
+        for load in loads[:DEVICES_MAX]
+    ]
+    caption = (
+        "Load of each device; p95 over intervals, latencies are means over I/Os. Devices that lie on others (dm, md,"
+        " loop) have no share."
+    )
+    return Table("devices", caption, columns, rows, dense=True)
+
+
+def _hours(rows: pl.DataFrame) -> Table:
+    columns = [Column("Hour from", weight=1.5), Column("IOPS", number=True), Column("MiB/s", number=True)]
+    cells = [
+        [Cell(moment(hour)), Cell(format_iops(iops)), Cell(f"{rate / 2**20:,.4g}")]
+        for hour, iops, rate in busiest_hours(rows)
+    ]
+    return Table("hours", "The busiest hours (UTC): means of all devices together.", columns, cells)
+
+
+def _figure(rows: pl.DataFrame, loads: list[Load]) -> Figure | None:
+    """IOPS, throughput, latency, size and queue of the busiest devices on one axis."""
+    import polars as pl
+
+    shown = [load for load in loads if not is_stacked(load.name)][:MAX_SERIES] or loads[:MAX_SERIES]
+    if not shown:
+        return None
+    begin = int((rows["t_ns"] - rows["interval_ns"]).min() or 0)  # type: ignore[arg-type]
+    span_ns = int(rows["t_ns"].max() or 0) - begin  # type: ignore[arg-type]
+    step_ns = max(step_of(rows), span_ns // STEPS_MAX, 1)
+    several = len({load.host for load in loads}) > 1
+    charts: list[dict[str, Any]] = []
+    panels: tuple[tuple[str, pl.Expr], ...] = (
+        ("IOPS", pl.col("ios").sum() / pl.col("seconds").sum()),
+        ("MiB/s", pl.col("bytes").sum() / pl.col("seconds").sum() / 2**20),
+        ("read latency (ms)", _mean("read_latency_mean_ns", "read_ios_count")),
+        ("write latency (ms)", _mean("write_latency_mean_ns", "write_ios_count")),
+        ("latency (ms)", _mean("latency_mean_ns", "ios")),
+        ("I/O size (KiB)", pl.col("bytes").sum() / pl.col("ios").sum() / 1024),
+        ("queue (I/Os)", pl.col("queue_mean_count").mean()),
+    )
+    steps = rows.with_columns(step=(pl.col("t_ns") - 1 - begin) // step_ns)
+    for panel, value in panels:
+        for load in shown:
+            own = steps.filter((pl.col("host") == load.host) & (pl.col("entity") == load.name))
+            name = f"{load.host}: {load.name}" if several else load.name
+            charts += _rows(panel, shorten(name, 30), own.group_by("step").agg(value=value).sort("step"), step_ns)
+    chart = timeline(charts, [], end_s=span_ns / 1e9)
+    if chart is None:
+        return None
+    caption = f"The busiest devices over time, from {moment(begin)}; lines break where nothing was recorded."
+    told = f"{joined(load.name for load in shown)}: {joined(dict.fromkeys(row['panel'] for row in charts))}."
+    return Figure("recording-timeline", caption, told, chart)
+
+
+def _mean(latency: str, count: str) -> pl.Expr:
+    import polars as pl
+
+    weight = pl.when(pl.col(latency).is_not_null()).then(pl.col(count))
+    return (pl.col(latency) * weight).sum() / weight.sum() / 1e6
+
+
+def _rows(panel: str, series: str, steps: pl.DataFrame, step_ns: int) -> list[dict[str, Any]]:
+    """Rows of a panel; a gap of more than two steps breaks the line."""
+    rows: list[dict[str, Any]] = []
+    before: int | None = None
+    for step, value in steps.iter_rows():
+        if value is None or value - value != 0.0:
+            continue
+        if before is not None and step > before + 2:
+            rows.append(
+                {"panel": panel, "series": series, "t_s": (before + 1) * step_ns / 1e9, "value": None, "log": False}
+            )
+        at = round((step + 0.5) * step_ns / 1e9, 3)
+        rows.append({"panel": panel, "series": series, "t_s": at, "value": float(f"{value:.5g}"), "log": False})
+        before = step
+    return rows
+
+
+def _sources(told: Record) -> Section:
+    columns = [
+        Column("File", weight=2.2), Column("Format", weight=0.8), Column("Host"), Column("From", weight=1.3),
+        Column("To", weight=1.3), Column("Values", number=True), Column("Counters taken", number=True),
+        Column("Left out", number=True),
+    ]  # fmt: skip
+    files = told.get("files") or []
+    rows = [
+        [
+            Cell(shorten(str(one.get("path")), 60)),
+            Cell(str(one.get("format") or DASH)),
+            Cell(shorten(joined(str(host) for host in one.get("hosts") or []), 40) or DASH),
+            Cell(moment(one.get("from_utc_ns"))),
+            Cell(moment(one.get("to_utc_ns"))),
+            Cell(f"{one.get('rows') or 0:,}"),
+            Cell(f"{len(one.get('counters') or {}):,}"),
+            Cell(f"{len(one.get('ignored') or {}):,}"),
+        ]
+        for one in files
+    ]
+    blocks: list[Block] = [Table("files", "Files of the recording; times are UTC.", columns, rows)]
+    reasons: dict[str, list[str]] = {}
+    for one in files:
+        for name, reason in (one.get("ignored") or {}).items():
+            reasons.setdefault(str(reason), []).append(str(name))
+    blocks += [
+        Paragraph(f"Left out, {reason}: {shorten('; '.join(dict.fromkeys(names)), 400)}.")
+        for reason, names in reasons.items()
+    ]
+    return Section("sources", "What it was made from", blocks)
+
+
+def _latency(latency_ns: float | None) -> str:
+    return format_latency(latency_ns) if latency_ns is not None else DASH
