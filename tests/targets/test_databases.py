@@ -188,6 +188,9 @@ def test_values_are_never_part_of_the_statement(database: Database) -> None:
             "SELECT cast(%s AS varchar(40))", (value,)
         ) == [(value,)]
     assert database.query("SELECT 5 % 3") == [(2,)]
+    # Without values nothing in a text is a place for one.
+    for text in ("%special%requests%", "100 %%", "%d"):
+        assert database.query(f"SELECT '{text}'") == [(text,)]
 
 
 # Servers that may be stopped and have other users

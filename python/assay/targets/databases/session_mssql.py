@@ -55,20 +55,20 @@ class SqlServerSession:
     def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement."""
         with self._cursor() as cursor:
-            cursor.execute(sql, tuple(params) or None)
+            _run(cursor, sql, params)
             return [tuple(row) for row in cursor.fetchall()]
 
     def column(self, sql: str, params: Sequence[object] = (), *, name: str) -> list[object]:
         """Return one column of a statement's rows, by its name."""
         with self._cursor() as cursor:
-            cursor.execute(sql, tuple(params) or None)
+            _run(cursor, sql, params)
             place = [description[0] for description in cursor.description].index(name)
             return [row[place] for row in cursor.fetchall()]
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> None:
         """Run a statement; rows and messages it gives are read to their end, for BACKUP works while they come."""
         with self._cursor() as cursor:
-            cursor.execute(sql, tuple(params) or None)
+            _run(cursor, sql, params)
             while cursor.nextset():
                 pass
 
@@ -93,6 +93,14 @@ class SqlServerSession:
                     self._connection.close()
             finally:
                 self._at_work.release()
+
+
+def _run(cursor: Any, sql: str, params: Sequence[object]) -> None:
+    """Run a statement; without parameters the driver must be given none, or it takes `%s` in texts for places of some."""
+    if params:
+        cursor.execute(sql, tuple(params))
+    else:
+        cursor.execute(sql)
 
 
 def _code_and_text(spec: DatabaseSpec, error: Exception) -> tuple[int, str]:
