@@ -96,7 +96,7 @@ class SqlServerSession:
 
 
 def _run(cursor: Any, sql: str, params: Sequence[object]) -> None:
-    """Run a statement; without parameters the driver must be given none, or it takes `%s` in texts for places of some."""
+    """Run a statement; without parameters the driver is given none, or it takes `%s` in texts for places of some."""
     if params:
         cursor.execute(sql, tuple(params))
     else:
