@@ -81,6 +81,14 @@ def test_places_and_plans_that_cannot_be_are_refused(bench: Bench, arguments: tu
     assert len(outcome.stderr.strip().splitlines()) == 1
 
 
+def test_the_password_of_a_place_is_nowhere(bench: Bench) -> None:
+    url = "postgresql://someone:topsecret@127.0.0.1:1"
+    for more in (["--dry-run"], []):
+        outcome = study(bench, "interference", f"{url}/x", "--set", f"same={url}/y", *more)
+        assert "topsecret" not in outcome.stdout + outcome.stderr
+    assert not any("topsecret" in path.read_text(errors="replace") for path in bench.folder.rglob("*.json*"))
+
+
 def test_streams_share_one_database_or_two(bench: Bench, folder: Path) -> None:
     outcome = study(bench, "streams", f"embedded:{folder}/pg-d", "--levels", "streams=1,2", *SMALL)
 

@@ -58,8 +58,8 @@ def study_parts(
         File or folder on the storage of the databases, for cases that follow them; unless given, a file beside the
         folder of an embedded one.
     places
-        Targets `same` and `apart` of what runs beside; the one on the same storage is a server beside an embedded one
-        unless given, and levels without a place are left out.
+        Other targets by the names of their places (`study.PLACES`). Beside an embedded server most have one of their
+        own; levels without a target are left out.
 
     Raises
     ------

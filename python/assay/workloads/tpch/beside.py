@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import AssayError, Interrupted
+from assay.errors import Interrupted
 from assay.results.steady import student_t_975
 from assay.units import count_of
 from assay.workloads.beside import Beside
@@ -30,7 +30,7 @@ class BesideTpch(Beside):
         self._passes: list[QueryTest] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._error: AssayError | None = None
+        self._error: BaseException | None = None
 
     def alone(self) -> None:
         """Two passes of all streams: the first one finds cold caches, and does not count."""
@@ -98,7 +98,8 @@ class BesideTpch(Beside):
                 number += 1
         except Interrupted:
             return
-        except AssayError as error:
+        except BaseException as error:
+            # In a thread nothing else would tell of it.
             self._error = error
 
     def _pass(self, number: int, interrupt: threading.Event) -> QueryTest:
