@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
+from assay.results.series import ROWS_MAX
+from assay.telemetry.importers import importer
 from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken
 from assay.telemetry.importers.reading import import_file
 from assay.telemetry.importers.recording import import_files, lines_of
@@ -138,6 +140,12 @@ class TestPerfmon:
         found, taken_rows = taken(written(tmp_path, perfmon(*counters, rows=rows)))
         assert found.rows == 3000
         assert len(taken_rows) == 1500
+
+    def test_more_values_than_a_recording_keeps_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert importer.VALUES_MAX == ROWS_MAX
+        monkeypatch.setattr(importer, "VALUES_MAX", 5)
+        with pytest.raises(NotTaken, match="holds more than the 5 values that a recording keeps: thin it"):
+            taken(SAMPLES / "perfmon.csv")
 
 
 class TestEsxtop:
@@ -315,12 +323,12 @@ def test_mutated_files_are_read_or_refused(data: st.DataObject) -> None:
         else:
             content[at : at + 2] = content[at : at + 2][::-1]
     text = bytes(content).decode("utf-8", errors="replace")
-    importer = importer_of(text[:65536])
-    if importer is None:
+    chosen = importer_of(text[:65536])
+    if chosen is None:
         return
-    into = Into(importer.name, Options(zone_s=0), check)
+    into = Into(chosen.name, Options(zone_s=0), check)
     with suppress(NotTaken):
-        importer.read(io.StringIO(text, newline=""), into)
+        chosen.read(io.StringIO(text, newline=""), into)
         into.flush()
 
 
@@ -341,18 +349,18 @@ def test_ten_million_bytes_of_mutated_files_are_read_or_refused() -> None:
                 content += b"x"
         tried += len(content)
         text = bytes(content).decode("utf-8", errors="replace")
-        importer = importer_of(text[:65536])
-        if importer is None:
+        chosen = importer_of(text[:65536])
+        if chosen is None:
             continue
-        into = Into(importer.name, Options(zone_s=0), check)
+        into = Into(chosen.name, Options(zone_s=0), check)
         try:
-            importer.read(io.StringIO(text, newline=""), into)
+            chosen.read(io.StringIO(text, newline=""), into)
             into.flush()
             read += into.taken.rows > 0
         except NotTaken:
             continue
         except BaseException:
-            print(f"seed {seed - 1}: {importer.name}")
+            print(f"seed {seed - 1}: {chosen.name}")
             raise
     # Most of them are still files of their format.
     assert read > seed / 3

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
 
+VALUES_MAX = 25_000_000
+"""Values of a recording that are read again (`assay.results.series.ROWS_MAX`)."""
+
 NAMES_MAX = 2000
 """Names of what was taken or left out that are kept for people; more are counted."""
 
@@ -126,6 +129,11 @@ class Into:
         taken = self.taken
         self._columns.add(found, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source, host=host)
         taken.rows += len(found)
+        if taken.rows > VALUES_MAX:
+            raise NotTaken(
+                f"holds more than the {VALUES_MAX:,} values that a recording keeps: thin it, as relog -t 10 and sadf"
+                " with an interval do, or export fewer counters"
+            )
         if host not in taken.hosts:
             taken.hosts.append(host)
         begin_ns = t_ns - interval_ns
