@@ -62,6 +62,12 @@ def grown(before: Counters | None, after: Counters | None, metric: str) -> float
     return sum(value - before.counts[key] for key, value in after.counts.items() if key[1] == metric)
 
 
+def times_short_flushes(database: Database) -> bool:
+    """Whether a flush of the log takes time however short: before version 18 each counts whole microseconds alone,
+    and a file system in memory takes none."""
+    return int(str(database.query("SELECT current_setting('server_version_num')")[0][0])) >= 180000
+
+
 def test_what_a_database_did_is_counted(database: Database, collector: PostgresqlCollector) -> None:
     before = collector.sample()
     work(database)
@@ -74,7 +80,7 @@ def test_what_a_database_did_is_counted(database: Database, collector: Postgresq
     assert grown(before, after, "page_requests_count") > 200
     assert grown(before, after, "log_bytes") > 200 * 500
     assert grown(before, after, "log_flushes_count") >= 4
-    assert grown(before, after, "log_flush_time_ns") > 0
+    assert grown(before, after, "log_flush_time_ns") > 0 or not times_short_flushes(database)
     assert grown(before, after, "checkpoint_written_bytes") >= 8192
     assert grown(before, after, "written_bytes") >= 8192
     assert grown(before, after, "deadlocks_count") == 0
@@ -85,7 +91,9 @@ def test_readings_name_the_database_and_have_latencies(database: Database, colle
     work(database)
     found = between(collector, before)
     assert {entity for entity, _ in found} == {database.name}
-    assert 0 < found[database.name, "log_flush_latency_mean_ns"] < DEADLINE_S * SECOND_NS
+    latency_ns = found.get((database.name, "log_flush_latency_mean_ns"), 0.0)
+    assert latency_ns < DEADLINE_S * SECOND_NS
+    assert latency_ns > 0 or not times_short_flushes(database)
     assert found[database.name, "size_bytes"] > 2**20
     assert found[database.name, "observing_latency_ns"] > 0
 
