@@ -105,6 +105,12 @@ class TestRoles:
         scopes = {(limit["limit"], limit["scope"]) for limit in point["limits"]}
         assert ("log.write.mean<=5ms", "log") in scopes
 
+    def test_roles_that_share_several_volumes_are_said_once(self, bench: Bench) -> None:
+        outcome = bench.profile("model:ps6100xv?volumes=data:3,log:1", "--preset", "database", "--warmup", "0s", "--duration", "1s", "--json")
+
+        (notice,) = [notice for notice in outcome.document["notices"] if " share " in notice]
+        assert "data, tempdb share 3 volumes (data01, ...), each in a part of its own" in notice
+
     @pytest.mark.parametrize("sync", ["fdatasync", "fsync"])
     def test_log_writes_are_followed_by_flushes(self, bench: Bench, sync: str) -> None:
         log = ("--preset", "log", "--block", "8K", "--workers", "1", "--sync", sync, "--sync-every", "4")

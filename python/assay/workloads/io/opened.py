@@ -92,10 +92,12 @@ class OpenIo(OpenWorkload):
         # A model begins afresh anyway; the published SQLIO runs left the device alone between points.
         self.rest_s = 0.0 if self.model is not None else self.plan.timing.rest_s
         for workload in self.plan.workloads()[:1]:
+            shared: dict[tuple[str, ...], list[str]] = {}
             for name, roles in sharing_roles(workload, self.volumes).items():
-                context.note(
-                    f"{part.title or part.name}: {', '.join(roles)} share the volume {name}, each in a part of its own"
-                )
+                shared.setdefault(tuple(roles), []).append(name)
+            for those, names in shared.items():
+                where = f"the volume {names[0]}" if len(names) == 1 else f"{len(names)} volumes ({names[0]}, ...)"
+                context.note(f"{part.title or part.name}: {', '.join(those)} share {where}, each in a part of its own")
 
     def steps(self) -> Steps:
         """Measure or search each of the plan's workloads."""
