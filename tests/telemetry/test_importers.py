@@ -165,6 +165,8 @@ class TestSysstat:
         found, rows = taken(SAMPLES / "sar.json")
         assert (found.format, found.hosts) == ("sar", ["db1"])
         assert values(rows, "db1", "vda", "ios_count") == [100.0, 174.0]
+        assert found.counters["disk.tps"] == "block ios_count"
+        assert found.counters["net-etcp.retrans"] == "net segments_retransmitted_count"
         assert values(rows, "db1", "vda", "read_bytes") == [3.96 * 1024, 12 * 2 * 1024]
         assert values(rows, "db1", "cpu", "iowait_share") == pytest.approx([0.005, 0.0])
         assert values(rows, "db1", "memory", "available_bytes")[0] == 16645944 * 1024

@@ -21,6 +21,23 @@ _CPU = {"usr": "user_share", "user": "user_share", "sys": "system_share", "syste
 TAKEN = ("timestamp", "cpu-load", "cpu-load-all", "memory", "queue", "disk", "network", "psi", "paging")
 
 
+_NAMES = {
+    ("host", "user_share"): "cpu-load.usr", ("host", "system_share"): "cpu-load.sys",
+    ("host", "iowait_share"): "cpu-load.iowait", ("host", "steal_share"): "cpu-load.steal",
+    ("host", "available_bytes"): "memory.avail", ("host", "dirty_bytes"): "memory.dirty",
+    ("host", "waiting_count"): "queue.runq-sz", ("host", "major_faults_count"): "paging.majflt",
+    ("host", "some_share"): "psi.some", ("host", "full_share"): "psi.full",
+    ("block", "ios_count"): "disk.tps", ("block", "read_bytes"): "disk.rkB", ("block", "write_bytes"): "disk.wkB",
+    ("block", "size_mean_bytes"): "disk.areq-sz", ("block", "latency_mean_ns"): "disk.await",
+    ("block", "queue_mean_count"): "disk.aqu-sz", ("block", "busy_share"): "disk.util-percent",
+    ("net", "in_bytes"): "net-dev.rxkB", ("net", "out_bytes"): "net-dev.txkB",
+    ("net", "in_dropped_count"): "net-edev.rxdrop", ("net", "out_dropped_count"): "net-edev.txdrop",
+    ("net", "in_errors_count"): "net-edev.rxerr", ("net", "out_errors_count"): "net-edev.txerr",
+    ("net", "segments_out_count"): "net-tcp.oseg", ("net", "segments_retransmitted_count"): "net-etcp.retrans",
+}  # fmt: skip
+"""What sar calls what is taken, for people."""
+
+
 class Sar(Importer):
     """sar, of sysstat."""
 
@@ -52,7 +69,8 @@ class Sar(Importer):
                     into.taken.ignore(str(key), "no use is made of it")
             for tier, source, found in _readings(sample, interval_s):
                 for one in found:
-                    into.taken.counters.setdefault(f"{source} {one.metric}", f"{source} {one.metric}")
+                    name_there = _NAMES.get((source, one.metric), one.metric)
+                    into.taken.counters.setdefault(name_there, f"{source} {one.metric}")
                 into.add(found, host=name, t_ns=t_ns, interval_ns=round(interval_s * 1e9), tier=tier, source=source)
 
 
