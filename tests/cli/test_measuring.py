@@ -106,7 +106,8 @@ class TestRoles:
         assert ("log.write.mean<=5ms", "log") in scopes
 
     def test_roles_that_share_several_volumes_are_said_once(self, bench: Bench) -> None:
-        outcome = bench.profile("model:ps6100xv?volumes=data:3,log:1", "--preset", "database", "--warmup", "0s", "--duration", "1s", "--json")
+        asked = ("--preset", "database", "--warmup", "0s", "--duration", "1s", "--json")
+        outcome = bench.profile("model:ps6100xv?volumes=data:3,log:1", *asked)
 
         (notice,) = [notice for notice in outcome.document["notices"] if " share " in notice]
         assert "data, tempdb share 3 volumes (data01, ...), each in a part of its own" in notice
