@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from assay.errors import UsageError
@@ -24,8 +24,11 @@ FLUSH_ROWS = 2**14
 VALUES_MAX = 25_000_000
 """Values of a recording that are read again (`assay.results.series.ROWS_MAX`)."""
 
+NO_USE = "no use is made of it"
+"""Why a name is left out that Assay knows nothing to do with."""
+
 NAMES_MAX = 2000
-"""Names of what was taken or left out that are kept for people; more are counted."""
+"""Names of what was left out that are kept for people."""
 
 HEAD_CHARACTERS = 64 * 1024
 """How much of a file's beginning its format is recognised by: a header of thousands of counters is one line."""
@@ -71,8 +74,10 @@ class Taken:
 
     def ignore(self, name: str, reason: str) -> None:
         """Say of a name that it is not taken."""
-        if len(self.ignored) < NAMES_MAX:
+        if name in self.ignored or len(self.ignored) < NAMES_MAX:
             self.ignored.setdefault(name, reason)
+        else:
+            self.note(f"more than {NAMES_MAX:,} names are left out; the first are listed")
 
 
 @dataclass(kw_only=True)
@@ -114,7 +119,7 @@ class Into:
     def add(
         self, readings: Iterable[Reading], *, host: str, t_ns: int, interval_ns: int, tier: str, source: str
     ) -> None:
-        """Hand over what was found over one interval; call `is_late` first.
+        """Hand over what was found over one interval; call `advance` first.
 
         Parameters
         ----------
@@ -143,8 +148,11 @@ class Into:
         if self._pending >= FLUSH_ROWS:
             self.flush()
 
-    def is_late(self, host: str, t_ns: int) -> bool:
-        """Whether a row's time is not after the one before: the clock went back, and the row is left out."""
+    def advance(self, host: str, t_ns: int) -> int | None:
+        """Nanoseconds from the row before to this one, 0 for the first; None where the clock went back.
+
+        Such a row is to be left out.
+        """
         before = self._last_ns.get(host)
         if before is not None and t_ns <= before:
             if not self._late.get(host):
@@ -154,14 +162,9 @@ class Into:
                     " up are left out"
                 )
             self._late[host] = self._late.get(host, 0) + 1
-            return True
+            return None
         self._last_ns[host] = t_ns
-        return False
-
-    def interval_ns(self, host: str, t_ns: int) -> int | None:
-        """From the row before to this one; None for the first. Call it before `is_late`."""
-        before = self._last_ns.get(host)
-        return t_ns - before if before is not None and t_ns > before else None
+        return 0 if before is None else t_ns - before
 
     def flush(self) -> None:
         """Hand on what was added."""
@@ -203,6 +206,17 @@ class Importer(ABC):
         NotTaken
             It is of the format, and cannot be used.
         """
+
+
+def utc_ns(at: datetime) -> int:
+    """A time with its zone as UTC nanoseconds, exactly.
+
+    Examples
+    --------
+    >>> utc_ns(datetime(1970, 1, 1, 1, tzinfo=UTC))
+    3600000000000
+    """
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
 
 
 def at_text(t_ns: int) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import Importer, Into, NotTaken, number
+from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, number, utc_ns
 from assay.telemetry.importers.pdh import zone_assumed
 from assay.telemetry.importers.sar import samples
 
@@ -142,8 +142,8 @@ class _Reports:
             return
         self._timed += 1
         name = self.name or self.into.options.host
-        interval_ns = self.into.interval_ns(name, t_ns)
-        if self.into.is_late(name, t_ns) or interval_ns is None:
+        interval_ns = self.into.advance(name, t_ns)
+        if not interval_ns:
             return
         for tier, source, found in (
             ("client", "host", list(_of_cpu(cpu))),
@@ -173,7 +173,7 @@ class _Reports:
             known = _DEVICE.get(key)
             value = number(text)
             if known is None:
-                self.into.taken.ignore(key, "no use is made of it")
+                self.into.taken.ignore(key, NO_USE)
                 continue
             if value is None or (key in NO_IO and not number(device.get(NO_IO[key], ""))):
                 continue
@@ -188,7 +188,7 @@ class _Reports:
         if at.tzinfo is None:
             self._zone = self._zone or zone_assumed(self.into)
             at = at.replace(tzinfo=self._zone)
-        return int((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)) * 10**9
+        return utc_ns(at)
 
 
 def _of_cpu(cpu: Mapping[str, str]) -> Iterator[Reading]:

@@ -9,10 +9,11 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TextIO
 
-from assay.telemetry.importers.importer import Into, NotTaken
+from assay.telemetry.columns import Reading
+from assay.telemetry.importers.importer import Into, NotTaken, number, utc_ns
 
 HEADER = re.compile(r'^\s*"?\(PDH-(?P<kind>CSV|TSV) (?P<version>[0-9.]+)\)(?P<zone>[^"\t,]*)"?', re.MULTILINE)
 _ZONE = re.compile(r"\((-?[0-9]{1,4})\)\s*$")
@@ -66,6 +67,71 @@ class PdhLog:
     rows: Iterator[Sequence[str]]
     zone: timezone | None
     """What the header says the local time is; None where it says nothing, as typeperf does."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What a counter becomes: its metric in base units.
+
+    Attributes
+    ----------
+    kind
+        `gauge`; or `delta`: a rate per second, which the interval makes a count.
+    factor, offset
+        Make base units of a value.
+    """
+
+    tier: str
+    source: str
+    metric: str
+    kind: str = "gauge"
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+class Columns:
+    """Columns of a log that are taken, by what their rows have in common."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[tuple[str, str], list[tuple[int, str, Counter]]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def take(self, place: int, path: Path, entity: str, counter: Counter, into: Into) -> None:
+        """Take a column."""
+        of_host = self._of.setdefault(path.host, {})
+        of_host.setdefault((counter.tier, counter.source), []).append((place, entity, counter))
+        into.taken.counters[path.name] = f"{counter.source} {counter.metric}"
+
+    def hand_over(self, log: PdhLog, into: Into) -> None:
+        """Read all rows of a log and hand over what is taken of them."""
+        for t_ns, row in times(log, into):
+            for host, groups in self._of.items():
+                interval_ns = into.advance(host, t_ns)
+                if interval_ns is None:
+                    continue
+                for (tier, source), columns in groups.items():
+                    found = _readings(columns, row, interval_ns)
+                    into.add(found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
+
+
+def _readings(columns: Sequence[tuple[int, str, Counter]], row: Sequence[str], interval_ns: int) -> list[Reading]:
+    """The values of a row; a rate is of the time since the row before, so the first row has none."""
+    found = []
+    for place, entity, counter in columns:
+        value = number(row[place]) if place < len(row) else None
+        if value is None:
+            continue
+        value = value * counter.factor + counter.offset
+        if counter.kind == "delta":
+            if not interval_ns or value < 0:
+                continue
+            value *= interval_ns / 1e9
+        elif counter.metric == "busy_share":
+            value = min(max(value, 0.0), 1.0)
+        found.append(Reading(entity, counter.metric, counter.kind, value))
+    return found
 
 
 def begin(file: TextIO) -> PdhLog:
@@ -147,7 +213,7 @@ def time_ns(text: str, zone: timezone) -> int | None:
 
     Examples
     --------
-    >>> time_ns("11/23/2026 19:00:00.500", UTC), time_ns("Exiting, please wait...", UTC)
+    >>> time_ns("11/23/2026 19:00:00.500", timezone.utc), time_ns("Exiting, please wait...", timezone.utc)
     (1795460400500000000, None)
     """
     match = _TIME.match(text)
@@ -156,8 +222,6 @@ def time_ns(text: str, zone: timezone) -> int | None:
     month, day, year, hour, minute, second = (int(match[place]) for place in range(1, 7))
     micro = int((match[7] or "").ljust(6, "0"))
     try:
-        at = datetime(year, month, day, hour, minute, second, micro, tzinfo=zone)
+        return utc_ns(datetime(year, month, day, hour, minute, second, micro, tzinfo=zone))
     except ValueError:
         return None
-    seconds = int((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1))
-    return seconds * 10**9 + micro * 1000

@@ -4,42 +4,23 @@ from __future__ import annotations
 
 import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import ClassVar, TextIO
 
-from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import Importer, Into, NotTaken, number
-from assay.telemetry.importers.pdh import HEADER, Path, begin, times
+from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken
+from assay.telemetry.importers.pdh import HEADER, Columns, Counter, Path, begin
 
 TOTAL = "_Total"
-NO_USE = "no use is made of it"
-
-
-@dataclass(frozen=True)
-class _Counter:
-    metric: str
-    kind: str
-    factor: float
-    offset: float
 
 
 @dataclass(frozen=True)
 class _Object:
     name: str
-    tier: str
-    source: str
     entity: str | None
-    counters: Mapping[str, _Counter]
-
-
-@dataclass(frozen=True)
-class _Column:
-    place: int
-    entity: str
-    counter: _Counter
+    counters: Mapping[str, Counter]
 
 
 class Perfmon(Importer):
@@ -61,48 +42,13 @@ class Perfmon(Importer):
             None of them is there.
         """
         log = begin(file)
-        groups = _groups(log.paths, into)
-        for t_ns, row in times(log, into):
-            for host, columns in groups.items():
-                interval_ns = into.interval_ns(host, t_ns)
-                if into.is_late(host, t_ns):
-                    continue
-                for (tier, source), own in columns.items():
-                    into.add(
-                        _readings(own, row, interval_ns),
-                        host=host,
-                        t_ns=t_ns,
-                        interval_ns=interval_ns or 0,
-                        tier=tier,
-                        source=source,
-                    )
+        _columns(log.paths, into).hand_over(log, into)
 
 
-def _readings(columns: Sequence[_Column], row: Sequence[str], interval_ns: int | None) -> list[Reading]:
-    """The values of a row; a rate is of the time since the row before, so the first row has none."""
-    found = []
-    for column in columns:
-        if column.place >= len(row):
-            continue
-        value = number(row[column.place])
-        if value is None:
-            continue
-        counter = column.counter
-        value = value * counter.factor + counter.offset
-        if counter.kind == "delta":
-            if interval_ns is None or value < 0:
-                continue
-            value *= interval_ns / 1e9
-        elif counter.metric == "busy_share":
-            value = min(max(value, 0.0), 1.0)
-        found.append(Reading(column.entity, counter.metric, counter.kind, value))
-    return found
-
-
-def _groups(paths: Mapping[int, Path], into: Into) -> dict[str, dict[tuple[str, str], list[_Column]]]:
-    """Columns that are taken, by host, and within it by what the rows have in common."""
+def _columns(paths: Mapping[int, Path], into: Into) -> Columns:
+    """Columns whose counters are known."""
     known = _known()
-    groups: dict[str, dict[tuple[str, str], list[_Column]]] = {}
+    columns = Columns()
     strange = 0
     for place, path in paths.items():
         found = known.get(folded(_common_object(path.object)))
@@ -115,15 +61,13 @@ def _groups(paths: Mapping[int, Path], into: Into) -> dict[str, dict[tuple[str, 
         if entity is None:
             into.taken.ignore(f"{path.object}({TOTAL})\\{path.counter}", "the sum of instances that are taken")
             continue
-        column = _Column(place, entity, counter)
-        groups.setdefault(path.host, {}).setdefault((found.tier, found.source), []).append(column)
-        into.taken.counters[path.name] = f"{found.source} {counter.metric}"
-    if not groups:
+        columns.take(place, path, entity, counter, into)
+    if not columns:
         names = sorted({path.name for path in paths.values()})
         shown = "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         why = "they may be in a language that is not known here (docs/import.md lists them)" if strange else "no use"
         raise NotTaken(f"none of its counters is one that Assay takes: {shown}: {why}")
-    return groups
+    return columns
 
 
 def _entity(found: _Object, instance: str) -> str | None:
@@ -161,12 +105,13 @@ def _known() -> Mapping[str, _Object]:
     for one in tomllib.loads(text)["object"]:
         counters = {}
         for counter in one["counter"]:
-            made = _Counter(
-                counter["metric"], counter["kind"], float(counter.get("factor", 1)), float(counter.get("offset", 0))
-            )
+            made = Counter(
+                tier=one["tier"], source=one["source"], metric=counter["metric"], kind=counter["kind"],
+                factor=float(counter.get("factor", 1)), offset=float(counter.get("offset", 0)),
+            )  # fmt: skip
             for name in (counter["name"], *counter.get("names", ())):
                 counters[folded(name)] = made
-        made_object = _Object(one["name"], one["tier"], one["source"], one.get("entity"), counters)
+        made_object = _Object(one["name"], one.get("entity"), counters)
         for name in (one["name"], *one.get("names", ())):
             found[folded(name)] = made_object
     return found

@@ -96,7 +96,7 @@ class PgbenchLog(Importer):
 
     def _hand_over(self, second: int, values: list[float], failed: int, into: Into) -> None:
         t_ns = (second + 1) * _SECOND_NS
-        if into.is_late(into.options.host, t_ns):
+        if into.advance(into.options.host, t_ns) is None:
             return
         values.sort()
         readings = [Reading("transactions", "committed_count", "delta", float(len(values)))]
@@ -126,7 +126,7 @@ class PgbenchLog(Importer):
                 if count:
                     readings.append(Reading("transactions", "latency_mean_ns", "gauge", total_us / count * 1e3))
                     readings.append(Reading("transactions", "latency_max_ns", "gauge", most_us * 1e3))
-                if not into.is_late(into.options.host, parts[0] * _SECOND_NS):
+                if into.advance(into.options.host, parts[0] * _SECOND_NS) is not None:
                     _add(readings, parts[0] * _SECOND_NS, interval_ns, into)
             before = parts
         into.taken.counters |= {
@@ -172,7 +172,7 @@ class PgbenchProgress(Importer):
                 ]
                 if match["failed"] and int(match["failed"]):
                     readings.append(Reading("transactions", "failed_count", "delta", float(match["failed"])))
-                if not into.is_late(into.options.host, t_ns):
+                if into.advance(into.options.host, t_ns) is not None:
                     _add(readings, t_ns, interval_ns, into)
             before = at
         into.taken.counters |= {"tps": "committed_count", "lat": "latency_mean_ns"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.paths import printable
-from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken, at_text
+from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken
 from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
@@ -52,10 +52,3 @@ def _why(into: Into) -> str:
     if into.taken.notes:
         return f"; {into.taken.notes[-1]}"
     return "; a rate needs two samples" if into.taken.counters else ""
-
-
-def span_text(taken: Taken) -> str:
-    """From when to when a file tells."""
-    if taken.from_ns is None or taken.to_ns is None:
-        return ""
-    return f"{at_text(taken.from_ns)} to {at_text(taken.to_ns)}"

@@ -13,11 +13,9 @@ from assay import _core
 from assay.errors import UsageError
 from assay.paths import plain, printable
 from assay.results.run_folder import RunFolder
-from assay.telemetry.importers.importer import Options, Taken
+from assay.targets.storage.spec import ROLES
+from assay.telemetry.importers.importer import Options, Taken, at_text
 from assay.telemetry.importers.reading import import_file
-
-ROLES = ("data", "log", "tempdb")
-"""What a volume can be for, as in targets/storage/spec.py."""
 
 
 def import_files(
@@ -195,6 +193,4 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _at(t_ns: int | None) -> str:
-    from assay.telemetry.importers.importer import at_text
-
     return at_text(t_ns) if t_ns is not None else "-"

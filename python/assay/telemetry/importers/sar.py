@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timezone
 from typing import Any, ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
-from assay.telemetry.importers.importer import Importer, Into, NotTaken
+from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, utc_ns
 from assay.telemetry.importers.pdh import zone_assumed
 
 ELEMENT_MAX = 16 * 2**20
@@ -62,11 +62,11 @@ class Sar(Importer):
             if t_ns is None or not interval_s or interval_s < 0:
                 continue
             name = host or into.options.host
-            if into.is_late(name, t_ns):
+            if into.advance(name, t_ns) is None:
                 continue
             for key in sample:
                 if key not in TAKEN:
-                    into.taken.ignore(str(key), "no use is made of it")
+                    into.taken.ignore(str(key), NO_USE)
             for tier, source, found in _readings(sample, interval_s):
                 for one in found:
                     name_there = _NAMES.get((source, one.metric), one.metric)
@@ -197,10 +197,10 @@ def _host(text: str) -> str:
 
 def _time_ns(stamp: Record, zone: timezone) -> int | None:
     try:
-        at = datetime.strptime(f"{stamp.get('date')} {stamp.get('time')}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=zone)
+        at = datetime.strptime(f"{stamp.get('date')} {stamp.get('time')}", "%Y-%m-%d %H:%M:%S")
     except ValueError:
         return None
-    return int((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)) * 10**9
+    return utc_ns(at.replace(tzinfo=zone))
 
 
 def _number(value: object) -> float | None:
