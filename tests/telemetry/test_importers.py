@@ -171,6 +171,9 @@ class TestSysstat:
         assert values(rows, "db1", "cpu", "iowait_share") == pytest.approx([0.005, 0.0])
         assert values(rows, "db1", "memory", "available_bytes")[0] == 16645944 * 1024
         assert values(rows, "db1", "tcp", "segments_retransmitted_count") == [0.0, 3.0]
+        # Pressure over the interval, under the name that Assay records it by.
+        assert values(rows, "db1", "psi-memory", "some_share") == pytest.approx([0.025, 0.05])
+        assert values(rows, "db1", "psi-memory", "full_share") == pytest.approx([0.005, 0.005])
         assert rows["db1", "vda", "latency_mean_ns"][0][0] == 1795460585 * 10**9
 
     @pytest.mark.parametrize("name", ["iostat.txt", "iostat.json", "iostat-iso.txt"])

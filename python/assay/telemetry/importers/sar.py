@@ -16,26 +16,35 @@ ELEMENT_MAX = 16 * 2**20
 
 Record = Mapping[str, Any]
 
-_CPU = {"usr": "user_share", "user": "user_share", "sys": "system_share", "system": "system_share",
-        "iowait": "iowait_share", "steal": "steal_share"}  # fmt: skip
+_Fields = Mapping[str, tuple[str, str, float]]
+"""Metric, kind and factor to base units, by the name of sar's field; sar's rates are per second, kB are 1,024 bytes."""
+
+_CPU: _Fields = {
+    "usr": ("user_share", "gauge", 0.01), "user": ("user_share", "gauge", 0.01), "sys": ("system_share", "gauge", 0.01),
+    "system": ("system_share", "gauge", 0.01), "iowait": ("iowait_share", "gauge", 0.01),
+    "steal": ("steal_share", "gauge", 0.01),
+}  # fmt: skip
+_MEMORY: _Fields = {"avail": ("available_bytes", "gauge", 1024), "dirty": ("dirty_bytes", "gauge", 1024)}
+_QUEUE: _Fields = {"runq-sz": ("waiting_count", "gauge", 1)}
+_PAGING: _Fields = {"majflt": ("major_faults_count", "delta", 1)}
+_PSI: _Fields = {"some_avg": ("some_share", "gauge", 0.01), "full_avg": ("full_share", "gauge", 0.01)}
+"""Shares of the interval; those of the last 10, 60 and 300 seconds overlap from sample to sample."""
+_DISK: _Fields = {
+    "tps": ("ios_count", "delta", 1), "rkB": ("read_bytes", "delta", 1024), "wkB": ("write_bytes", "delta", 1024),
+    "areq-sz": ("size_mean_bytes", "gauge", 1024), "await": ("latency_mean_ns", "gauge", 1e6),
+    "aqu-sz": ("queue_mean_count", "gauge", 1), "util-percent": ("busy_share", "gauge", 0.01),
+}  # fmt: skip
+_INTERFACE: _Fields = {"rxkB": ("in_bytes", "delta", 1024), "txkB": ("out_bytes", "delta", 1024)}
+_INTERFACE_ERRORS: _Fields = {
+    "rxdrop": ("in_dropped_count", "delta", 1), "txdrop": ("out_dropped_count", "delta", 1),
+    "rxerr": ("in_errors_count", "delta", 1), "txerr": ("out_errors_count", "delta", 1),
+}  # fmt: skip
+_TCP: _Fields = {"oseg": ("segments_out_count", "delta", 1)}
+_TCP_ERRORS: _Fields = {"retrans": ("segments_retransmitted_count", "delta", 1)}
 TAKEN = ("timestamp", "cpu-load", "cpu-load-all", "memory", "queue", "disk", "network", "psi", "paging")
 
-
-_NAMES = {
-    ("host", "user_share"): "cpu-load.usr", ("host", "system_share"): "cpu-load.sys",
-    ("host", "iowait_share"): "cpu-load.iowait", ("host", "steal_share"): "cpu-load.steal",
-    ("host", "available_bytes"): "memory.avail", ("host", "dirty_bytes"): "memory.dirty",
-    ("host", "waiting_count"): "queue.runq-sz", ("host", "major_faults_count"): "paging.majflt",
-    ("host", "some_share"): "psi.some", ("host", "full_share"): "psi.full",
-    ("block", "ios_count"): "disk.tps", ("block", "read_bytes"): "disk.rkB", ("block", "write_bytes"): "disk.wkB",
-    ("block", "size_mean_bytes"): "disk.areq-sz", ("block", "latency_mean_ns"): "disk.await",
-    ("block", "queue_mean_count"): "disk.aqu-sz", ("block", "busy_share"): "disk.util-percent",
-    ("net", "in_bytes"): "net-dev.rxkB", ("net", "out_bytes"): "net-dev.txkB",
-    ("net", "in_dropped_count"): "net-edev.rxdrop", ("net", "out_dropped_count"): "net-edev.txdrop",
-    ("net", "in_errors_count"): "net-edev.rxerr", ("net", "out_errors_count"): "net-edev.txerr",
-    ("net", "segments_out_count"): "net-tcp.oseg", ("net", "segments_retransmitted_count"): "net-etcp.retrans",
-}  # fmt: skip
-"""What sar calls what is taken, for people."""
+_PSI_ENTITIES = {"psi-mem": "psi-memory"}
+"""Resources whose pressure Assay records under another name."""
 
 
 class Sar(Importer):
@@ -67,69 +76,57 @@ class Sar(Importer):
             for key in sample:
                 if key not in TAKEN:
                     into.taken.ignore(str(key), NO_USE)
-            for tier, source, found in _readings(sample, interval_s):
-                for one in found:
-                    name_there = _NAMES.get((source, one.metric), one.metric)
-                    into.taken.counters.setdefault(name_there, f"{source} {one.metric}")
+            for tier, source, records in _sections(sample):
+                found = []
+                for section, entity, record, fields in records:
+                    for key, one in _readings(entity, record, fields, interval_s):
+                        into.taken.counters.setdefault(f"{section}.{key}", f"{source} {one.metric}")
+                        found.append(one)
                 into.add(found, host=name, t_ns=t_ns, interval_ns=round(interval_s * 1e9), tier=tier, source=source)
 
 
-def _readings(sample: Record, interval_s: float) -> Iterator[tuple[str, str, list[Reading]]]:
-    """Readings of a sample, with tier and source."""
+_Section = tuple[str, str, Record, _Fields]
+"""Its name, the entity it is of, its values, and those that are taken."""
 
-    def gauge(entity: str, metric: str, value: object, factor: float = 1.0) -> Iterator[Reading]:
-        found = _number(value)
-        if found is not None:
-            yield Reading(entity, metric, "gauge", found * factor)
 
-    def delta(entity: str, metric: str, value: object, factor: float = 1.0) -> Iterator[Reading]:
-        found = _number(value)
-        if found is not None and found >= 0:
-            yield Reading(entity, metric, "delta", found * factor * interval_s)
-
-    host: list[Reading] = []
-    for cpu in _records(sample.get("cpu-load") or sample.get("cpu-load-all")):
-        entity = "cpu" if cpu.get("cpu") == "all" else f"cpu/{cpu.get('cpu')}"
-        for key, metric in _CPU.items():
-            host += gauge(entity, metric, cpu.get(key), 0.01)
-    memory = _record(sample.get("memory"))
-    host += gauge("memory", "available_bytes", memory.get("avail"), 1024)
-    host += gauge("memory", "dirty_bytes", memory.get("dirty"), 1024)
-    host += gauge("cpu", "waiting_count", _record(sample.get("queue")).get("runq-sz"))
-    paging = _record(sample.get("paging"))
-    host += delta("memory", "major_faults_count", paging.get("majflt"))
-    for what, parts in _record(sample.get("psi")).items():
-        entity = str(what).replace("psi-", "psi-") if str(what).startswith("psi-") else f"psi-{what}"
-        own = _record(parts)
-        host += gauge(entity, "some_share", own.get("some_avg10", own.get("some")), 0.01)
-        host += gauge(entity, "full_share", own.get("full_avg10", own.get("full")), 0.01)
+def _sections(sample: Record) -> Iterator[tuple[str, str, list[_Section]]]:
+    """Sections of a sample, with tier and source."""
+    load = "cpu-load" if sample.get("cpu-load") else "cpu-load-all"
+    host: list[_Section] = [
+        (load, "cpu" if one.get("cpu") == "all" else f"cpu/{one.get('cpu')}", one, _CPU)
+        for one in _records(sample.get(load))
+    ]
+    host += [
+        ("memory", "memory", _record(sample.get("memory")), _MEMORY),
+        ("queue", "cpu", _record(sample.get("queue")), _QUEUE),
+        ("paging", "memory", _record(sample.get("paging")), _PAGING),
+    ]
+    host += [
+        ("psi", _PSI_ENTITIES.get(str(what), str(what)), _record(one), _PSI)
+        for what, one in _record(sample.get("psi")).items()
+    ]
     yield "client", "host", host
-    block: list[Reading] = []
-    for disk in _records(sample.get("disk")):
-        device = str(disk.get("disk-device") or "")
-        block += delta(device, "ios_count", disk.get("tps"))
-        block += delta(device, "read_bytes", disk.get("rkB"), 1024)
-        block += delta(device, "write_bytes", disk.get("wkB"), 1024)
-        block += gauge(device, "size_mean_bytes", disk.get("areq-sz"), 1024)
-        block += gauge(device, "latency_mean_ns", disk.get("await"), 1e6)
-        block += gauge(device, "queue_mean_count", disk.get("aqu-sz"))
-        block += gauge(device, "busy_share", disk.get("util-percent"), 0.01)
-    yield "storage", "block", block
-    net: list[Reading] = []
+    disks = _records(sample.get("disk"))
+    yield "storage", "block", [("disk", str(one.get("disk-device") or ""), one, _DISK) for one in disks]
     network = _record(sample.get("network"))
-    for one in _records(network.get("net-dev")):
-        interface = str(one.get("iface") or "")
-        net += delta(interface, "in_bytes", one.get("rxkB"), 1024)
-        net += delta(interface, "out_bytes", one.get("txkB"), 1024)
-    for one in _records(network.get("net-edev")):
-        interface = str(one.get("iface") or "")
-        net += delta(interface, "in_dropped_count", one.get("rxdrop"))
-        net += delta(interface, "out_dropped_count", one.get("txdrop"))
-        net += delta(interface, "in_errors_count", one.get("rxerr"))
-        net += delta(interface, "out_errors_count", one.get("txerr"))
-    net += delta("tcp", "segments_out_count", _record(network.get("net-tcp")).get("oseg"))
-    net += delta("tcp", "segments_retransmitted_count", _record(network.get("net-etcp")).get("retrans"))
+    net: list[_Section] = [
+        (section, str(one.get("iface") or ""), one, fields)
+        for section, fields in (("net-dev", _INTERFACE), ("net-edev", _INTERFACE_ERRORS))
+        for one in _records(network.get(section))
+    ]
+    net += [
+        (section, "tcp", _record(network.get(section)), fields)
+        for section, fields in (("net-tcp", _TCP), ("net-etcp", _TCP_ERRORS))
+    ]
     yield "client", "net", net
+
+
+def _readings(entity: str, record: Record, fields: _Fields, interval_s: float) -> Iterator[tuple[str, Reading]]:
+    """What is taken of a section, with the names of its fields."""
+    for key, (metric, kind, factor) in fields.items():
+        value = _number(record.get(key))
+        if value is not None and (kind == "gauge" or value >= 0):
+            yield key, Reading(entity, metric, kind, value * factor * (interval_s if kind == "delta" else 1.0))
 
 
 def samples(file: TextIO) -> Iterator[tuple[str, Record]]:
