@@ -8,13 +8,13 @@ from assay.studies.interference import interference_findings, sentences_of
 from assay.studies.result import Result
 from assay.workloads.tpch.beside import slowdown
 
-STUDY = {"comparison": {"by": "queries", "figure": "nopm"}}
+STUDY = {"comparison": {"by": "queries", "figure": "nopm"}, "factors": [{"name": "queries", "of": "beside"}]}
 
 
 def result(part: str, nopm: float) -> Result:
     return Result(
-        part=part, levels={}, title=part, workload="hammerdb", load=None, place=0, point_ids=(f"p-{part}",),
-        values={"nopm": (nopm, (nopm * 0.98, nopm * 1.02))},
+        part=part, levels={"queries": part}, title=part, workload="hammerdb", load=None, place=0,
+        point_ids=(f"p-{part}",), values={"nopm": (nopm, (nopm * 0.98, nopm * 1.02))},
     )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ impl ArrayModel {
             let disk_bytes = pool.member.disk.capacity_bytes();
             let disk_bytes = disk_bytes.saturating_sub(write_anywhere::reserve_bytes(&pool.member, &geometry));
             let kind = DiskKind::new(&pool.member.disk, pool.member.cache.read_preference_ns);
-            // One disk of a pool is lost, and its first member's.
+            // A pool loses a disk of its first member alone.
             let healthy = MemberPlan { state: StatePlan::Healthy, ..pool.member.clone() };
             for within in 0..pool.members {
                 let number = members.len() as u32;

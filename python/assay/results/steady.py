@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 SLOPE_SHARE = 0.10
 HALF_WIDTH_SHARE = 0.05
@@ -85,6 +86,24 @@ def _batch_means(values: Sequence[float]) -> list[float]:
     count = len(values) // size
     kept = values[len(values) - count * size :]
     return [sum(kept[index * size : (index + 1) * size]) / size for index in range(count)]
+
+
+def geometric_mean_95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """Geometric mean of independent values above 0, and its 95 % interval: Student's over their logarithms.
+
+    The interval is None below two values.
+
+    Examples
+    --------
+    >>> geometric_mean_95([2.0, 2.0]), geometric_mean_95([1.0])
+    ((2.0, (2.0, 2.0)), (1.0, None))
+    """
+    logarithms = [math.log(value) for value in values]
+    middle = fmean(logarithms)
+    if len(values) < 2:
+        return math.exp(middle), None
+    half = student_t_975(len(values) - 1) * stdev(logarithms) / math.sqrt(len(values))
+    return math.exp(middle), (math.exp(middle - half), math.exp(middle + half))
 
 
 def student_t_975(degrees: float) -> float:

@@ -11,12 +11,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from statistics import fmean, stdev
 from typing import Any
 
 from assay.results.points import load_text
 from assay.results.shapes.point import Answer, Point
-from assay.results.steady import half_width_95, student_t_975
+from assay.results.steady import geometric_mean_95, half_width_95
 from assay.studies.interference import interference_findings, sentences_of
 from assay.studies.published import published_findings
 from assay.studies.raw_gap import gaps_of
@@ -247,10 +246,8 @@ def _of_repeats(each: Sequence[float]) -> tuple[float, float] | None:
     """Student's 95 % interval of a figure with one value a repeat, by logarithms; None where it is not positive."""
     if min(each) <= 0:
         return None
-    logarithms = [math.log(value) for value in each]
-    half = student_t_975(len(each) - 1) * stdev(logarithms) / math.sqrt(len(each))
-    middle = fmean(logarithms)
-    return min(math.exp(middle - half), *each), max(math.exp(middle + half), *each)
+    _, interval = geometric_mean_95(each)
+    return (min(interval[0], *each), max(interval[1], *each)) if interval else None
 
 
 # Comparisons

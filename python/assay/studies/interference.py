@@ -8,11 +8,9 @@ from typing import Any
 from assay.results.shapes.point import Point
 from assay.studies.result import Result, ratio_95
 from assay.studies.words import capital, change_text, noun_of, percent_text
+from assay.workloads.databases.figures import CPU_BUSY_SHARE
 
 Record = Mapping[str, Any]
-
-CPU_BUSY_SHARE = 0.8
-"""From here on the processor is what two loads share, whatever storage they have (method.md, section 3)."""
 
 
 def interference_findings(
@@ -27,9 +25,11 @@ def interference_findings(
     results
         One for each combination of levels.
     """
-    beside = {part["name"]: part["beside"] for part in parts if part.get("beside")}
+    beside = {part["name"] for part in parts if part.get("beside")}
+    factor = next((one["name"] for one in study["factors"] if one.get("of") == "beside"), "")
     compared = study.get("comparison") or {}
     found: list[dict[str, Any]] = []
+    by_place: dict[str, dict[str, Any]] = {}
     for result in results:
         point = next((point for point in points if point["id"] in result.point_ids), None)
         if point is None or result.part not in beside:
@@ -44,8 +44,7 @@ def interference_findings(
             "cpu_share": (point.get("telemetry") or {}).get("cpu_share"),
             "sentences": [_slowdown_sentence(result.title, told)],
         })  # fmt: skip
-    places = {one["part"]: str(beside[one["part"]]["name"]).rpartition(", ")[2] for one in found}
-    by_place = {places[one["part"]]: one for one in found}
+        by_place[result.levels.get(factor, "")] = found[-1]
     if {"same", "apart"} <= set(by_place) and compared:
         values = {result.part: result.values.get(compared["figure"]) for result in results}
         same, apart = by_place["same"], by_place["apart"]

@@ -52,9 +52,9 @@ def with_settings(study: Study, given: Mapping[str, str]) -> tuple[Study, dict[s
     left: dict[str, str] = {}
     own: dict[str, str] = {}
     beside: dict[str, str] = {}
+    places = places_asked(study) | ({RAW} if any(case.follows for case in study.case) else set())
     for key, text in given.items():
-        is_place = (key == RAW and any(case.follows for case in study.case)) or key in places_asked(study)
-        if key.startswith("set.") or is_place:
+        if key.startswith("set.") or key in places:
             left[key] = text
         elif key.startswith(BESIDE_KEY) and study.beside:
             beside[key] = text

@@ -19,13 +19,14 @@ from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
 from assay.studies.result import study_figures
 from assay.targets.databases import is_database
+from assay.targets.databases.spec import SPELT
+from assay.targets.databases.spec import Kind as DatabaseKind
 from assay.targets.storage.spec import is_model
 from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
 Kind = Literal["model", "file", "database"]
-Engine = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb"]
 
 
 def _known_figure(name: str) -> str:
@@ -167,7 +168,7 @@ class Study(Strict):
     name: str
     title: str
     question: str
-    targets: Annotated[tuple[Kind | Engine, ...], Field(min_length=1)]
+    targets: Annotated[tuple[Kind | DatabaseKind, ...], Field(min_length=1)]
     """Kinds of targets, or engines where the study makes sense on some databases alone."""
     target: str | None = None
     """The target unless one is given."""
@@ -498,11 +499,7 @@ def _accepted(study: Study) -> str:
         "model": "a model (model:NAME)",
         "file": "a file, folder or device",
         "database": "a database (embedded:DIR, postgresql://...)",
-        "embedded": "embedded:DIR",
-        "postgresql": "PostgreSQL (postgresql://...)",
-        "mariadb": "MariaDB (mariadb://...)",
-        "mssql": "SQL Server (mssql://...)",
-        "duckdb": "duckdb:PATH",
+        **{str(kind): text for kind, text in SPELT.items()},
     }
     return " or ".join(words[kind] for kind in study.targets)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -112,15 +112,13 @@ class Configuration:
                 f"model: members={self.options['members']}: a member has one RAID policy; say how many of each role:"
                 f" members={_example(policies)}"
             )
-        sizes = self.option("volume_size", {})
-        if strange := set(sizes) - set(volumes) - {""}:
-            raise UsageError(f"model: volume_size: there are no volumes of role {min(strange)}")
+        sizes = self._sizes(volumes) if "volume_size" in self.options else {}
         if "fill" in self.options:
             raise UsageError("model: fill: roles have members of their own; give volumes and volume_size instead")
         found = []
         for number, role in enumerate(volumes):
             own = {key: text for key, text in self.options.items() if key not in POOLED}
-            # One disk of the group is lost.
+            # The whole group loses one disk: a disk of its first pool.
             own = own if number == 0 else {key: text for key, text in own.items() if key != "state"}
             own["volumes"] = f"{role}:{volumes[role]}"
             for key, values in (("raid", policies), ("members", counts), ("volume_size", sizes)):
@@ -133,7 +131,7 @@ class Configuration:
     @property
     def is_pooled(self) -> bool:
         """Whether roles have members of their own."""
-        return self.pools != (self,)
+        return self.pools[0] is not self
 
     # What is asked
 
@@ -348,17 +346,22 @@ class Configuration:
     @cached_property
     def _counts_and_sizes(self) -> dict[str, tuple[int, int]]:
         """Number and size of the volumes of each role; of all under the empty name where there are no roles."""
-        sizes: dict[str, int] = self.option("volume_size", {"": VOLUME_BYTES})
         counts: dict[str, int] = self.option("volumes", None) or {}
-        if strange := set(sizes) - set(counts) - {""}:
-            raise UsageError(
-                f"model: volume_size: there are no volumes of role {min(strange)}; give volumes by role too"
-            )
+        sizes = self._sizes(counts)
         if sum(counts.values()) > VOLUMES_MAX:
             raise UsageError(f"model: volumes: {sum(counts.values()):,} in all, and there may be {VOLUMES_MAX:,}")
         if counts:
             return {role: (count, sizes.get(role, sizes.get("", VOLUME_BYTES))) for role, count in counts.items()}
         return {"": self._count_and_size(sizes[""])}
+
+    def _sizes(self, roles: Collection[str]) -> dict[str, int]:
+        """Sizes of volumes by role, none of a role that has no volumes."""
+        sizes: dict[str, int] = self.option("volume_size", {"": VOLUME_BYTES})
+        if strange := set(sizes) - set(roles) - {""}:
+            raise UsageError(
+                f"model: volume_size: there are no volumes of role {min(strange)}; give volumes by role too"
+            )
+        return sizes
 
     def _count_and_size(self, size_bytes: int) -> tuple[int, int]:
         """Volumes by what they fill."""

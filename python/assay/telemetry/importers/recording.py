@@ -1,4 +1,4 @@
-"""A recording: a run folder whose series other tools measured, with what was taken of each of their files."""
+"""A recording: a run folder with a series that other tools measured. It says what each of their files gave."""
 
 from __future__ import annotations
 

@@ -27,6 +27,10 @@ def under(role: str, figure: Figure) -> Figure:
     )
 
 
+CPU_BUSY_SHARE = 0.8
+"""From here on processors are the limit, as the presets' `cpu<80%` has it (the method's acceptance limits)."""
+
+
 def cpu_of_server(storage_of: Callable[[Point], Record]) -> Figure:
     """The server's share of its host; what the load itself takes does not count against it.
 

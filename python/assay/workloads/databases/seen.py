@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assay.workloads.databases.storage import data_devices
 from assay.workloads.workload import Record, SeenIo
 
 
@@ -28,7 +29,7 @@ def seen_io(
     reads_alone
         Whether writes do not count.
     """
-    devices = [device for device in storage.get("devices", ()) if "data" in device["roles"]]
+    devices = data_devices(storage)
     counted = devices or [storage.get("database") or {}]
     sides = ("read",) if reads_alone else ("read", "write")
     reads, writes, moved = (

@@ -96,6 +96,11 @@ def storage(
     }
 
 
+def data_devices(storage: Record) -> list[Record]:
+    """Devices of STORAGE that hold data."""
+    return [device for device in storage.get("devices") or () if "data" in device["roles"]]
+
+
 class _Deltas:
     """What some sources counted in the window, by metric."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import Interrupted
-from assay.results.steady import student_t_975
+from assay.results.steady import geometric_mean_95
 from assay.units import count_of
 from assay.workloads.beside import Beside
 from assay.workloads.tpch.opened import OpenTpch
@@ -138,7 +137,6 @@ def slowdown(alone: Sequence[Query], together: Sequence[Query]) -> dict[str, Any
     """
     means = [_means(queries) for queries in (alone, together)]
     both = sorted(set(means[0]) & set(means[1]))
-    logarithms = [math.log(means[1][number] / means[0][number]) for number in both]
     told: dict[str, Any] = {
         name: {
             "queries": sum(query["ended_by"] == "done" for query in queries),
@@ -148,13 +146,9 @@ def slowdown(alone: Sequence[Query], together: Sequence[Query]) -> dict[str, Any
     }
     if not both:
         return told | {"slowdown": None, "slowdown_95": None}
-    middle = sum(logarithms) / len(both)
-    interval = None
-    if len(both) > 2:
-        squares = sum((one - middle) ** 2 for one in logarithms)
-        half = student_t_975(len(both) - 1) * math.sqrt(squares / (len(both) - 1) / len(both))
-        interval = [math.exp(middle - half), math.exp(middle + half)]
-    return told | {"slowdown": math.exp(middle), "slowdown_95": interval}
+    ratio, interval = geometric_mean_95([means[1][number] / means[0][number] for number in both])
+    # Of two numbers the interval says nothing.
+    return told | {"slowdown": ratio, "slowdown_95": list(interval) if interval and len(both) > 2 else None}
 
 
 def _means(queries: Sequence[Query]) -> dict[int, float]:

@@ -7,15 +7,14 @@ from typing import Any
 
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_bytes, format_throughput
+from assay.workloads.databases.figures import CPU_BUSY_SHARE
+from assay.workloads.databases.storage import data_devices
 from assay.workloads.tpch.shapes import dss_of
 
 Record = Mapping[str, Any]
 
 GAIN_SHARE = 0.10
 """Streams no longer scale where a step to more of them brings less than this share of queries per hour."""
-
-CPU_BUSY_SHARE = 0.8
-"""Processors are the limit from here on (method.md, section 3: acceptance limits)."""
 
 HITS_FALL = 0.02
 """The buffer cache falls short where pages found in it become fewer by this share."""
@@ -97,7 +96,7 @@ def shortages(first: Point, last: Point) -> list[str]:
     cpu = (last.get("telemetry") or {}).get("cpu_share")
     if cpu is not None and cpu >= CPU_BUSY_SHARE:
         found.append(f"the processors are {cpu:.0%} busy")
-    data = [device for device in stored.get("devices") or [] if "data" in device["roles"]]
+    data = data_devices(stored)
     outstanding = sum(
         (device.get("read_iops") or 0.0) * (device.get("read_latency_mean_ns") or 0.0) / 1e9 for device in data
     )
@@ -117,7 +116,7 @@ def _bytes_per_query(point: Point) -> float:
     """Bytes that devices, else servers, read for each query."""
     dss = dss_of(point)
     storage = dss.get("storage") or {}
-    data = [device for device in storage.get("devices") or [] if "data" in device["roles"]]
+    data = data_devices(storage)
     rate = sum(device.get("read_bytes_per_s") or 0.0 for device in data)
     if not data:
         rate = (storage.get("database") or {}).get("read_bytes_per_s") or 0.0

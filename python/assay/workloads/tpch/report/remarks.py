@@ -7,6 +7,7 @@ from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import percent
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration, format_throughput
+from assay.workloads.databases.figures import CPU_BUSY_SHARE
 from assay.workloads.tpch.opened import DISCLAIMER
 from assay.workloads.tpch.report.points import points_of, waits_for
 from assay.workloads.tpch.report.study import study_figures
@@ -67,7 +68,7 @@ def _limiting(point: Record) -> str:
     words = []
     if total and waiting / total >= 0.5:
         words.append(f"With {name}, queries that wait for reads take {percent(waiting / total)} of the time.")
-    elif cpu is not None and cpu >= 0.8:
+    elif cpu is not None and cpu >= CPU_BUSY_SHARE:
         words.append(f"With {name}, the processors of this host are the limit: {percent(cpu)} busy.")
     if spilled:
         words.append("Queries spilled to temporary files: more memory for each, such as work_mem, would spare that.")
