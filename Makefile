@@ -75,7 +75,7 @@ fmt: $(SET_UP_DEV) ## format Rust and Python
 bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, check the array model, and keep the output under benches/results
 	$(BIN)/python benches/generator.py
 	$(BIN)/python benches/verify.py
-	$(BIN)/python benches/array.py
+	$(BIN)/python benches/models.py
 	$(BIN)/python benches/oltp.py
 	$(BIN)/python benches/dss_load.py
 

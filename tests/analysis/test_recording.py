@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
-from assay.analysis.recording import HOUR_NS, SECOND_NS, busiest_hours, device_rows, load_of_all, loads_of
+from assay.analysis.recording import HOUR_NS, SECOND_NS, busiest_hours, device_rows, load_of_all, loads_of, trends
+from assay.results.flight import read_recording, spreads
+from assay.telemetry.columns import Reading
+from assay.telemetry.flight.writer import FlightWriter
 
 START = 1795460400 * SECOND_NS
 
@@ -86,3 +91,49 @@ def test_what_has_no_interval_or_too_few_says_nothing() -> None:
     assert load_of_all(rows) is None
     none = frame(row(0, "sda", "read_latency_mean_ns", 1.0, interval_s=0))
     assert device_rows(none).is_empty()
+
+
+def test_a_trend_is_the_median_slope_and_says_when_it_is_full() -> None:
+    gib, day = float(2**30), 24 * HOUR_NS
+    rows = [
+        {
+            "t_ns": number * day // 24, "interval_ns": HOUR_NS, "host": "db1", "source": "volume", "entity": "/data",
+            "metric": metric, "value": value,
+        }
+        for number in range(1, 73)
+        for metric, value in (("used_bytes", 10 * gib + number / 24 * gib), ("size_bytes", 100 * gib))
+    ]  # fmt: skip
+
+    (found,) = trends(pl.DataFrame(rows))
+
+    assert found.per_day == pytest.approx(gib)
+    assert found.full_days is not None
+    assert found.full_days[0] == pytest.approx(87.0, abs=0.1)
+    assert trends(pl.DataFrame(rows[:20])) == []
+
+
+def test_percentiles_of_a_flight_recording_are_those_of_its_seconds(tmp_path: Path) -> None:
+    begin_ns = 1_800_000_000 * 10**9
+    with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
+        writer.begin({"host": "db1"})
+        for number in range(1, 601):
+            ios = 1000.0 if number % 10 == 0 else 100.0
+            readings = [
+                Reading("sda", "ios_count", "delta", ios), Reading("sda", "bytes", "delta", ios * 8192),
+                Reading("sda", "read_ios_count", "delta", ios), Reading("sda", "read_bytes", "delta", ios * 8192),
+            ]  # fmt: skip
+            t_ns = begin_ns + number * 10**9
+            writer.add(readings, t_ns=t_ns, interval_ns=10**9, tier="storage", source="block")
+        writer.commit()
+        # What is left are minutes, whose means know nothing of the peaks.
+        writer._connection.execute("delete from blocks")
+        writer._connection.execute("delete from fresh")
+    frame = pl.from_arrow(read_recording(tmp_path))
+    assert isinstance(frame, pl.DataFrame)
+
+    (plain,) = loads_of(device_rows(frame))
+    (load,) = loads_of(device_rows(frame), spreads(tmp_path, ["ios_count", "bytes"]))
+
+    assert plain.iops_peak == pytest.approx(190.0)
+    assert load.iops_peak == pytest.approx(1000.0)
+    assert load.iops_p95 == pytest.approx(1000.0, rel=0.05)

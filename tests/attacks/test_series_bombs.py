@@ -17,7 +17,8 @@ import pytest
 
 from assay.errors import RunFolderError
 from assay.results import series
-from assay.results.series import ROWS_MAX, SCHEMA, SeriesWriter, read_series
+from assay.results.series import ROWS_MAX, SeriesWriter, read_series
+from assay.results.series_schema import SCHEMA
 from series_rows import batches_of
 
 WITHIN_BYTES = 2**29

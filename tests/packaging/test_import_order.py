@@ -53,7 +53,14 @@ NAMES_A_KIND = {
 }
 """Modules that still name a kind of workload. Only ever remove lines."""
 
-ANOTHER_IO = {"report.sections.series", "telemetry.collectors.postgresql", "telemetry.collectors.psi"}
+ANOTHER_IO = {
+    "analysis.diagnosis.causes.database",
+    "analysis.diagnosis.matrix",
+    "report.sections.series",
+    "telemetry.collectors.postgresql",
+    "telemetry.collectors.processes",
+    "telemetry.collectors.psi",
+}
 """Modules in which "io" is what PostgreSQL and the kernel call waiting for storage."""
 
 

@@ -349,9 +349,20 @@ def test_points_of_transactions_have_a_table_of_their_own(searched: Document) ->
 
 
 def test_the_sections_stand_in_the_order_a_reader_decides_by(one: Document, searched: Document) -> None:
-    assert names(one) == ["summary", "verdict", "oltp", "oltp-time", "oltp-storage", "method", "series", "points"]
+    assert names(one) == [
+        "summary",
+        "verdict",
+        "oltp",
+        "oltp-time",
+        "oltp-storage",
+        "method",
+        "diagnosis",
+        "series",
+        "points",
+    ]
     assert names(searched) == [
-        "summary", "verdict", "oltp", "oltp-search", "oltp-time", "oltp-storage", "method", "series", "points",
+        "summary", "verdict", "oltp", "oltp-search", "oltp-time", "oltp-storage", "method", "diagnosis", "series",
+        "points",
     ]  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_the_whole_examination_has_every_figure(document: Document) -> None:
     mix = small().points[-1]["id"]
     assert list(named(document)) == [
         "limits", "iops-1", "curve-1-mean", "curve-2-mean", "percentiles-1", "percentiles-2", "scans-1", "log-1",
-        f"activities-{mix}", f"bursts-{mix}", "cache-span", "timeline",
+        f"activities-{mix}", f"bursts-{mix}", "cache-span", "diagnosis-time", "timeline",
     ]  # fmt: skip
 
 

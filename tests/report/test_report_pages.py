@@ -102,7 +102,7 @@ def test_every_link_leads_somewhere_and_no_id_occurs_twice(document: Document, d
 
 def test_sections_come_in_the_order_a_reader_decides_by(document: Document) -> None:
     assert [section.name for section in document.sections] == [
-        "summary", "verdict", "method", "iops", "curves", "percentiles", "parts", "series", "points",
+        "summary", "verdict", "method", "iops", "curves", "percentiles", "parts", "diagnosis", "series", "points",
     ]  # fmt: skip
 
 

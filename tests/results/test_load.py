@@ -14,7 +14,7 @@ import pytest
 from assay.api import Run, load
 from assay.errors import RunFolderError
 from assay.results.run_folder import RunFolder
-from assay.results.series import SCHEMA
+from assay.results.series_schema import SCHEMA
 from series_rows import batches_of
 
 LATENCY_NS = {

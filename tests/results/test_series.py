@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from assay.errors import IoFailed, RunFolderError
 from assay.results.folder import Folder
 from assay.results.run_folder import RunFolder
-from assay.results.series import READ_SCHEMA, SCHEMA, SeriesWriter, read_series
+from assay.results.series import SeriesWriter, read_series
+from assay.results.series_schema import READ_SCHEMA, SCHEMA
 from series_rows import batches_of
 
 SOURCE = Path(__file__).parents[2] / "python"
@@ -281,7 +282,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[2])))
 import pyarrow as pa
-from assay.results.series import READ_SCHEMA, SeriesWriter, read_series
+from assay.results.series import SeriesWriter, read_series
+from assay.results.series_schema import READ_SCHEMA
 folder = Path(sys.argv[1])
 times = read_series(folder)["t_ns"].to_pylist()
 t_ns = times[-1] + 1 if times else 0

@@ -375,3 +375,12 @@ def check(batches: Sequence[Any]) -> None:
     for batch in batches:
         assert all(value - value == 0.0 for value in batch.column("value").to_pylist())
         assert all(interval >= 0 for interval in batch.column("interval_ns").to_pylist())
+
+
+def test_a_time_that_no_clock_has_is_left_out() -> None:
+    into = Into("perfmon", Options(zone_s=0), check)
+
+    assert into.advance("h", 2**63) is None
+    assert into.advance("h", -1) is None
+    assert into.advance("h", 10**18) == 0
+    assert into.taken.notes == ["rows with a time before 1970 or after 2262 are left out"]

@@ -37,6 +37,7 @@ impl Lane {
             out_bytes: outward.bytes,
             in_busy_ns: busy_ns(inward),
             out_busy_ns: busy_ns(outward),
+            ..PortCounters::default()
         }
     }
 }
@@ -93,17 +94,30 @@ struct Drops {
     random: SplitMix,
     /// By connection, each way: nothing is delivered before.
     stalled_ns: Vec<[u64; 2]>,
+    /// By host: packets of its first port, and those sent again.
+    packets: Vec<[u64; 2]>,
 }
 
 impl Drops {
     /// When a message that would be there at `there_ns` is there.
-    fn delivered(&mut self, connection: u32, way: usize, there_ns: u64, bytes: u64, round_trip_ns: u64) -> u64 {
+    fn delivered(
+        &mut self,
+        host: u32,
+        connection: u32,
+        way: usize,
+        there_ns: u64,
+        bytes: u64,
+        round_trip_ns: u64,
+    ) -> u64 {
+        let [sent, again] = &mut self.packets[host as usize];
         let stalled_ns = &mut self.stalled_ns[connection as usize][way];
         let mut at_ns = there_ns.max(*stalled_ns);
         let packets = bytes.div_ceil(PACKET_BYTES);
+        *sent += packets;
         for packet in 0..packets {
             // What is sent again may be lost again.
             while self.random.next() >> 32 < self.share {
+                *again += 1;
                 at_ns += if packets - packet > LATER_PACKETS { round_trip_ns } else { RETRANSMIT_NS };
             }
         }
@@ -119,6 +133,9 @@ pub(crate) struct PortCounters {
     pub(crate) out_bytes: u64,
     pub(crate) in_busy_ns: u64,
     pub(crate) out_busy_ns: u64,
+    /// Packets of both ways, those sent again left out; counted where packets are lost.
+    pub(crate) packets: u64,
+    pub(crate) packets_again: u64,
 }
 
 impl Links {
@@ -147,6 +164,7 @@ impl Links {
                 share: (hosts.first_port_loss * (1_u64 << 32) as f64) as u64,
                 random: SplitMix::new(seed),
                 stalled_ns: vec![[0; 2]; (pairs * paths) as usize],
+                packets: vec![[0; 2]; hosts.count as usize],
             }),
             is_limited: hosts.commands_most > 0 || plan.fault.is_some(),
             commands_most: hosts.commands_most,
@@ -278,7 +296,7 @@ impl Links {
         match &mut self.drops {
             Some(drops) if from == 0 => {
                 let connection = (host * self.members_count + member) * self.paths + path;
-                drops.delivered(connection, way, there_ns, bytes, 2 * self.half_latency_ns)
+                drops.delivered(host, connection, way, there_ns, bytes, 2 * self.half_latency_ns)
             }
             _ => there_ns,
         }
@@ -293,7 +311,11 @@ impl Links {
     /// What each port of a host has carried.
     pub(crate) fn of_host(&self, host: u32, now_ns: u64) -> impl Iterator<Item = PortCounters> {
         let ports = &self.hosts[(host * self.host_ports) as usize..][..self.host_ports as usize];
-        ports.iter().map(move |port| Lane::counters(port, now_ns))
+        let [packets, packets_again] = self.drops.as_ref().map_or([0; 2], |drops| drops.packets[host as usize]);
+        ports.iter().enumerate().map(move |(number, port)| match number {
+            0 => PortCounters { packets, packets_again, ..Lane::counters(port, now_ns) },
+            _ => Lane::counters(port, now_ns),
+        })
     }
 }
 
@@ -344,7 +366,10 @@ mod tests {
         assert_eq!((path, there_ns), (0, 5000 + 100_000 + 100_000));
         assert_eq!(links.answer(1_000_000, 0, 0, 0, 0), 1_000_000 + 1_000 + 100_000);
         let port = links.of_member(0, u64::MAX).next().unwrap();
-        assert_eq!(port, PortCounters { in_bytes: 10_000, out_bytes: 100, in_busy_ns: 100_000, out_busy_ns: 1_000 });
+        let carried =
+            PortCounters { in_bytes: 10_000, out_bytes: 100, in_busy_ns: 100_000, out_busy_ns: 1_000, ..port };
+        assert_eq!(port, carried);
+        assert_eq!((port.packets, port.packets_again), (0, 0));
     }
 
     #[test]
@@ -410,6 +435,9 @@ mod tests {
         let mut lossy = between(1, 1, 1, |plan| plan.hosts.first_port_loss = 0.01);
         let there: Vec<u64> = (0..1000).map(|number| send(&mut lossy, number * 1_000_000, 0, 0, 9900).1).collect();
         assert!(there.is_sorted(), "what follows a lost packet waits for it");
+        let PortCounters { packets, packets_again, .. } = lossy.of_host(0, 0).next().unwrap();
+        assert_eq!(packets, 1000 * 10_000_u64.div_ceil(PACKET_BYTES));
+        assert!((8..=40).contains(&packets_again), "{packets_again} of {packets}");
         let late = there.iter().zip(0..).filter(|(at_ns, number)| **at_ns > number * 1_000_000 + 200_000).count();
         assert!((800..=1000).contains(&late), "one packet in a hundred costs 200 of them their time, not {late}");
     }

@@ -107,12 +107,15 @@ pub struct PortReading {
     pub out_bytes: u64,
     pub in_busy_ns: u64,
     pub out_busy_ns: u64,
+    /// Of the port that loses packets; 0 of others.
+    pub packets: u64,
+    pub packets_again: u64,
 }
 
 impl From<PortCounters> for PortReading {
     fn from(counters: PortCounters) -> Self {
-        let PortCounters { in_bytes, out_bytes, in_busy_ns, out_busy_ns } = counters;
-        Self { in_bytes, out_bytes, in_busy_ns, out_busy_ns }
+        let PortCounters { in_bytes, out_bytes, in_busy_ns, out_busy_ns, packets, packets_again } = counters;
+        Self { in_bytes, out_bytes, in_busy_ns, out_busy_ns, packets, packets_again }
     }
 }
 

@@ -354,6 +354,13 @@ fn port_rows(name: &str, before: &[PortReading], after: &[PortReading], interval
         row(&entity, "out_bytes", "delta", (after.out_bytes - before.out_bytes) as f64);
         let busy_ns = (after.in_busy_ns - before.in_busy_ns).max(after.out_busy_ns - before.out_busy_ns);
         row(&entity, "busy_share", "gauge", busy_ns as f64 / interval_ns);
+        let packets = after.packets - before.packets;
+        if packets > 0 {
+            let again = (after.packets_again - before.packets_again) as f64;
+            row(&entity, "segments_out_count", "delta", packets as f64);
+            row(&entity, "segments_retransmitted_count", "delta", again);
+            row(&entity, "retransmit_share", "gauge", (again / packets as f64).min(1.0));
+        }
     }
 }
 

@@ -7,12 +7,16 @@ are percentiles of their sum at each moment: peaks of devices at different times
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from assay.results.rolled import quantile
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from assay.results.flight import Spread
 
 _STACKED = re.compile(r"^(dm-|md\d|loop|ram|zram|sr\d|drbd|bcache)")
 """Devices that lie on others, or hold no data: the sum of all leaves them out."""
@@ -113,15 +117,107 @@ def device_rows(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def loads_of(rows: pl.DataFrame) -> list[Load]:
-    """Load of each device, the busiest first."""
+def loads_of(rows: pl.DataFrame, spreads: Mapping[tuple[str, str, str, str], Spread] | None = None) -> list[Load]:
+    """Load of each device, the busiest first.
+
+    Parameters
+    ----------
+    spreads
+        Of a flight recording: percentiles and peaks over all its intervals, also where rows are minutes.
+    """
     total = _sum(_own(rows)["ios"])
     found = []
     for (host, name, role), own in rows.group_by("host", "entity", "role", maintain_order=True):
         if own.height >= SAMPLES_MIN:
             share = None if is_stacked(str(name)) else _sum(own["ios"]) / total if total else 0.0
-            found.append(_load(own, host=str(host), name=str(name), role=str(role), share=share))
+            load = _load(own, host=str(host), name=str(name), role=str(role), share=share)
+            found.append(_spread(load, spreads or {}))
     return sorted(found, key=lambda load: (-load.iops_p95, -load.bytes_per_s_p95, load.host, load.name))
+
+
+def _spread(load: Load, spreads: Mapping[tuple[str, str, str, str], Spread]) -> Load:
+    """A load with the percentiles and peaks of what was recorded before it became minutes."""
+    ios, moved = (spreads.get((load.host, "block", load.name, metric)) for metric in ("ios_count", "bytes"))
+    if ios is None or moved is None:
+        return load
+    return replace(
+        load,
+        iops_p95=quantile(ios.histogram, 0.95) or 0.0,
+        iops_peak=max(ios.most, 0.0),
+        peak_ns=ios.most_ns,
+        bytes_per_s_p95=quantile(moved.histogram, 0.95) or 0.0,
+        bytes_per_s_peak=max(moved.most, 0.0),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """How full a file system or database is, and how fast it fills.
+
+    Attributes
+    ----------
+    used_bytes, size_bytes
+        At the end; the size None where it has none of its own.
+    per_day, low, high
+        Growth in bytes a day, and its 95 % interval.
+    full_days
+        Until it is full, where it grows for certain; the earliest and the latest of the interval.
+    """
+
+    host: str
+    name: str
+    used_bytes: float
+    size_bytes: float | None
+    per_day: float
+    low: float
+    high: float
+    full_days: tuple[float, float] | None
+
+
+TREND_MIN_NS = 24 * HOUR_NS
+"""A trend is said of a day or more: of less it is the hour of the day."""
+
+TREND_STEPS = 500
+"""Points that a trend is fitted to: pairs grow with their square."""
+
+
+def trends(frame: pl.DataFrame) -> list[Trend]:
+    """Growth of file systems and databases.
+
+    The slope is the median of those of all pairs of points, which single jumps do not move (Sen 1968, "Estimates of the
+    regression coefficient based on Kendall's tau", JASA 63).
+    """
+    import numpy as np
+    import polars as pl
+    from scipy import stats
+
+    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
+    rows = frame.with_columns(text)
+    wanted = ((pl.col("source") == "volume") & (pl.col("metric") == "used_bytes")) | (
+        (pl.col("source") != "volume") & (pl.col("metric") == "size_bytes")
+    )
+    found = []
+    for (host, name, source), own in rows.filter(wanted).group_by("host", "entity", "source", maintain_order=True):
+        times, values = own["t_ns"].to_numpy(), own["value"].to_numpy()
+        if times.size < SAMPLES_MIN or times.max() - times.min() < TREND_MIN_NS:
+            continue
+        chosen = np.unique(np.linspace(0, times.size - 1, min(times.size, TREND_STEPS)).astype(int))
+        days = (times[chosen] - times[0]) / (24 * HOUR_NS)
+        slope, _, low, high = stats.theilslopes(values[chosen], days, 0.95)
+        of_size = rows.filter(
+            (pl.col("source") == source) & (pl.col("metric") == "size_bytes") & (pl.col("entity") == name)
+            & (pl.col("host") == host)
+        )  # fmt: skip
+        size = float(of_size["value"][-1]) if source == "volume" and of_size.height else None
+        used = float(values[-1])
+        full = ((size - used) / high, (size - used) / low) if size is not None and low > 0 else None
+        found.append(
+            Trend(
+                host=str(host), name=str(name), used_bytes=used, size_bytes=size, per_day=float(slope), low=float(low),
+                high=float(high), full_days=full,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda one: (one.full_days or (float("inf"), 0.0))[0])
 
 
 def load_of_all(rows: pl.DataFrame) -> Load | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from assay.cli import assess, compare, importing, model, report, study
+from assay.cli import assess, check, compare, diagnose, importing, model, record, report, study
 from assay.cli.console import run_guarded
 from assay.cli.verb import add_verbs_of_workloads, verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
@@ -37,8 +37,8 @@ app = typer.Typer(
     name="assay",
     cls=Verbs,
     help="Examine storage the way a database will use it.",
-    epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target;"
-    " 3 target or environment failed; 4 integrity failure; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 a limit is missed or no load meets the limits; 2 usage or refused target; 3 target"
+    " or environment failed; 4 integrity failure; 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -69,6 +69,9 @@ add_verbs_of_workloads(app)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="import", epilog=importing.EXAMPLES)(importing.import_)
+app.command(name="check", epilog=check.EXAMPLES)(check.check)
+app.command(name="diagnose", epilog=diagnose.EXAMPLES)(diagnose.diagnose)
+app.add_typer(record.app, name="record")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")
 

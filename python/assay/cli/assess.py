@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from assay.cli import options as opt
 from assay.cli.running import start
 from assay.cli.verb import Given, measuring
-from assay.errors import RefusedTarget, UsageError
+from assay.errors import AssayError, RefusedTarget, UsageError
 from assay.run.request import ONLY_VERIFY, refuse_model
 from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
@@ -105,7 +105,22 @@ def assess(
         given.shown.notices.append(
             f"{directory} takes no direct I/O: measured through the page cache on {format_bytes(2 * memory_bytes())}"
         )
-    start("assess", request, parts, given.shown)
+    start("assess", request, parts, given.shown, told=lambda: {"check": checked(directory)})
+
+
+def checked(directory: str) -> dict[str, Any]:
+    """What best practice finds of this host and the folder's storage: the document of `assay check`."""
+    from assay.rules.gather import subjects_of
+    from assay.rules.outputs import document
+    from assay.rules.registry import RULES
+    from assay.rules.rule import check
+
+    targets = ["host", directory]
+    try:
+        subjects, notices = subjects_of(targets)
+    except (AssayError, OSError) as error:
+        return {"notices": [f"best practice was not checked: {error}"]}
+    return document(check(subjects, RULES), targets, notices)
 
 
 def chosen_parts(only: str | None, skip: str | None) -> list[ExaminationPart]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +61,22 @@ class OutputOptions:
 
 
 def start(
-    verb: str, request: Request, parts: Sequence[Part[Any]], options: OutputOptions, study: dict[str, Any] | None = None
+    verb: str,
+    request: Request,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None = None,
+    told: Callable[[], Mapping[str, Any]] | None = None,
 ) -> None:
-    """Run new work to its end and exit; `study` is what the manifest says of a study before it runs."""
+    """Run new work to its end and exit.
+
+    Parameters
+    ----------
+    study
+        What the manifest says of a study before it runs.
+    told
+        Gives what else the manifest says; asked when the folder is made.
+    """
     options.validate()
     target, parts = choose_targets(request, parts)
     target.notices += options.notices
@@ -73,6 +86,8 @@ def start(
     rehearse_exports(options.export, parts)
     with examined_first(target, in_order(parts, study)[0], {}, options):
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
+        if told is not None:
+            folder.update(**told())
         run_to_end(folder, target, parts, options, yes_destroy=request.yes_destroy)
 
 

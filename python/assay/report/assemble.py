@@ -8,6 +8,8 @@ from typing import Any
 from assay.document.elements import Document, Place, Section
 from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.report.facts import workload_of_run, workloads_of
+from assay.report.sections.best_practice import best_practice_section
+from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
 from assay.report.sections.method import method_section
 from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
@@ -33,14 +35,17 @@ def assemble(facts: RunFacts) -> Document:
     remarks = {workload: workload.remarks(facts) for workload in asked}
     own = {workload: workload.sections(facts) for workload in asked}
     told = list(remarks.values())
+    hurts = diagnosis_of(facts) if _is_diagnosed(facts) else None
     sections = [
         study_section(facts, told),
-        summary_section(facts, remarks),
+        summary_section(facts, remarks, hurts),
         verdict_section(facts),
         *_placed(own, "answer"),
         method_section(facts, remarks),
         *_placed(own, "detail"),
         *_placed(own, "appendix"),
+        diagnosis_section(hurts) if hurts is not None else None,
+        best_practice_section(facts),
         series_section(facts),
         points_section(facts, told),
     ]
@@ -56,6 +61,12 @@ def assemble(facts: RunFacts) -> Document:
         run_id=run_id,
         started=moment(run.get("started_utc_ns")),
     )
+
+
+def _is_diagnosed(facts: RunFacts) -> bool:
+    """Whether a report says where it hurts: of an examination, and of databases, which have tiers."""
+    databases = (facts.manifest.get("target") or {}).get("databases")
+    return study_of(facts) is None and (facts.manifest.get("verb") == "assess" or bool(databases))
 
 
 def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list[Section]:

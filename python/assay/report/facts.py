@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
+from assay.results.flight import has_recording, spreads
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay.results.source import Record, RunFacts, clean, shaped, shaped_manifest
@@ -15,6 +17,10 @@ from assay.workloads.workload import Workload
 
 if TYPE_CHECKING:
     import polars
+
+
+SPREAD_METRICS = ("ios_count", "bytes")
+"""Of which a flight recording's report gives percentiles and peaks of all intervals."""
 
 
 def load_facts(run_path: Path) -> RunFacts:
@@ -33,7 +39,8 @@ def load_facts(run_path: Path) -> RunFacts:
     except (OSError, ValueError, AssayError) as error:
         unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
     series, why = _load_series(run_path)
-    return facts_of(folder.manifest, points, series, unreadable + why)
+    facts = facts_of(folder.manifest, points, series, unreadable + why)
+    return replace(facts, spreads=spreads(run_path, SPREAD_METRICS)) if has_recording(run_path) else facts
 
 
 def facts_of(

@@ -30,6 +30,7 @@ from assay.errors import IoFailed, RunFolderError, UsageError
 from assay.paths import printable
 from assay.results import durable
 from assay.results.documents import parsed
+from assay.results.flight import has_recording, told_of
 from assay.results.folder import Folder
 
 if TYPE_CHECKING:
@@ -92,7 +93,30 @@ class RunFolder:
             The file system failed; nothing is left behind.
         """
         started_ns = time.time_ns()
-        path = _make_folder(Path(parent), verb, started_ns)
+        return cls._begun(_make_folder(Path(parent), verb, started_ns), verb, manifest, started_ns)
+
+    @classmethod
+    def create_at(cls, path: str | os.PathLike[str], verb: str, manifest: Mapping[str, Any]) -> RunFolder:
+        """Make a run folder of this very path, which is not there yet or is empty, and lock it for this process.
+
+        Raises
+        ------
+        UsageError
+            It cannot be made or written to, or holds something.
+        OutOfSpace, IoFailed
+            The file system failed; nothing is left behind.
+        """
+        folder = Path(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise UsageError(f"{printable(folder)}: holds something that is no recording; give another folder")
+        except OSError as error:
+            raise UsageError(f"{printable(folder)}: cannot be made: {_reason(error)}") from error
+        return cls._begun(folder, verb, manifest, time.time_ns())
+
+    @classmethod
+    def _begun(cls, path: Path, verb: str, manifest: Mapping[str, Any], started_ns: int) -> RunFolder:
         own = {"schema_version": SCHEMA_VERSION, "run_id": path.name, "verb": verb}
         state = {"status": "running", "error": None, "started_utc_ns": started_ns, "ended_utc_ns": None}
         folder = cls(path, {})
@@ -118,6 +142,12 @@ class RunFolder:
         """
         opened = cls(Path(path), {})
         opened._manifest = _read_manifest(opened._path, opened._folder())
+        if has_recording(opened._path) and opened._manifest.get("recording") is not None:
+            # What a flight recorder says of itself changes while it records.
+            opened._manifest = {
+                **opened._manifest,
+                "recording": {**opened._manifest["recording"], **told_of(opened._path)},
+            }
         return opened
 
     @property

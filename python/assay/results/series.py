@@ -27,37 +27,13 @@ import pyarrow.parquet as pq
 from assay.errors import RunFolderError
 from assay.paths import printable
 from assay.results import durable
+from assay.results.flight import has_recording, read_recording
 from assay.results.folder import Folder
 from assay.results.series_bounds import check_pages, messages
-
-SCHEMA = pa.schema(
-    [
-        pa.field("t_ns", pa.int64(), nullable=False),
-        pa.field("clock", pa.string(), nullable=False),
-        pa.field("interval_ns", pa.int64(), nullable=False),
-        pa.field("tier", pa.string(), nullable=False),
-        pa.field("host", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("entity", pa.string(), nullable=False),
-        pa.field("role", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("value", pa.float64(), nullable=False),
-    ]
-)
-"""Columns of a series (docs/results.md, Series). `t_ns` is the end of the interval."""
+from assay.results.series_schema import READ_SCHEMA, SCHEMA, TEXTS
 
 SEGMENTS_NAME = "series"
 PARQUET_NAME = "series.parquet"
-
-TEXTS = tuple(field.name for field in SCHEMA if field.type == pa.string())
-READ_SCHEMA = pa.schema(
-    [
-        pa.field(field.name, pa.dictionary(pa.int16(), pa.string()) if field.name in TEXTS else field.type, False)
-        for field in SCHEMA
-    ]
-)
-"""Columns in memory, before they are written and as they are read: each text once, and its number in every row."""
 
 ROWS_MAX = 25_000_000
 """Rows that are read, which take a gigabyte: those of 48 hours at 140 a second."""
@@ -251,6 +227,8 @@ def read_series(folder: Path) -> pa.Table:
     RunFolderError
         A closed segment or the Parquet file is damaged, is no regular file, or there are more than `ROWS_MAX` rows.
     """
+    if has_recording(folder):
+        return read_recording(folder)
     run = Folder.open(folder)
     for _ in range(_READ_ATTEMPTS):
         # A file that vanishes between listing and reading was renamed or compacted by the run's own process.

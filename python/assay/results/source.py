@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars
 
+    from assay.results.flight import Spread
+
 Record = Mapping[str, Any]
 """One JSON object of the run folder, as docs/results.md describes it."""
 
@@ -31,12 +33,16 @@ class RunFacts:
         The tall table of the series; None when the run has none.
     unreadable : list of str
         What could not be read and why; the report says it.
+    spreads
+        Of a flight recording how I/Os and bytes of devices were spread over all intervals, also where these have
+        become minutes; by host, source, entity and metric.
     """
 
     manifest: Record
     points: list[Record] = field(default_factory=list)
     series: polars.DataFrame | None = None
     unreadable: list[str] = field(default_factory=list)
+    spreads: Mapping[tuple[str, str, str, str], Spread] = field(default_factory=dict)
 
     @property
     def kind(self) -> str | None:

@@ -115,3 +115,8 @@ def password_from_stdin() -> None:
 def typed_password() -> Secret | None:
     """Return what `--password-stdin` read."""
     return _typed[0] if _typed else None
+
+
+def secrets_for_child() -> dict[str, str]:
+    """Environment for a process that this one becomes, and which takes them out of it again (`take_secrets`)."""
+    return {word: secret.reveal() for word, secret in _kept.items()}

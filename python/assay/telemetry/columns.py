@@ -76,7 +76,7 @@ class SeriesColumns:
             self._pack()
 
     def take(self) -> list[pa.RecordBatch]:
-        """Rows added since the last call, in batches of `assay.results.series.READ_SCHEMA`; none without rows."""
+        """Rows added since the last call, in batches of `series_schema.READ_SCHEMA`; none without rows."""
         self._pack()
         batches, self._batches = self._batches, []
         return batches
@@ -89,7 +89,7 @@ class SeriesColumns:
             return
         import pyarrow as pa
 
-        from assay.results.series import READ_SCHEMA
+        from assay.results.series_schema import READ_SCHEMA
 
         columns: dict[str, Sequence[Any]] = dict(zip(Reading._fields, zip(*readings, strict=True), strict=True))
         counts, *common = zip(*intervals, strict=True)

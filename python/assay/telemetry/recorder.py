@@ -72,6 +72,7 @@ class _Watched:
         self.collector = collector
         self.state: Any = None
         self.sampled_ns = 0
+        self.away_ns = 0
 
 
 class _Batch(NamedTuple):
@@ -97,6 +98,8 @@ class Recorder:
         What to record.
     interval_s
         Time between samples in seconds.
+    retry_s
+        After how long a collector that failed is tried again; None: never, as in a run, which is over soon.
 
     Raises
     ------
@@ -104,12 +107,16 @@ class Recorder:
         The interval is not above zero.
     """
 
-    def __init__(self, collectors: Sequence[Collector[Any]], *, interval_s: float = 1.0) -> None:
+    def __init__(
+        self, collectors: Sequence[Collector[Any]], *, interval_s: float = 1.0, retry_s: float | None = None
+    ) -> None:
         if not interval_s > 0:
             raise UsageError(f"interval of the recorder: {interval_s} s is not above zero")
         self.notices: list[str] = []
         """What could not be recorded and why, one line each; for the manifest."""
         self._watched = [_Watched(collector) for collector in collectors]
+        self._away: list[_Watched] = []
+        self._retry_ns = None if retry_s is None else round(retry_s * 10**9)
         self._interval_ns = round(interval_s * 10**9)
         self._pending: deque[_Batch] = deque()
         self._pending_count = 0
@@ -120,6 +127,10 @@ class Recorder:
         self._sampling = threading.Lock()
         self._rows = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="assay-recorder", daemon=True)
+
+    def collectors(self) -> list[Collector[Any]]:
+        """Collectors that are recorded at this moment."""
+        return [watched.collector for watched in self._watched]
 
     def start(self) -> None:
         """Take the first sample, from which intervals are counted, and begin recording."""
@@ -192,7 +203,7 @@ class Recorder:
             self._notice("recorder: a collector does not return; the last seconds are not recorded")
             return
         self.sample()
-        for watched in self._watched:
+        for watched in (*self._watched, *self._away):
             watched.collector.close()
         self._watched = []
 
@@ -228,10 +239,32 @@ class Recorder:
             t_ns = time.time_ns()
             if time.monotonic_ns() - self._cost_since_ns < self._interval_ns * _SHORTEST_SHARE:
                 return
-            self._watched = [watched for watched in self._watched if self._sample_one(watched, t_ns)]
+            failed = [watched for watched in self._watched if not self._sample_one(watched, t_ns)]
+            if failed:
+                self._watched = [watched for watched in self._watched if watched not in failed]
+            self._try_again(failed, t_ns)
             self._record_cost(t_ns)
         finally:
             self._sampling.release()
+
+    def _try_again(self, failed: Sequence[_Watched], t_ns: int) -> None:
+        """Put aside what failed, and take back what answers again after a while."""
+        if self._retry_ns is None:
+            return
+        now_ns = time.monotonic_ns()
+        for watched in failed:
+            watched.state, watched.sampled_ns = None, 0
+            watched.away_ns = now_ns
+            self._away.append(watched)
+        for watched in [one for one in self._away if now_ns - one.away_ns >= self._retry_ns]:
+            again = getattr(watched.collector, "again", None)
+            if again is not None:
+                watched.collector = again()
+            if self._sample_one(watched, t_ns):
+                self._away.remove(watched)
+                self._watched = [*self._watched, watched]
+            else:
+                watched.away_ns = now_ns
 
     def _sample_one(self, watched: _Watched, t_ns: int) -> bool:
         """Record one collector's interval; False if it failed and is dropped."""

@@ -32,8 +32,8 @@ def _calibrated(calibration: Record | None) -> str:
     share = percent(calibration.get("error_share") or 0.0)
     free = ", ".join(str(name) for name in calibration.get("free") or [])
     return (
-        f"to {calibration.get('points')} points of {calibration.get('from')}; fitted {free};"
-        f" error of prediction {share} (leave one out)"
+        f"to {calibration.get('points')} points of {calibration.get('from')}; fitted {free}; error of prediction"
+        f" {share} (leave one out)"
     )
 
 

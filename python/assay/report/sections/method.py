@@ -61,9 +61,9 @@ def _own_targets(run: Record) -> list[Block]:
     rows = [[Cell(_word(part.get("name"))), Cell(_word(part.get("target")))] for part in own]
     return [
         Paragraph(
-            f"{'Some parts have targets of their' if shared else 'Each part has a target of its'} own, which the table"
-            f" names. The array and the parameters below it are those of {shorten(names, 200)} only; in the others they"
-            " differ by what their targets say."
+            f"{'Some parts have targets of their' if shared else 'Each part has a target of its'} own, which the"
+            f" table names. The array and the parameters below it are those of {shorten(names, 200)} only; in the"
+            " others they differ by what their targets say."
         ),
         Table("part-targets", "Targets of parts.", [Column("Part"), Column("Target", weight=3.0)], rows),
     ]

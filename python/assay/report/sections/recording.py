@@ -14,6 +14,7 @@ from assay.analysis.recording import (
     load_of_all,
     loads_of,
     step_of,
+    trends,
 )
 from assay.document.elements import (
     Block,
@@ -31,11 +32,14 @@ from assay.document.elements import (
 from assay.document.palette import MAX_SERIES
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, joined, moment, percent, shorten
+from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from assay.analysis.diagnosis.diagnose import Diagnosis
 
 STEPS_MAX = 600
 """Steps of a figure: more are no longer told apart on paper."""
@@ -48,7 +52,16 @@ def recording_document(facts: RunFacts) -> Document:
     run, told = facts.manifest, facts.manifest["recording"]
     rows = device_rows(facts.series) if facts.series is not None else None
     hosts = [shorten(str(host), 30) for host in told.get("hosts") or []]
-    sections = [_summary(facts, told, rows), *_load_sections(rows), _sources(told)]
+    hurts = diagnosis_of(facts)
+    diagnosis = [diagnosis_section(hurts)] if hurts is not None else []
+    sections = [
+        _summary(facts, told, rows, hurts),
+        *_load_sections(rows, facts),
+        *diagnosis,
+        *_capacity(facts),
+        *_programs(facts),
+        _sources(told),
+    ]
     version = str((run.get("build") or {}).get("version") or "of unknown version")
     run_id = str(run.get("run_id") or DASH)
     begin, end = told.get("from_utc_ns"), told.get("to_utc_ns")
@@ -69,7 +82,7 @@ def recording_document(facts: RunFacts) -> Document:
     )
 
 
-def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None) -> Section:
+def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:
     load = load_of_all(rows) if rows is not None and not rows.is_empty() else None
     blocks: list[Block] = []
     if load is None:
@@ -89,7 +102,10 @@ def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None) -> Sectio
         )
         blocks.append(Paragraph(f"The peak was {format_iops(load.iops_peak)} IOPS, at {moment(load.peak_ns)}."))
         blocks.append(Facts("recording-load", _facts(load)))
-    notices = [Notice(str(text)) for text in (*(told.get("notices") or ()), *facts.unreadable)]
+    if hurts is not None:
+        blocks.append(Paragraph(limiting_words(hurts)))
+        blocks += [Paragraph(text) for text in next_words(hurts)]
+    notices = [Notice(str(text)) for text in (*_gaps(told), *(told.get("notices") or ()), *facts.unreadable)]
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Summary", blocks)
@@ -107,10 +123,94 @@ def _facts(load: Load) -> list[tuple[str, str]]:
     return [(name, text) for name, text in items if text and text != DASH]
 
 
-def _load_sections(rows: pl.DataFrame | None) -> list[Section]:
+PROGRAMS_MAX = 15
+
+
+def _programs(facts: RunFacts) -> list[Section]:
+    """Programs by what they read and wrote at the devices."""
+    import polars as pl
+
+    if facts.series is None:
+        return []
+    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
+    own = facts.series.with_columns(text).filter(pl.col("source") == "process")
+    if own.is_empty():
+        return []
+    moved = own.filter(pl.col("metric").is_in(("read_bytes", "write_bytes")))
+    totals = moved.group_by("host", "entity", "metric").agg(pl.col("value").sum())
+    wide = totals.pivot(on="metric", index=["host", "entity"], values="value").fill_null(0.0)
+    sums = [pl.col(name) if name in wide.columns else pl.lit(0.0).alias(name) for name in ("read_bytes", "write_bytes")]
+    ordered = wide.select("host", "entity", *sums).sort(
+        pl.col("read_bytes") + pl.col("write_bytes"), pl.col("entity"), descending=[True, False]
+    )
+    whole = float((ordered["read_bytes"] + ordered["write_bytes"]).sum()) or 1.0
+    columns = [Column("Program", weight=2), Column("Read", number=True), Column("Written", number=True),
+               Column("Share of bytes", number=True)]  # fmt: skip
+    rows = [
+        [
+            Cell(shorten(f"{host}: {name}", 50)),
+            Cell(format_bytes(int(read))),
+            Cell(format_bytes(int(written))),
+            Cell(percent((read + written) / whole)),
+        ]
+        for host, name, read, written in ordered.head(PROGRAMS_MAX).iter_rows()
+    ]
+    caption = "Programs by the bytes that they read and wrote at devices, of those that were recorded."
+    return [Section("programs", "Programs", [Table("programs-table", caption, columns, rows)])]
+
+
+def _gaps(told: Record) -> list[str]:
+    """Times in which the recorder did not run."""
+    gaps = told.get("gaps_utc_ns") or []
+    if not gaps:
+        return []
+    longest = max(gaps, key=lambda gap: gap[1] - gap[0])
+    return [
+        f"Nothing was recorded in {count_of(len(gaps), 'gap')}; the longest is from {moment(longest[0])} to"
+        f" {moment(longest[1])}."
+    ]
+
+
+def _capacity(facts: RunFacts) -> list[Section]:
+    """How full file systems and databases are, and how fast they fill; nothing of less than a day."""
+    found = trends(facts.series) if facts.series is not None and not facts.series.is_empty() else []
+    if not found:
+        return []
+    columns = [
+        Column("Of", weight=1.6), Column("Used", number=True), Column("Size", number=True),
+        Column("Growth a day", number=True), Column("95 % interval", number=True, weight=1.4),
+        Column("Full in", weight=1.4),
+    ]  # fmt: skip
+    rows = []
+    for one in found[:DEVICES_MAX]:
+        full = DASH if one.full_days is None else f"{one.full_days[0]:,.0f} to {one.full_days[1]:,.0f} days"
+        rows.append(
+            [
+                Cell(shorten(f"{one.host}: {one.name}", 50)),
+                Cell(format_bytes(int(one.used_bytes))),
+                Cell(format_bytes(int(one.size_bytes)) if one.size_bytes is not None else DASH),
+                Cell(_growth(one.per_day)),
+                Cell(f"{_growth(one.low)} to {_growth(one.high)}"),
+                Cell(full, "warn" if one.full_days is not None and one.full_days[0] < FULL_SOON_DAYS else "plain"),
+            ]
+        )
+    caption = (
+        "Capacity and its trend: the median slope of all pairs of samples (Theil and Sen), and when it fills at that."
+    )
+    return [Section("capacity", "Capacity", [Table("capacity", caption, columns, rows)])]
+
+
+FULL_SOON_DAYS = 30
+
+
+def _growth(per_day: float) -> str:
+    return f"{'-' if per_day < 0 else ''}{format_bytes(int(abs(per_day)))}"
+
+
+def _load_sections(rows: pl.DataFrame | None, facts: RunFacts) -> list[Section]:
     if rows is None or rows.is_empty():
         return []
-    loads = loads_of(rows)
+    loads = loads_of(rows, facts.spreads)
     found = []
     if loads:
         blocks: list[Block] = [_table(loads)]

@@ -37,11 +37,11 @@ from assay.targets.arrays.reliability_text import (
 TOGETHER = "all inputs together"
 METHOD = (
     "A group is a mirrored pair or a parity set. Disks fail at a constant rate, each by itself; the lost disks of a"
-    " group are rebuilt in one pass, which begins again when another one fails; with no redundancy left, what cannot be"
-    " read is lost. The closed forms are the first order of that, the Monte Carlo check plays it event by event with"
-    " failures made likely and weighted back; they agree when the closed form lies in the 95 % interval widened by 1 %."
-    " Failures that come together (a shelf, a batch, a mistake), firmware and controllers are not in it: real losses"
-    " are more frequent, and the ratios closer to 1."
+    " group are rebuilt in one pass, which begins again when another one fails; with no redundancy left, what cannot"
+    " be read is lost. The closed forms are the first order of that, the Monte Carlo check plays it event by event"
+    " with failures made likely and weighted back; they agree when the closed form lies in the 95 % interval widened"
+    " by 1 %. Failures that come together (a shelf, a batch, a mistake), firmware and controllers are not in it:"
+    " real losses are more frequent, and the ratios closer to 1."
 )
 
 
@@ -91,7 +91,7 @@ def _policies(answer: Record) -> Section:
     if answer["failure_shape"] is not None:
         blocks.append(
             Paragraph(
-                f"What if disks aged: lives and restores as Weibull distributions, lives of shape"
+                "What if disks aged: lives and restores as Weibull distributions, lives of shape"
                 f" {answer['failure_shape']:g} and the same mean, all disks new at the start."
             )
         )
@@ -116,8 +116,8 @@ def _sensitivity(answer: Record) -> Section:
     if chart is not None:
         sentence = " ".join(ratio_sentence(ratio, answer) for ratio in answer["ratios"])
         caption = (
-            "How often RAID 5 and RAID 10 lose data, RAID-DP = 1, while one input goes over its plausible range and the"
-            " others stay as stated; the lines are the stated inputs, the last row is every combination."
+            "How often RAID 5 and RAID 10 lose data, RAID-DP = 1, while one input goes over its plausible range and"
+            " the others stay as stated; the lines are the stated inputs, the last row is every combination."
         )
         blocks.append(Figure("sensitivity", caption, sentence, chart))
     blocks.append(_ratio_table(answer))

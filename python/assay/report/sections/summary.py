@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Heading, Notice, Notices, Paragraph, Section
 from assay.document.remarks import Remarks
 from assay.document.text import joined, sentence
 from assay.report.figures_limits import BARS_MAX, EXCUSED, MET, MISSED, limit_bars
+from assay.report.sections import best_practice
+from assay.report.sections.diagnosis import limiting_words, next_words
 from assay.report.standings import Standing, standings
 from assay.results.limits import show_value
 from assay.results.source import RunFacts
@@ -17,14 +19,19 @@ from assay.units import count_of
 from assay.workloads.registry import workloads
 from assay.workloads.workload import Workload
 
+if TYPE_CHECKING:
+    from assay.analysis.diagnosis.diagnose import Diagnosis
+
 NO_VERDICT = "The run holds no verdict: nothing here says whether a limit was met or missed."
 
 NAMED_MAX = 3
 """Limits that the first sentence names; the verdict lists all."""
 
 
-def summary_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> Section:
-    """Build the first page; `remarks` are those of each workload of the run."""
+def summary_section(
+    facts: RunFacts, remarks: Mapping[Workload[Any], Remarks], hurts: Diagnosis | None = None
+) -> Section:
+    """Build the first page; `remarks` are those of each workload of the run, `hurts` its diagnosis."""
     found = standings(facts, remarks)
     told = [line for one in remarks.values() for line in one.headlines]
     bad, good = ([line for line in told if line.tone == tone] for tone in ("bad", "good"))
@@ -37,9 +44,11 @@ def summary_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -
         good = []
     blocks += _answering("What it holds", [*_headlines(remarks), *good])
     reasons = [Paragraph(text) for text in _excuses(found)]
-    blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting")])))
+    likely = [Paragraph(limiting_words(hurts))] if hurts is not None and hurts.causes else []
+    blocks += _answering("What limits it", list(dict.fromkeys([*reasons, *_said(remarks, "limiting"), *likely])))
     blocks += _answering("Where to run it", _said(remarks, "running"))
-    blocks += _answering("What to do next", _said(remarks, "next_steps"))
+    steps = [*(next_words(hurts) if hurts is not None else ()), *best_practice.next_words(facts)]
+    blocks += _answering("What to do next", [*_said(remarks, "next_steps"), *map(Paragraph, steps)])
     notices = run_notices(facts, remarks.values())
     if notices:
         blocks.append(Notices(notices))

@@ -149,7 +149,7 @@ class RecordedFile(TypedDict, total=False):
 
 
 class Recording(TypedDict, total=False):
-    """What other tools recorded, together."""
+    """What other tools recorded, together, or what a flight recorder did."""
 
     files: list[RecordedFile] | None
     hosts: Texts
@@ -157,6 +157,11 @@ class Recording(TypedDict, total=False):
     to_utc_ns: MaybeCount
     rows: MaybeCount
     notices: Texts
+    interval_s: MaybeAmount
+    keep_bytes: MaybeCount
+    roles: dict[str, Text]
+    databases: Texts
+    gaps_utc_ns: list[list[int]] | None
 
 
 @with_config(STRICT)
@@ -184,6 +189,7 @@ class Manifest(TypedDict, total=False):
     study: Study | None
     reliability: Reliability
     recording: Recording
+    check: dict[str, Any]
 
 
 GOES_ON = ("request", "parts", "target", "answers", "verdict", "notices", "status", "started_utc_ns")

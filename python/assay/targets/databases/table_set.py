@@ -118,3 +118,14 @@ class TableSet:
             return [f"{first + each * number}-01-01" for number in range(1, ways)]
         last = key.last or scale
         return [1 + last * number // ways for number in range(1, ways)]
+
+
+NO_TABLES = TableSet(
+    rows="",
+    names=(),
+    scale="",
+    size=Size(words=str, option="", things="", bytes_each=0, log_bytes_each=0),
+    keys={},
+    statements=lambda _, __: (),
+)
+"""Of a database that is looked at alone: nothing is made in it."""

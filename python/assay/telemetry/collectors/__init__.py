@@ -16,9 +16,12 @@ from assay.telemetry.collectors.mariadb import MariadbCollector
 from assay.telemetry.collectors.memory import MemoryCollector
 from assay.telemetry.collectors.mssql import MssqlCollector
 from assay.telemetry.collectors.net import NetCollector
+from assay.telemetry.collectors.paging import PagingCollector
 from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
+from assay.telemetry.collectors.run_queue import RunQueueCollector
 from assay.telemetry.collectors.storage_net import StorageNetCollector
+from assay.telemetry.collectors.tcp_timeouts import TcpTimeoutsCollector
 
 if TYPE_CHECKING:
     from assay.targets.databases import Database
@@ -35,9 +38,12 @@ __all__ = [
     "MemoryCollector",
     "MssqlCollector",
     "NetCollector",
+    "PagingCollector",
     "PostgresqlCollector",
     "PsiCollector",
+    "RunQueueCollector",
     "StorageNetCollector",
+    "TcpTimeoutsCollector",
     "activity",
     "database_collectors",
     "host_collectors",
@@ -60,19 +66,25 @@ def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | N
         CpuCollector(),
         MemoryCollector(),
         PsiCollector(),
+        PagingCollector(),
+        RunQueueCollector(),
         NetCollector(),
+        TcpTimeoutsCollector(),
         StorageNetCollector(),
     ]
     return [*host, BlockCollector(devices, roles=roles)] if devices else host
 
 
-def database_collectors(databases: Sequence[Database]) -> list[Collector[Any]]:
+def database_collectors(databases: Sequence[Database], *, beside: bool = True) -> list[Collector[Any]]:
     """Collectors of the servers of databases that are open: one for each server, on a connection of its own.
 
     Parameters
     ----------
     databases
         The databases under load; those on one server share its collector.
+    beside
+        Whether to connect to another database of a server, as one in use can be neither saved nor restored. In its own
+        the names of tables are known.
     """
     kinds: dict[str, type[DatabaseCollector]] = {
         "postgresql": PostgresqlCollector,
@@ -84,7 +96,8 @@ def database_collectors(databases: Sequence[Database]) -> list[Collector[Any]]:
         servers.setdefault(database.server, []).append(database)
     return [
         kinds.get(group[0].dialect, MariadbCollector)(
-            partial(_session_beside, group[0]), {database.spec.database: database.name for database in group}
+            partial(_session_beside, group[0]) if beside else group[0].new_session,
+            {database.spec.database: database.name for database in group},
         )
         for group in servers.values()
     ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from assay.errors import NotSupported
+from assay.targets.kernel import read_number
 from assay.telemetry.collectors.proc_file import ProcFile, is_count
 from assay.telemetry.columns import Reading
 
@@ -61,6 +64,19 @@ def parse_diskstats(text: str, devices: Collection[str]) -> dict[str, DeviceCoun
     return found
 
 
+_PARTS = re.compile(r"^(?:z?ram|loop|fd|sr)\d+$")
+"""Devices that hold no data of their own."""
+
+
+def whole_devices(folder: str | Path = "/sys/block") -> list[str]:
+    """Block devices of this host that hold data: disks, and what is built on them; no partitions."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [name for name in names if not _PARTS.match(name) and (read_number(Path(folder) / name / "size") or 0) > 0]
+
+
 class BlockCollector:
     """I/Os, bytes, mean latency and size of reads and writes apart; flushes, mean queue and busy share of devices.
 
@@ -72,6 +88,9 @@ class BlockCollector:
         Role of a device where it has one.
     path
         The file, for tests.
+    totals
+        Whether I/Os and bytes of both directions are recorded together too, as `ios_count` and `bytes`: a percentile
+        of their sum cannot be found from those of its parts.
     """
 
     name = "block"
@@ -84,7 +103,9 @@ class BlockCollector:
         *,
         roles: Mapping[str, str] | None = None,
         path: str | Path = "/proc/diskstats",
+        totals: bool = False,
     ) -> None:
+        self._totals = totals
         self._devices = frozenset(devices)
         self._roles = dict(roles or {})
         self._file = ProcFile(path)
@@ -111,6 +132,8 @@ class BlockCollector:
                 role = self._roles.get(device, "")
                 for metric, kind, value in _device_values(before[device], counters, interval_ns):
                     yield Reading(device, metric, kind, value, role)
+                if self._totals:
+                    yield from _both(device, role, before[device], counters)
 
     def close(self) -> None:
         """Close the file."""
@@ -150,6 +173,15 @@ def _device_values(before: DeviceCounters, after: DeviceCounters, interval_ns: i
     yield "queue_mean_count", "gauge", _elapsed_ms(before.weighted_ms, after.weighted_ms) * _NS_PER_MS / interval_ns
     # Busy time is counted in clock ticks, so it may exceed a short interval by one.
     yield "busy_share", "gauge", min(1.0, busy)
+
+
+def _both(device: str, role: str, before: DeviceCounters, after: DeviceCounters) -> Iterator[Reading]:
+    """I/Os and bytes of both directions; nothing where counters were reset."""
+    ios = after.read_ios - before.read_ios + after.write_ios - before.write_ios
+    sectors = after.read_sectors - before.read_sectors + after.write_sectors - before.write_sectors
+    if ios >= 0 and sectors >= 0:
+        yield Reading(device, "ios_count", "delta", float(ios), role)
+        yield Reading(device, "bytes", "delta", float(sectors * SECTOR_BYTES), role)
 
 
 def _elapsed_ms(before_ms: int, after_ms: int) -> int:

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from assay.errors import NotSupported
 from assay.telemetry.columns import Reading
@@ -115,6 +115,15 @@ class DatabaseCollector(ABC):
         self._asked, self._answered = threading.Event(), threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
+
+    @property
+    def away(self) -> str:
+        """Why the server does not answer, after it once has; empty while it does."""
+        return " ".join(str(self._failure).split()) if self._failure is not None and self._has_answered else ""
+
+    def again(self) -> Self:
+        """A collector of the same server that begins anew."""
+        return type(self)(self._connect, self.databases)
 
     @property
     def server(self) -> str:

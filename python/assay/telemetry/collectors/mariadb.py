@@ -50,8 +50,11 @@ _GAUGES = {
     "Threads_running": "sessions_active_count",
 }
 
+_CACHE = ("Innodb_buffer_pool_pages_total", "Innodb_page_size")
+"""Pages of the buffer pool, and the bytes of one."""
+
 _STATUS = "show global status where variable_name in ({})".format(
-    ", ".join(f"'{name}'" for name in (*_COUNTS, *_GAUGES, "Uptime"))
+    ", ".join(f"'{name}'" for name in (*_COUNTS, *_GAUGES, *_CACHE, "Uptime"))
 )
 
 _FILES = """
@@ -90,6 +93,8 @@ class MariadbCollector(DatabaseCollector):
         self._uptime_s = uptime_s
         counts = {**status_counts(status), **file_counts(files)}
         gauges = {metric: float(status[name]) for name, metric in _GAUGES.items() if name in status}
+        if all(name in status for name in _CACHE):
+            gauges["cache_bytes"] = float(status[_CACHE[0]]) * float(status[_CACHE[1]])
         return Counters(
             {(self.server, metric): value for metric, value in counts.items()}
             | written_counts(written, self.databases, self.server),

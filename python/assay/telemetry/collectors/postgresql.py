@@ -37,6 +37,7 @@ select '', 'waits_' || kind, count(*)::float8 from (
   select case
     when wait_event_type is null then 'none'
     when starts_with(lower(wait_event), 'wal') then 'log'
+    when wait_event in ('extend', 'DataFileExtend') then 'extend'
     when wait_event_type in ('IO', 'Lock', 'LWLock', 'Client') then lower(wait_event_type)
     else 'other' end as kind
   from pg_stat_activity
@@ -45,7 +46,7 @@ group by kind
 """
 """Sessions at work by what they wait for at this moment; `log` is every event of the log, whatever its type."""
 
-_WAIT_KINDS = ("none", "io", "log", "lock", "lwlock", "client", "other")
+_WAIT_KINDS = ("none", "io", "log", "lock", "lwlock", "client", "extend", "other")
 
 _WAL = """
 select '', v.metric, v.value from pg_stat_wal w cross join lateral (values
@@ -80,10 +81,11 @@ select '', v.metric, v.value from (select sum(blks_read) as count from pg_stat_d
 _IO = """
 select '', v.metric, v.value from (
   select sum(reads) as reads, sum(writes) as writes, sum(extends) as extends,
+    sum(extend_time) * 1e6 as extend_time,
     sum({read_bytes}) as read_bytes, sum({written_bytes}) as written_bytes
   from pg_stat_io where object = 'relation') i cross join lateral (values
   ('reads_count', i.reads::float8), ('writes_count', i.writes + i.extends), ('read_bytes', i.read_bytes),
-  ('written_bytes', i.written_bytes)) v(metric, value)
+  ('written_bytes', i.written_bytes), ('extends_count', i.extends), ('extend_time_ns', i.extend_time)) v(metric, value)
 """
 """Writes are not timed here: they end in the page cache of the kernel, which is no latency of storage."""
 
@@ -97,6 +99,24 @@ select '', v.metric, v.value from (
 """Context `normal` only: `init` fills new segments with zeros, for which no commit waits."""
 
 _SIZES = "select datname::text, pg_database_size(datname)::float8 from pg_database where datname = any(%s::text[])"
+
+
+_DOING = """
+select '', 'backups_running_count', count(*)::float8 from pg_stat_progress_basebackup
+union all select '', 'vacuums_running_count', count(*)::float8 from pg_stat_progress_vacuum
+union all select '', 'cache_bytes', pg_size_bytes(current_setting('shared_buffers'))::float8
+union all select '/' || coalesce(application_name, '') || '/' || pid, 'replication_lag_bytes',
+  pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_receive_lsn() else pg_current_wal_lsn() end,
+    replay_lsn)::float8 from pg_stat_replication where replay_lsn is not null
+union all (
+  select '/' || coalesce(c.relname, 'relation ' || w.relation), 'lock_waiting_count', count(*)::float8 from (
+    select l.pid, max(coalesce(l.relation, t.relation)) as relation from pg_locks l
+      left join pg_locks t on t.pid = l.pid and t.locktype = 'tuple' and t.granted
+    where not l.granted group by l.pid) w
+  left join pg_class c on c.oid = w.relation where w.relation is not null
+  group by c.relname, w.relation order by 3 desc limit 10)
+"""
+"""Gauges of what the server is doing. Who waits for a row waits for its transaction, and holds the row's tuple lock."""
 
 
 def counters_sql(version: int, block_bytes: int) -> str:
@@ -153,6 +173,7 @@ class PostgresqlCollector(DatabaseCollector):
             self._sql = counters_sql(version, block)
         names = list(self.databases)
         rows = session.query(self._sql, (names, names))
+        doing = session.query(_DOING)
         started = session.query("select pg_postmaster_start_time()")[0][0]
         if self._samples % SIZE_EVERY == 0:
             self._sizes = tuple((name, float(size)) for name, size in session.query(_SIZES, (names,)))
@@ -166,6 +187,7 @@ class PostgresqlCollector(DatabaseCollector):
                 counts[self.databases.get(name, self.server), metric] = float(value)
         gauges = {(self.server, metric): value for metric, value in _wait_shares(waiting).items()}
         gauges |= {(self.databases[name], "size_bytes"): size for name, size in self._sizes}
+        gauges |= {(self.server + of, metric): float(value) for of, metric, value in doing if value is not None}
         return Counters(counts, gauges, started)
 
 

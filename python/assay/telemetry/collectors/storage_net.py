@@ -99,6 +99,16 @@ class StorageNetCollector:
             if out > 0:
                 yield Reading(interface, "storage_retransmit_share", "gauge", min(1.0, again / out))
 
+    def interfaces(self) -> set[str]:
+        """Names of the interfaces that have connections to storage now.
+
+        Raises
+        ------
+        NotSupported
+            The kernel does not tell.
+        """
+        return {self._interface(one.address) for one in self.sample().values()}
+
     def close(self) -> None:
         """Nothing is held between samples."""
 

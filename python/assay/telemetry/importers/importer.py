@@ -24,6 +24,9 @@ FLUSH_ROWS = 2**14
 VALUES_MAX = 25_000_000
 """Values of a recording that are read again (`assay.results.series.ROWS_MAX`)."""
 
+T_NS_END = 2**63
+"""Nanoseconds that a time may have: until the year 2262."""
+
 NO_USE = "no use is made of it"
 """Why a name is left out that Assay knows nothing to do with."""
 
@@ -153,6 +156,9 @@ class Into:
 
         Such a row is to be left out.
         """
+        if not 0 <= t_ns < T_NS_END:
+            self.taken.note("rows with a time before 1970 or after 2262 are left out")
+            return None
         before = self._last_ns.get(host)
         if before is not None and t_ns <= before:
             if not self._late.get(host):

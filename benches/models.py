@@ -2,7 +2,7 @@
 
 Runs the criterion benchmarks of crates/array, the published study, and calibration against hidden truth.
 
-    python benches/array.py [--seeds 50]
+    python benches/models.py [--seeds 50]
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Situations with a cause that is known, because it was made."""

@@ -1,0 +1,152 @@
+"""Processors: of a host, of a guest, and of the load generator itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assay.analysis.diagnosis import thresholds as at
+from assay.analysis.diagnosis.causes.cause import Cause, those
+from assay.analysis.diagnosis.observed import Observed
+from assay.analysis.diagnosis.signals import Signals, Suspicion
+
+
+def host_cpu(observed: Observed) -> list[Suspicion]:
+    """Hosts whose processors are busy while work waits for them."""
+    found = []
+    for host in observed.hosts:
+        signals = Signals(observed)
+        signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True)
+        _add_waiting(signals, host)
+        found.append(
+            signals.agree(
+                "host-cpu",
+                resource="cpu",
+                advice=f"Find what uses the processors of {host} (top, pidstat), move it or give it a share; then"
+                " measure again before storage is changed.",
+                against=[
+                    "Storage faster or slower at the same load changes throughput: then processors are not the limit."
+                ],
+                explains=("latch-wait", "throttled-queue", "checkpoint-storm"),
+            )
+        )
+    return those(*found)
+
+
+def _add_waiting(signals: Signals, host: str) -> None:
+    """Tasks of a host that wait for a processor: the time they do, and how many."""
+    for track in signals.observed.find("some_share", source="host", entity="psi-cpu", host=host):
+        signals.add("saturation", f"{host}: tasks wait for a processor", track, at.CPU_PRESSURE)
+    waiting = signals.observed.waiting_per_cpu(host)
+    signals.add("saturation", f"{host}: tasks wait for each processor", waiting, at.CPU_WAITING)
+
+
+def guest_cpu(observed: Observed) -> list[Suspicion]:
+    """Guests that lack processors: they use all they have, or the hypervisor withholds them."""
+    found = []
+    for host in observed.hosts:
+        signals = Signals(observed)
+        for track in observed.find("steal_share", source="host", entity="cpu", host=host):
+            signals.add(
+                "withheld", f"{host}: the hypervisor gives processor time to others", track, at.CPU_STEAL, required=True
+            )
+        _add_waiting(signals, host)
+        found.append(_of_guest(signals, host))
+    for guest in dict.fromkeys((one.host, one.entity) for one in observed.tracks if one.source == "guest"):
+        host, name = guest
+        signals = Signals(observed)
+        for metric, threshold, of, text in (
+            ("used_share", at.GUEST_BUSY, "utilisation", "uses its processors"),
+            ("ready_share", at.CPU_STEAL, "withheld", "is ready and gets no processor"),
+            ("costop_share", at.CPU_COSTOP, "costop", "is stopped until its other processors run"),
+            ("limited_share", at.CPU_COSTOP, "limit", "is held back by its limit"),
+        ):
+            for track in observed.find(metric, source="guest", entity=name, host=host):
+                signals.add(of, f"{name}: {text}", track, threshold)
+        for track in observed.find("busy_share", source="host", entity="cpu", host=host):
+            signals.add("host", f"{host}: processors of the hypervisor are busy", track, at.CPU_BUSY)
+        found.append(_of_guest(signals, name))
+    return those(*found)
+
+
+def _of_guest(signals: Signals, name: str) -> Suspicion | None:
+    return signals.agree(
+        "guest-cpu",
+        resource="cpu",
+        advice=f"Give {name} more virtual processors, or fewer neighbours on its hypervisor; reserve what a database"
+        " needs.",
+        against=["The hypervisor shows idle processors and no ready time while the guest waits."],
+        explains=("host-cpu", "latch-wait", "throttled-queue"),
+    )
+
+
+def generator_saturated(observed: Observed) -> list[Suspicion]:
+    """Points at which the load generator was the limit."""
+    signals = Signals(observed)
+    flagged = np.zeros(observed.steps, dtype=bool)
+    reasons: list[str] = []
+    for window in observed.windows:
+        generator = window.point.get("generator") or {}
+        if generator.get("saturated"):
+            flagged |= window.steps
+            if generator.get("reason"):
+                reasons.append(str(generator["reason"]))
+    signals.add_where("generator", "points are marked: the generator was the limit", flagged, required=True)
+    for host in observed.hosts:
+        busy = observed.cpu_busy(host)
+        if busy is not None:
+            signals.add("cpu", f"{host}: processors are busy", busy, at.CPU_BUSY)
+    fullest = np.full(observed.steps, np.nan)
+    for window in observed.windows:
+        share = (window.point.get("generator") or {}).get("fullest_worker_share")
+        if share is not None:
+            fullest[window.steps] = float(share)
+    signals.add("worker", "the fullest worker is busy", fullest, at.GUEST_BUSY)
+    storage = observed.find("queue_mean_count", source="block")
+    if storage:
+        signals.add_where(
+            "storage",
+            "devices have almost nothing to do",
+            np.nan_to_num(observed.largest_of(storage), nan=np.inf) < 1.0,  # type: ignore[arg-type]
+        )
+    lag = np.full(observed.steps, np.nan)
+    for window in observed.windows:
+        behind = (window.point.get("generator") or {}).get("schedule_lag_p99_ns")
+        if behind is not None:
+            lag[window.steps] = float(behind)
+    signals.add("schedule", "requests leave later than intended", lag, at.WRITE_LATENCY)
+    return those(
+        signals.agree(
+            "generator-saturated",
+            resource="cpu",
+            advice="Run the generator on more processors or another host (--workers, --threads); figures of these"
+            " points are no answer.",
+            against=["More workers or another client give the same throughput."],
+            explains=("host-cpu", "guest-cpu", "throttled-queue", "latch-wait"),
+            notes=list(dict.fromkeys(reasons))[:2],
+        )
+    )
+
+
+CAUSES = (
+    Cause(
+        name="host-cpu",
+        sources=("host",),
+        title="Processors of the host are the limit",
+        needs="processors and pressure of the host",
+        find=host_cpu,
+    ),
+    Cause(
+        name="guest-cpu",
+        sources=("host", "guest"),
+        title="A guest lacks processors",
+        needs="steal time of the guest, or esxtop of its hypervisor",
+        find=guest_cpu,
+    ),
+    Cause(
+        name="generator-saturated",
+        sources=("assay",),
+        title="The load generator is the limit",
+        needs="points of a run",
+        find=generator_saturated,
+    ),
+)

@@ -1,0 +1,178 @@
+"""What hurts, in a report: the matrix of tiers and resources, the causes with their evidence, and when they held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.analysis.diagnosis.diagnose import TITLES, Diagnosis, diagnose
+from assay.analysis.diagnosis.matrix import HOT, NONE, RESOURCES, WARM, CellOf
+from assay.analysis.diagnosis.observed import SAMPLES_MIN, Source
+from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Section, Table, Tone
+from assay.document.palette import MAX_SERIES
+from assay.document.series_charts import timeline
+from assay.document.text import DASH, percent, shorten
+from assay.results.source import RunFacts
+from assay.units import format_duration
+
+STEPS_MAX = 400
+"""Steps of the figure."""
+
+CAUSES_MAX = 6
+
+_TONES: dict[str, Tone] = {HOT: "bad", WARM: "warn", "ok": "good"}
+
+
+def diagnosis_of(facts: RunFacts) -> Diagnosis | None:
+    """The diagnosis of a run or recording; None where too little was recorded for one."""
+    if facts.series is None or facts.series.is_empty():
+        return None
+    name = str(facts.manifest.get("run_id") or "the run")
+    found = diagnose([Source(name=name, manifest=facts.manifest, points=facts.points, series=facts.series)])
+    return found if found.is_enough else None
+
+
+def diagnosis_section(found: Diagnosis) -> Section:
+    """The section: what is most likely, the matrix, the causes, and the time axis."""
+    blocks: list[Block] = [Paragraph(limiting_words(found), strong=bool(found.causes))]
+    blocks.append(_matrix(found))
+    if found.causes:
+        blocks.append(_causes(found.cause_records()))
+    figure = _figure(found)
+    if figure is not None:
+        blocks.append(figure)
+    missing = ", ".join(name for name, _ in found.not_looked_for)
+    if missing:
+        blocks.append(Paragraph(f"Not looked for, since nothing was recorded of it: {missing}."))
+    return Section("diagnosis", "Where it hurts", blocks)
+
+
+def limiting_words(found: Diagnosis) -> str:
+    """What most likely limits it, in a sentence."""
+    if not found.causes:
+        hot = [cell for cell in found.cells if cell.state == HOT]
+        if hot:
+            return f"No cause is found that two signals agree on; {_name(hot[0])} is hot ({hot[0].words})."
+        return "Nothing that was recorded is at its limit."
+    first = found.causes[0]
+    return f"Most likely: {TITLES[first.cause]} ({first.cause}, confidence {percent(first.confidence)})."
+
+
+def next_words(found: Diagnosis) -> list[str]:
+    """What to do about the most likely cause."""
+    return [found.causes[0].advice] if found.causes else []
+
+
+def _name(cell: CellOf) -> str:
+    return f"{cell.tier} {cell.resource}"
+
+
+def _matrix(found: Diagnosis) -> Table:
+    columns = [Column("Tier"), *(Column(name) for name in RESOURCES)]
+    rows = []
+    for tier, host in dict.fromkeys((cell.tier, cell.host) for cell in found.cells):
+        own = {cell.resource: cell for cell in found.cells if (cell.tier, cell.host) == (tier, host)}
+        row = [Cell(shorten(f"{tier} {host}".strip(), 40))]
+        for resource in RESOURCES:
+            cell = own[resource]
+            if cell.state == NONE:
+                row.append(Cell(NONE, "quiet"))
+                continue
+            words = f"{cell.state}: {cell.words}"
+            words += f"; {format_duration(cell.minutes * 60)} beyond its threshold" if cell.minutes else ""
+            row.append(Cell(shorten(words, 110), _TONES.get(cell.state, "quiet")))
+        rows.append(row)
+    caption = (
+        "Tiers by resources: the measure of each cell that comes nearest to its threshold, its 95th percentile, and"
+        f" for how long it was beyond. {SAMPLES_MIN} samples are the least for a verdict."
+    )
+    return Table("matrix", caption, columns, rows, dense=True)
+
+
+def _causes(causes: Sequence[dict[str, Any]]) -> Table:
+    columns = [
+        Column("Cause", weight=1.2),
+        Column("Confidence", number=True, weight=0.7),
+        Column("Seen", weight=2.4),
+        Column("Threshold from", weight=1.6),
+        Column("What would disprove it", weight=1.5),
+        Column("Advice", weight=1.8),
+    ]
+    rows = []
+    for cause in causes[:CAUSES_MAX]:
+        evidence = cause["evidence"]
+        rows.append(
+            [
+                Cell(f"{cause['cause']}: {cause['title']}"),
+                Cell(percent(cause["confidence"])),
+                Cell("; ".join(one["text"] for one in evidence) or DASH),
+                Cell("; ".join(dict.fromkeys(one["source"] for one in evidence if one.get("source"))) or DASH),
+                Cell("; ".join(cause["against"]) or DASH),
+                Cell(cause["advice"]),
+            ]
+        )
+    return Table(
+        "causes", "Causes that two independent signals agree on, most likely first.", columns, rows, dense=True
+    )
+
+
+def _figure(found: Diagnosis) -> Figure | None:
+    """How far each hot cell's leading measure was beyond its threshold over time, and when the first cause held."""
+    import numpy as np
+
+    observed = found.observed
+    cells = sorted(
+        (cell for cell in found.cells if cell.state in (HOT, WARM) and cell.leading is not None),
+        key=lambda cell: -max(one.share for one in cell.judged),
+    )[:MAX_SERIES]
+    if not cells or observed.steps < 2:
+        return None
+    width = max(-(-observed.steps // STEPS_MAX), 1)
+    alone = len({(cell.tier, cell.resource) for cell in cells}) == len(cells)
+    rows = []
+    for cell in cells:
+        one = cell.leading
+        assert one is not None
+        bound = one.measure.threshold
+        for begin in range(0, observed.steps, width):
+            own = one.measure.values[begin : begin + width]
+            known = own[np.isfinite(own)]
+            value = None
+            if known.size and bound.value > 0:
+                ratio = (
+                    bound.value / max(float(known.min()), 1e-12) if bound.below else float(known.max()) / bound.value
+                )
+                value = min(ratio, 100.0)
+            rows.append(
+                {
+                    "panel": "over threshold (x)",
+                    "series": _name(cell) if alone else f"{_name(cell)}, {shorten(cell.host, 20)}",
+                    "t_s": begin * observed.step_s,
+                    "value": value,
+                    "log": False,
+                }
+            )
+    bands = _bands(found) if found.causes else []
+    chart = timeline(rows, bands, end_s=observed.steps * observed.step_s)
+    if chart is None:
+        return None
+    caption = "Measures that left their thresholds, as multiples of them: 1 is the threshold."
+    if bands:
+        caption += f" Shaded: when the signals of {found.causes[0].cause} held together."
+    told = "; ".join(f"{_name(cell)}: {cell.words}" for cell in cells)
+    return Figure("diagnosis-time", caption, f"Measures beyond their thresholds over time: {told}.", chart)
+
+
+def _bands(found: Diagnosis) -> list[dict[str, Any]]:
+    """Spans in which the first cause held."""
+    import numpy as np
+
+    first, observed = found.causes[0], found.observed
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], first.together.astype(int), [0]))))
+    spans = list(zip(edges[::2], edges[1::2], strict=True))
+    if len(spans) > 60:
+        return []
+    return [
+        {"start_s": float(begin * observed.step_s), "end_s": float(end * observed.step_s), "label": "", "odd": True}
+        for begin, end in spans
+    ]

@@ -1,0 +1,202 @@
+"""MariaDB's and MySQL's settings for storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.rules.rule import Rule, Subject
+
+MIB = 2**20
+GIB = 2**30
+
+
+def _rule(**told: Any) -> Rule:
+    return Rule(subject="database", engines=("mariadb", "mysql"), **told)
+
+
+def _ran_a_while(server: Subject) -> bool | None:
+    requests = server.get("read_requests")
+    return None if requests is None else requests >= 1_000_000
+
+
+RULES = (
+    _rule(
+        id="mariadb-flush-log",
+        title="Commits are acknowledged before they are safe",
+        severity="error",
+        reads=("innodb_flush_log_at_trx_commit",),
+        good=lambda value: value == 1,
+        wanted="innodb_flush_log_at_trx_commit = 1",
+        why="A crash of the host loses the last second.",
+        fix="innodb_flush_log_at_trx_commit = 1.",
+        source="MySQL documentation, innodb_flush_log_at_trx_commit",
+    ),
+    _rule(
+        id="mariadb-sync-binlog",
+        title="The binary log is not flushed with each commit",
+        reads=("sync_binlog",),
+        good=lambda value: value == 1,
+        wanted="sync_binlog = 1",
+        applies=lambda one: None if one.get("log_bin") is None else one.get("log_bin") == "ON",
+        why="Replicas and the server differ after a crash.",
+        fix="sync_binlog = 1.",
+        source="MySQL documentation, sync_binlog",
+    ),
+    _rule(
+        id="mariadb-doublewrite",
+        title="Torn pages are not repaired",
+        severity="error",
+        reads=("innodb_doublewrite",),
+        good=lambda value: value not in ("OFF", "0"),
+        wanted="innodb_doublewrite = ON, unless the storage is proven to write pages as a whole",
+        why="A page that was half written when the power failed stays broken.",
+        fix="innodb_doublewrite = ON.",
+        source="MySQLTuner; MySQL documentation, Doublewrite Buffer",
+    ),
+    _rule(
+        id="mariadb-checksum",
+        title="Pages carry no checksums",
+        severity="error",
+        reads=("innodb_checksum_algorithm",),
+        good=lambda value: "none" not in value,
+        wanted="crc32 or full_crc32",
+        why="Storage that returns wrong data is believed.",
+        fix="innodb_checksum_algorithm = full_crc32.",
+        source="MySQLTuner; MariaDB documentation, innodb_checksum_algorithm",
+    ),
+    _rule(
+        id="mariadb-binlog-checksum",
+        title="Events of the binary log carry no checksums",
+        reads=("binlog_checksum",),
+        good=lambda value: value not in ("NONE", "OFF"),
+        wanted="binlog_checksum = CRC32",
+        applies=lambda one: None if one.get("log_bin") is None else one.get("log_bin") == "ON",
+        why="A replica applies what storage or network damaged.",
+        fix="binlog_checksum = CRC32.",
+        source="MySQLTuner; MySQL documentation, binlog_checksum",
+    ),
+    _rule(
+        id="mariadb-flush-method",
+        title="Data are cached twice",
+        reads=("innodb_flush_method",),
+        good=lambda value: "O_DIRECT" in value,
+        wanted="innodb_flush_method = O_DIRECT",
+        why="The kernel keeps pages that the buffer pool has, and writes them when it likes.",
+        fix="innodb_flush_method = O_DIRECT.",
+        source="MySQL documentation, innodb_flush_method",
+    ),
+    _rule(
+        id="mariadb-flush-neighbours",
+        title="Neighbours are flushed together on flash",
+        reads=("innodb_flush_neighbors",),
+        good=lambda value: value == 0,
+        wanted="innodb_flush_neighbors = 0 on flash",
+        severity="note",
+        applies=lambda one: one.get("data_is_flash") if "data_is_flash" in one.facts else None,
+        why="More is written, for an order that flash does not need.",
+        fix="innodb_flush_neighbors = 0.",
+        source="MySQLTuner; MySQL documentation, innodb_flush_neighbors",
+    ),
+    _rule(
+        id="mariadb-io-capacity",
+        title="Background writes are held below what the storage takes",
+        reads=("innodb_io_capacity", "measured_iops"),
+        good=lambda value, measured: value >= min(0.1 * measured, 2000),
+        wanted="between a tenth and three quarters of the IOPS measured",
+        why="Dirty pages pile up until a checkpoint stops everything.",
+        fix="innodb_io_capacity from the profile, innodb_io_capacity_max at twice that.",
+        source="MySQL documentation, innodb_io_capacity; measured by assay profile",
+        shown=lambda value, measured: f"{value:,.0f}, measured {measured:,.0f} IOPS",
+    ),
+    _rule(
+        id="mariadb-io-capacity-above",
+        title="Background writes may take all that the storage has",
+        reads=("innodb_io_capacity", "measured_iops"),
+        good=lambda value, measured: value <= measured,
+        wanted="at most the IOPS measured",
+        why="Flushing leaves nothing to reads.",
+        fix="innodb_io_capacity from the profile.",
+        source="MySQL documentation, innodb_io_capacity; measured by assay profile",
+        shown=lambda value, measured: f"{value:,.0f}, measured {measured:,.0f} IOPS",
+    ),
+    _rule(
+        id="mariadb-redo-capacity",
+        title="The redo log is small",
+        reads=("redo_bytes", "innodb_buffer_pool_size"),
+        good=lambda redo, pool: redo >= min(0.125 * pool, 2 * GIB),
+        wanted="about a quarter of the buffer pool",
+        why="Pages must be flushed before the log comes round.",
+        fix="innodb_log_file_size, or innodb_redo_log_capacity.",
+        source="MySQLTuner: a quarter of the buffer pool",
+        shown=lambda redo, pool: f"{redo / MIB:,.0f} MiB beside a pool of {pool / MIB:,.0f} MiB",
+    ),
+    _rule(
+        id="mariadb-log-waits",
+        title="Sessions waited for room in the log buffer",
+        reads=("log_waits", "log_writes"),
+        good=lambda waits, writes: waits <= 0.001 * max(writes, 1),
+        wanted="none",
+        applies=lambda one: None if one.get("log_writes") is None else one.get("log_writes") >= 10_000,
+        why="A commit waits for another's write.",
+        fix="Raise innodb_log_buffer_size.",
+        source="MySQLTuner, Innodb_log_waits",
+        shown=lambda waits, writes: f"{waits:,.0f} of {writes:,.0f} writes",
+    ),
+    _rule(
+        id="mariadb-buffer-pool-large",
+        title="The buffer pool leaves little to others",
+        reads=("innodb_buffer_pool_size", "memory_bytes"),
+        good=lambda pool, memory: pool <= 0.85 * memory,
+        wanted="50 to 75 % of memory on a server of its own",
+        why="Sessions and the kernel then swap.",
+        fix="Lower innodb_buffer_pool_size.",
+        source="MySQL documentation, innodb_buffer_pool_size: 50 to 75 % of memory",
+        shown=lambda pool, memory: f"{pool / memory:.0%} of memory",
+    ),
+    _rule(
+        id="mariadb-buffer-pool-misses",
+        title="The buffer pool misses",
+        reads=("read_efficiency", "innodb_buffer_pool_size", "memory_bytes"),
+        good=lambda hits, pool, memory: hits >= 0.9 or pool >= 0.5 * memory,
+        wanted="90 % of the reads from it, or half of memory given to it",
+        applies=_ran_a_while,
+        why="Each miss is a read of storage.",
+        fix="Raise innodb_buffer_pool_size.",
+        source="MySQLTuner: read efficiency of 90 %",
+        shown=lambda hits, pool, memory: f"{hits:.1%} with {pool / memory:.0%} of memory",
+    ),
+    _rule(
+        id="mariadb-file-per-table",
+        title="All tables share one file",
+        severity="note",
+        reads=("innodb_file_per_table",),
+        good=lambda value: value == "ON",
+        wanted="innodb_file_per_table = ON",
+        why="A table that is dropped gives nothing back, and none can be placed apart.",
+        fix="innodb_file_per_table = ON, then ALTER TABLE ... FORCE.",
+        source="MySQL documentation, File-Per-Table Tablespaces",
+    ),
+    _rule(
+        id="mariadb-autoextend",
+        title="Shared tablespaces grow in small steps",
+        severity="note",
+        reads=("innodb_autoextend_increment",),
+        good=lambda value: value >= 8,
+        wanted="8 MiB or more (64 by default)",
+        why="Sessions wait while a file grows.",
+        fix="innodb_autoextend_increment = 64.",
+        source="MySQL documentation, innodb_autoextend_increment",
+    ),
+    _rule(
+        id="mariadb-open-tables",
+        title="Tables are opened again and again",
+        severity="note",
+        reads=("table_open_cache", "opened_tables_per_s"),
+        good=lambda cache, rate: rate < 10 or cache >= 4000,
+        wanted="fewer than 10 a second",
+        why="Each opens files and reads their headers.",
+        fix="Raise table_open_cache.",
+        source="MySQLTuner, table_open_cache",
+        shown=lambda cache, rate: f"{rate:.3g} a second with a cache of {cache:,.0f}",
+    ),
+)

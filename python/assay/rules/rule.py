@@ -1,0 +1,226 @@
+"""What a rule is, what it reads, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Severity = Literal["error", "warning", "note"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""Worst first."""
+
+SUBJECTS = {
+    "host": "a host",
+    "layout": "where data, log and tempdb lie",
+    "device": "a block device",
+    "mount": "a file system",
+    "interface": "a network interface",
+    "multipath": "a multipath device",
+    "iscsi": "the iSCSI initiator",
+    "network": "the storage network",
+    "guest": "a virtual machine",
+    "hypervisor": "a hypervisor",
+    "database": "a database server",
+    "array": "an array",
+    "volume": "a volume of an array",
+}
+"""Kinds of things that rules are about."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value and where it was read."""
+
+    value: Any
+    origin: str
+
+
+@dataclass
+class Subject:
+    """One thing that rules are about, with what is known of it.
+
+    Attributes
+    ----------
+    kind, name
+        What it is, and its name.
+    engine
+        Of a database server its kind.
+    facts
+        By name; what is missing has its reason in `missing`.
+    anchor
+        File that a finding points at: `run.json`, a description, a configuration.
+    """
+
+    kind: str
+    name: str
+    engine: str = ""
+    facts: dict[str, Fact] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    anchor: str = ""
+
+    def know(self, name: str, value: Any, origin: str) -> None:
+        """Keep a fact; None is none."""
+        if value is not None:
+            self.facts[name] = Fact(value, origin)
+            self.missing.pop(name, None)
+
+    def lack(self, name: str, reason: str) -> None:
+        """Keep why a fact is not known."""
+        if name not in self.facts:
+            self.missing[name] = reason
+
+    def get(self, name: str) -> Any:
+        """Value of a fact, or None."""
+        fact = self.facts.get(name)
+        return fact.value if fact is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule: an entry in the file of its family.
+
+    Attributes
+    ----------
+    id, title
+        Its name in scripts, and what is wrong where it is broken.
+    subject
+        Kind of the things it is about (`SUBJECTS`).
+    reads
+        Names of the facts it needs; one that is not known makes it "not checked".
+    good
+        Whether their values are as they should be.
+    wanted
+        What they should be, in words.
+    why, fix, source
+        One sentence each: what it costs, how it is mended, and where that is from.
+    engines
+        Kinds of database servers; empty: any.
+    applies
+        Whether it says anything of a subject; None where that cannot be known.
+    shown
+        What was found, in words; else the values themselves.
+    asks
+        Key of site.toml that gives the facts, where they cannot be read.
+    """
+
+    id: str
+    title: str
+    subject: str
+    reads: tuple[str, ...]
+    good: Callable[..., bool]
+    wanted: str
+    why: str
+    fix: str
+    source: str
+    severity: Severity = "warning"
+    engines: tuple[str, ...] = ()
+    applies: Callable[[Subject], bool | None] = lambda _: True
+    shown: Callable[..., str] | None = None
+    asks: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A rule that is broken by a subject."""
+
+    rule: Rule
+    subject: Subject
+    found: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotChecked:
+    """A rule that says nothing of a subject, since something is not known."""
+
+    rule: Rule
+    subject: Subject | None
+    reason: str
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """What came of all rules.
+
+    Attributes
+    ----------
+    findings
+        Worst first.
+    passed
+        Rules and subjects that are as they should be.
+    not_checked
+        What is not known; never counted as passed.
+    not_applicable
+        Rules that say nothing of what was examined.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    passed: list[tuple[Rule, Subject]] = field(default_factory=list)
+    not_checked: list[NotChecked] = field(default_factory=list)
+    not_applicable: list[Rule] = field(default_factory=list)
+
+    def at_least(self, severity: Severity) -> list[Finding]:
+        """Findings of a severity and worse ones."""
+        most = SEVERITIES.index(severity)
+        return [one for one in self.findings if SEVERITIES.index(one.rule.severity) <= most]
+
+
+_ASKED = ("network", "layout", "array", "hypervisor")
+"""Kinds that a site has although nothing of them can be read on a host."""
+
+
+def check(subjects: Sequence[Subject], rules: Sequence[Rule]) -> Findings:
+    """Judge all subjects by all rules."""
+    told = Findings()
+    for rule in rules:
+        own = [one for one in subjects if one.kind == rule.subject and (not rule.engines or one.engine in rule.engines)]
+        judged = [_judge(rule, one, told) for one in own]
+        if not own and rule.asks and rule.subject in _ASKED:
+            told.not_checked.append(
+                NotChecked(rule=rule, subject=None, reason=f"not known; say it in site.toml: {rule.asks}")
+            )
+        elif not any(judged):
+            told.not_applicable.append(rule)
+    told.findings.sort(key=lambda one: (SEVERITIES.index(one.rule.severity), one.rule.id, one.subject.name))
+    return told
+
+
+def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
+    """Judge one; whether the rule says anything of it."""
+    applies = rule.applies(subject)
+    if applies is False:
+        return False
+    lacking = [name for name in rule.reads if name not in subject.facts]
+    if applies is None or lacking:
+        reason = next((subject.missing[name] for name in lacking if name in subject.missing), "")
+        if not reason:
+            what = ", ".join(lacking) if lacking else "whether it applies"
+            reason = f"{what} not known" + (f"; say it in site.toml: {rule.asks}" if rule.asks else "")
+        told.not_checked.append(NotChecked(rule=rule, subject=subject, reason=reason))
+        return True
+    values = [subject.facts[name].value for name in rule.reads]
+    if rule.good(*values):
+        told.passed.append((rule, subject))
+        return True
+    found = (
+        rule.shown(*values)
+        if rule.shown is not None
+        else ", ".join(f"{name} = {_text(value)}" for name, value in zip(rule.reads, values, strict=True))
+    )
+    origin = ", ".join(dict.fromkeys(subject.facts[name].origin for name in rule.reads))
+    told.findings.append(Finding(rule=rule, subject=subject, found=found, origin=origin))
+    return True
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {one}" for key, one in value.items())
+    return str(value)

@@ -1,0 +1,98 @@
+"""Paths of multipath devices: how many are there, and what each one does (device mapper's folders in /sys)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from assay.errors import NotSupported
+from assay.targets.kernel import read_text
+from assay.telemetry.collectors.block import BlockCollector, DeviceCounters
+from assay.telemetry.columns import Reading
+
+
+def multipath_maps(folder: str | Path = "/sys/block") -> dict[str, list[str]]:
+    """Names of the paths of each multipath device: of those whose identity begins so, as multipathd gives it."""
+    found = {}
+    try:
+        maps = sorted(Path(folder).glob("dm-*"))
+    except OSError:
+        return {}
+    for one in maps:
+        if (read_text(one / "dm/uuid") or "").startswith("mpath-"):
+            found[one.name] = sorted(path.name for path in (one / "slaves").iterdir())
+    return found
+
+
+class MultipathCollector:
+    """Paths of each multipath device that run, and that do not.
+
+    Parameters
+    ----------
+    folder
+        The folder of block devices, for tests.
+    """
+
+    name = "multipath"
+    tier = "storage"
+    source = "multipath"
+
+    def __init__(self, folder: str | Path = "/sys/block") -> None:
+        self._folder = Path(folder)
+
+    def sample(self) -> dict[str, tuple[int, int]]:
+        """Count the paths.
+
+        Raises
+        ------
+        NotSupported
+            There is no multipath device.
+        """
+        maps = multipath_maps(self._folder)
+        if not maps:
+            raise NotSupported("there is no multipath device")
+        found = {}
+        for name, paths in maps.items():
+            states = [read_text(self._folder / path / "device/state") or "running" for path in paths]
+            running = sum(state in ("running", "live") for state in states)
+            found[name] = (running, len(paths) - running)
+        return found
+
+    def readings(
+        self, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]], interval_ns: int
+    ) -> Iterator[Reading]:
+        """Counts at the end of the interval; a path that is gone since its beginning has failed."""
+        del interval_ns
+        for name, (running, failed) in after.items():
+            gone = max(sum(before.get(name, (0, 0))) - running - failed, 0)
+            yield Reading(name, "paths_running_count", "gauge", float(running))
+            yield Reading(name, "paths_failed_count", "gauge", float(failed + gone))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class PathsCollector(BlockCollector):
+    """What each path of multipath devices does, as `dm-0/sdb`.
+
+    Parameters
+    ----------
+    maps
+        Paths by device, of `multipath_maps`.
+    path
+        The file, for tests.
+    """
+
+    name = "paths"
+    source = "path"
+
+    def __init__(self, maps: Mapping[str, Sequence[str]], *, path: str | Path = "/proc/diskstats") -> None:
+        super().__init__([one for paths in maps.values() for one in paths], path=path)
+        self._maps = {one: name for name, paths in maps.items() for one in paths}
+
+    def readings(
+        self, before: dict[str, DeviceCounters], after: dict[str, DeviceCounters], interval_ns: int
+    ) -> Iterator[Reading]:
+        """Values of each path, named by its device."""
+        for one in super().readings(before, after, interval_ns):
+            yield one._replace(entity=f"{self._maps[one.entity]}/{one.entity}")

@@ -1,0 +1,124 @@
+"""The systemd unit of the flight recorder: a user of its own, and no right that it does not need.
+
+Source: systemd.exec(5), systemd.resource-control(5).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.errors import UsageError
+from assay.paths import printable
+from assay.targets.secrets import holds_placeholder
+
+STATE = Path("/var/lib")
+
+_UNIT = """\
+# Written by assay record install. Passwords belong into a password file, such as ~/.pgpass, or into {environment}
+# as NAME=VALUE, readable by root alone; never into this file.
+[Unit]
+Description=Assay flight recorder
+Documentation=man:systemd.exec(5)
+After=network-online.target local-fs.target
+Wants=network-online.target
+
+[Service]
+Type=exec
+ExecStart={command}
+EnvironmentFile=-{environment}
+Restart=on-failure
+RestartSec=30
+KillSignal=SIGTERM
+TimeoutStopSec=30
+
+DynamicUser=yes
+StateDirectory={state}
+WorkingDirectory=/
+UMask=0027
+Nice=5
+CPUQuota=10%
+MemoryMax=256M
+TasksMax=32
+
+CapabilityBoundingSet={capabilities}
+AmbientCapabilities={capabilities}
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateMounts=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+{network}
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, databases: Sequence[str]) -> str:
+    """The unit.
+
+    Parameters
+    ----------
+    directory
+        Folder of the recording, below /var/lib.
+    arguments
+        Of `assay record`, without the folder.
+    processes
+        Whether other users' processes are looked at, which takes CAP_SYS_PTRACE.
+    databases
+        What is recorded over the network.
+
+    Raises
+    ------
+    UsageError
+        The folder lies elsewhere, or a URL holds a password.
+    """
+    if any(holds_placeholder(text) for text in databases):
+        raise UsageError(
+            "--database: the unit is readable by all users; leave the password out and see the unit's first lines"
+        )
+    folder = Path(os.path.abspath(directory))
+    if STATE not in folder.parents:
+        raise UsageError(
+            f"{printable(folder)}: lies outside {STATE}, to which the unit may not write; give a folder there"
+        )
+    program = shutil.which("assay") or f"{sys.executable} -m assay"
+    words = [*program.split(), "record", "start", str(folder), *arguments]
+    network = "IPAddressDeny=any\nIPAddressAllow=localhost\n" if not databases else ""
+    return _UNIT.format(
+        command=" ".join(_quoted(word) for word in words),
+        environment="/etc/assay/record.env",
+        state=folder.relative_to(STATE),
+        capabilities="CAP_SYS_PTRACE CAP_DAC_READ_SEARCH" if processes else "",
+        network=network,
+    )
+
+
+def _quoted(word: str) -> str:
+    """A word of a command line as systemd reads it.
+
+    Examples
+    --------
+    >>> _quoted("data=/mnt/x"), _quoted("a b"), _quoted("50%")
+    ('data=/mnt/x', '"a b"', '50%%')
+    """
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if any(one.isspace() or one in ";'\"" for one in word) else escaped

@@ -1,0 +1,239 @@
+"""Diagnosis: one clock, signals that must agree, causes found on models and in files, healthy ones called healthy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.analysis.diagnosis.causes.registry import CAUSES
+from assay.analysis.diagnosis.diagnose import Diagnosis, diagnose
+from assay.analysis.diagnosis.inputs import parse_tiers
+from assay.analysis.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
+from assay.analysis.diagnosis.signals import Signals, Threshold, worst_share
+from assay.errors import UsageError
+from assay_command import Bench
+
+SECOND = 10**9
+SAMPLES = Path(__file__).parents[1] / "telemetry" / "imported"
+
+NAMES = {
+    "host-cpu", "guest-cpu", "memory-pressure", "throttled-queue", "slow-path", "network-loss", "log-flush",
+    "cache-too-small", "lock-wait", "latch-wait", "checkpoint-storm", "file-growth", "backup-or-vacuum",
+    "noisy-neighbour", "burst-decline", "degraded-raid", "full-cache", "slow-disk", "split-io", "generator-saturated",
+}  # fmt: skip
+
+
+def rows(
+    source: str,
+    entity: str,
+    metric: str,
+    values: Sequence[float | None],
+    *,
+    kind: str = "gauge",
+    host: str = "db1",
+    tier: str = "client",
+    step_s: int = 1,
+    role: str = "",
+) -> list[dict[str, Any]]:
+    """Rows of a series, one a step; None leaves a step out."""
+    return [
+        {
+            "t_ns": (place + 1) * step_s * SECOND, "clock": "wall", "interval_ns": step_s * SECOND, "tier": tier,
+            "host": host, "source": source, "entity": entity, "role": role, "metric": metric, "kind": kind,
+            "value": value,
+        }
+        for place, value in enumerate(values) if value is not None
+    ]  # fmt: skip
+
+
+def of(*parts: list[dict[str, Any]], manifest: dict[str, Any] | None = None, points: Sequence[Any] = ()) -> Diagnosis:
+    frame = pl.DataFrame([row for part in parts for row in part])
+    return diagnose([Source(name="made", manifest=manifest or {}, points=points, series=frame)])
+
+
+def test_every_cause_has_the_name_that_scripts_know() -> None:
+    assert {cause.name for cause in CAUSES} == NAMES
+
+
+def test_deltas_become_rates_and_slow_sources_cover_their_interval() -> None:
+    frame = pl.DataFrame(
+        [
+            *rows("block", "sda", "read_ios_count", [10.0, 20.0, 30.0, 40.0], kind="delta"),
+            *rows("process", "fio", "read_bytes", [400.0], kind="delta", step_s=4),
+        ]
+    )
+    observed = observe([Source(name="made", manifest={}, series=frame)])
+
+    tracks = {track.metric: track.values.tolist() for track in observed.tracks}
+    assert tracks == {"read_ios_count": [10.0, 20.0, 30.0, 40.0], "read_bytes": [100.0] * 4}
+
+
+def test_only_measured_time_of_a_run_counts() -> None:
+    busy = [1.0] * 10 + [0.1] * 10
+    point = {"measured_from_utc_ns": 10 * SECOND, "measured_to_utc_ns": 20 * SECOND}
+    frame = pl.DataFrame(rows("host", "cpu", "user_share", busy))
+    observed = observe([Source(name="made", manifest={}, points=[point], series=frame)])
+
+    (track,) = observed.tracks
+    assert int(observed.counted.sum()) == 10
+    assert np.nanmax(track.values) == pytest.approx(0.1)
+
+
+def test_a_gap_stays_a_gap() -> None:
+    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.5, None, None, 0.5]))
+    observed = observe([Source(name="made", manifest={}, series=frame)])
+
+    assert np.isfinite(observed.tracks[0].values).tolist() == [True, False, False, True]
+
+
+def test_one_signal_is_no_cause() -> None:
+    found = of(rows("host", "cpu", "user_share", [0.95] * 30))
+
+    assert found.first == "none"
+    assert [cell.state for cell in found.cells if cell.resource == "cpu" and cell.host == "db1"] == ["hot"]
+
+
+def test_two_independent_signals_are_one() -> None:
+    found = of(rows("host", "cpu", "user_share", [0.95] * 30), rows("host", "psi-cpu", "some_share", [0.5] * 30))
+
+    assert found.first == "host-cpu"
+    (cause,) = found.record()["causes"]
+    assert cause["confidence"] == pytest.approx(0.5)
+    assert cause["minutes"] == pytest.approx(0.5)
+    assert all(one["source"] for one in cause["evidence"])
+    assert cause["against"]
+    assert cause["advice"]
+
+
+def test_signals_at_different_times_do_not_agree() -> None:
+    found = of(
+        rows("host", "cpu", "user_share", [0.95] * 30 + [0.1] * 30),
+        rows("host", "psi-cpu", "some_share", [0.0] * 30 + [0.5] * 30),
+    )
+
+    assert found.first == "none"
+
+
+def test_too_few_samples_give_no_verdict() -> None:
+    few = SAMPLES_MIN - 1
+    found = of(rows("host", "cpu", "user_share", [0.95] * few), rows("host", "psi-cpu", "some_share", [0.5] * few))
+
+    assert found.first == "none"
+    assert not found.is_enough
+    assert found.record()["causes"][0]["confidence"] == 0.0
+
+
+def test_ten_bad_minutes_of_a_day_are_found() -> None:
+    busy = [0.1] * 1000
+    waits = [0.0] * 1000
+    busy[400:440], waits[400:440] = [0.97] * 40, [0.6] * 40
+    found = of(
+        rows("host", "cpu", "user_share", busy, step_s=15), rows("host", "psi-cpu", "some_share", waits, step_s=15)
+    )
+
+    assert found.first == "host-cpu"
+    assert found.record()["causes"][0]["minutes"] == pytest.approx(10.0)
+
+
+def test_what_another_cause_explains_stands_after_it() -> None:
+    count = 30
+    found = of(
+        rows("postgresql", "shop", "waits_lock_share", [0.8] * count, tier="database"),
+        rows("postgresql", "shop", "sessions_active_count", [12.0] * count, tier="database"),
+        rows("postgresql", "shop/orders", "lock_waiting_count", [10.0] * count, tier="database"),
+        rows("block", "sda", "queue_mean_count", [0.1] * count, tier="storage"),
+    )
+
+    assert found.first == "lock-wait"
+    texts = " ".join(one["text"] for one in found.record()["causes"][0]["evidence"])
+    assert "shop/orders" in texts
+
+
+def test_two_recordings_without_common_time_are_named() -> None:
+    first = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10))
+    second = first.with_columns(pl.col("t_ns") + 3600 * SECOND)
+    sources = [Source(name=name, manifest={}, series=frame) for name, frame in (("a", first), ("b", second))]
+
+    assert "a and b share no time" in diagnose(sources).notices[0]
+
+
+def test_tiers_are_those_that_are_given() -> None:
+    assert parse_tiers(["web=web1,web2"]) == {"web1": "web", "web2": "web"}
+    for wrong in (["web"], ["=a"], ["web="], ["web=a", "app=a"]):
+        with pytest.raises(UsageError):
+            parse_tiers(wrong)
+    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.1] * 10, host="web1"))
+    found = diagnose([Source(name="made", manifest={}, series=frame)], {"web1": "web"})
+    assert ("web", "web1") in {(cell.tier, cell.host) for cell in found.cells}
+
+
+def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
+    frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.9] * 10))
+    observed: Observed = observe([Source(name="made", manifest={}, series=frame)])
+    bound = Threshold(value=0.5, unit="share", source="a test")
+    signals = Signals(observed)
+    signals.add("one", "one", observed.tracks[0], bound)
+    signals.add("two", "two", observed.tracks[0].values, bound)
+    signals.add("three", "three", None, bound, required=True)
+
+    with unrecorded():
+        assert signals.agree("any", resource="cpu", advice="", against=[]) is None
+        assert worst_share(observed, observed.tracks[0].above(0.5)) == 1.0
+
+
+MODELS = {
+    "throttled-queue": ("ps6100xv?volumes=4&initiator_limit=1", "8"),
+    "slow-path": ("ps6100xv?volumes=4&slow_path=0.05", "8"),
+    "network-loss": ("ps6100xv?volumes=4&packet_loss=0.01", "8"),
+    "degraded-raid": ("ps6100xv?raid=10&volumes=4&state=degraded", "8"),
+    "none": ("nvme-mirror?volumes=2", "8"),
+}
+
+
+@pytest.mark.parametrize("cause", MODELS)
+def test_what_is_wrong_with_a_model_is_found(bench: Bench, cause: str) -> None:
+    target, depth = MODELS[cause]
+    made = bench.assay(
+        "profile", f"model:{target}", "--block", "8K", "--read", "70", "--queue-depth", depth, "--duration", "12s",
+        "--no-report", "-o", bench.results,
+    )  # fmt: skip
+    assert made.code == 0, made.stderr
+    (run,) = bench.results.iterdir()
+
+    outcome = bench.assay("diagnose", run, "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.document["causes"][0]["cause"] == cause
+
+
+def test_a_file_is_diagnosed_without_being_kept(bench: Bench) -> None:
+    before = {path.name for path in bench.folder.iterdir()}
+    outcome = bench.assay("diagnose", SAMPLES / "perfmon.csv", SAMPLES / "esxtop.csv", "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    assert {path.name for path in bench.folder.iterdir()} == before
+    assert {"matrix", "causes", "notices", "not_looked_for"} <= set(outcome.document)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing"], "missing: cannot be read"),
+        ([SAMPLES / "perfmon.csv", SAMPLES / "perfmon.csv"], "is given twice"),
+        ([SAMPLES / "perfmon.csv", "--tier", "web=nowhere"], "no host 'nowhere' was recorded"),
+        ([SAMPLES / "perfmon.csv", "--tier", "web"], "--tier 'web': accepted"),
+        ([Path("/proc")], "/proc"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(bench: Bench, arguments: list[str | Path], message: str) -> None:
+    outcome = bench.assay("diagnose", *arguments)
+
+    assert outcome.code == 2
+    assert message in outcome.stderr
+    said = [line for line in outcome.stderr.strip().splitlines() if not line.startswith("reading ")]
+    assert len(said) == 1
