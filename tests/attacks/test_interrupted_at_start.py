@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -88,4 +89,29 @@ main()
 def test_even_if_a_library_makes_an_error_of_it(number: signal.Signals) -> None:
     script = IN_LIBRARY.format(number=number.name)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "assay: interrupted\n")
+
+
+IN_A_TEXT = """
+import sys
+sys.argv = ["assay", "profile", "null:"]
+import assay.workloads.io.verbs.profile
+
+def broken(*_, **__):
+    # As a signal does while a library makes a data class.
+    exec("import os, signal; os.kill(os.getpid(), signal.{number})\\nfor _ in range(10**9): pass")
+
+assay.workloads.io.verbs.profile.start = broken
+from assay.cli import main
+main()
+"""
+
+
+@SIGNALS
+def test_even_within_code_that_is_a_text(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "broken.py").write_text(IN_A_TEXT.format(number=number.name))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "broken"], env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (130, "assay: interrupted\n")

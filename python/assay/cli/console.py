@@ -137,6 +137,9 @@ def leave(code: ExitCode, message: str | None = None) -> NoReturn:
     """Say why on standard error and exit."""
     if message:
         say(f"assay: {message}")
+    # An interrupt within code that was a text, such as a library's data class, would make `python -m assay` end as
+    # killed by a signal, whatever the exit code: CPython forgets it where it next runs a text.
+    exec("")
     sys.exit(int(code))
 
 
