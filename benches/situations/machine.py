@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -63,8 +64,8 @@ def storm(folder: Path) -> list[str]:
 
 
 def backup(folder: Path) -> list[str]:
-    """A backup that begins halfway."""
-    with postgresql(15, shared_buffers="512MB") as server:
+    """A backup that begins halfway, while queries read from the same disk."""
+    with postgresql(60, shared_buffers="64MB", debug_io_direct="data") as server:
         seconds = 50
         with (
             recording(folder, seconds, *beside(server)) as rec,
@@ -73,31 +74,31 @@ def backup(folder: Path) -> list[str]:
             time.sleep(20)
             ends = time.monotonic() + 25
             while time.monotonic() < ends:
-                with (folder / "backup.tar").open("wb") as file, contextlib.suppress(subprocess.TimeoutExpired):
-                    subprocess.run(
-                        [
-                            str(shipped_programs() / "pg_basebackup"),
-                            "-h",
-                            "127.0.0.1",
-                            "-p",
-                            str(server.port),
-                            "-U",
-                            USER,
-                            "-D",
-                            "-",
-                            "-Ft",
-                            "-X",
-                            "none",
-                            "-c",
-                            "fast",
-                        ],
-                        env={**os.environ, "PGPASSWORD": PASSWORD},
-                        stdout=file,
-                        stderr=subprocess.DEVNULL,
-                        timeout=max(ends - time.monotonic(), 1),
-                    )
+                _forget_pages(server.data)
+                _basebackup(server, folder / "backup.tar", ends - time.monotonic())
             time.sleep(3)
         return [rec]
+
+
+def _basebackup(server: Any, to: Path, seconds: float) -> None:
+    place = ["-h", "127.0.0.1", "-p", str(server.port), "-U", USER]
+    command = [str(shipped_programs() / "pg_basebackup"), *place, "-D", "-", "-Ft", "-X", "none", "-c", "fast"]
+    with to.open("wb") as file, contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            command,
+            env={**os.environ, "PGPASSWORD": PASSWORD},
+            stdout=file,
+            stderr=subprocess.DEVNULL,
+            timeout=max(seconds, 1),
+        )
+
+
+def _forget_pages(folder: Path) -> None:
+    """Take files out of the page cache, so that the next backup reads the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def growing_file(folder: Path) -> list[str]:

@@ -124,12 +124,13 @@ def test_pressure_shares_are_stalled_time_over_the_interval() -> None:
 
 
 def test_tcp_segments_are_found_by_name() -> None:
-    assert parse_snmp(golden("snmp")) == TcpSegments(out_count=8529, retransmitted_count=17)
-    assert parse_snmp("Tcp: New RetransSegs OutSegs\nTcp: -1 2 300\n") == TcpSegments(300, 2)
+    assert parse_snmp(golden("snmp")) == TcpSegments(out_count=8529, retransmitted_count=17, in_count=13733)
+    assert parse_snmp("Tcp: New RetransSegs OutSegs InSegs\nTcp: -1 2 300 4\n") == TcpSegments(300, 2, 4)
 
 
 def test_tcp_values_are_counts_and_their_share() -> None:
-    assert values(NetCollector(), TcpSegments(100, 1), TcpSegments(300, 2)) == {
+    assert values(NetCollector(), TcpSegments(100, 1, 50), TcpSegments(300, 2, 90)) == {
+        "tcp segments_in_count": 40.0,
         "tcp segments_out_count": 200.0,
         "tcp segments_retransmitted_count": 1.0,
         "tcp retransmit_share": 0.005,
@@ -137,15 +138,21 @@ def test_tcp_values_are_counts_and_their_share() -> None:
 
 
 def test_without_segments_there_is_no_share_and_after_a_reset_nothing() -> None:
-    assert "tcp retransmit_share" not in values(NetCollector(), TcpSegments(5, 0), TcpSegments(5, 0))
-    assert values(NetCollector(), TcpSegments(5, 0), TcpSegments(4, 0)) == {}
+    assert "tcp retransmit_share" not in values(NetCollector(), TcpSegments(5, 0, 7), TcpSegments(5, 0, 7))
+    assert values(NetCollector(), TcpSegments(5, 0, 7), TcpSegments(4, 0, 8)) == {}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Tcp: OutSegs RetransSegs\n", "Tcp: OutSegs\nTcp: 5\n", "Tcp: OutSegs RetransSegs\nTcp: 1 x\n"]
+    "text",
+    [
+        "",
+        "Tcp: InSegs OutSegs RetransSegs\n",
+        "Tcp: OutSegs\nTcp: 5\n",
+        "Tcp: InSegs OutSegs RetransSegs\nTcp: 1 2 x\n",
+    ],
 )
 def test_an_snmp_without_tcp_counters_is_refused(text: str) -> None:
-    with pytest.raises(NotSupported, match="no line 'Tcp:' with OutSegs and RetransSegs"):
+    with pytest.raises(NotSupported, match="no line 'Tcp:' with InSegs, OutSegs and RetransSegs"):
         parse_snmp(text)
 
 

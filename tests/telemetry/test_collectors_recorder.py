@@ -17,7 +17,7 @@ from assay.telemetry.collectors.paging import PagingCollector
 from assay.telemetry.collectors.processes import ProcessesCollector
 from assay.telemetry.collectors.raid import RaidCollector
 from assay.telemetry.collectors.run_queue import RunQueueCollector
-from assay.telemetry.collectors.tcp_timeouts import TcpTimeoutsCollector
+from assay.telemetry.collectors.tcp_recovery import TcpRecoveryCollector
 from assay.telemetry.collectors.volumes import VolumesCollector
 from assay.telemetry.recorder import Recorder
 
@@ -162,12 +162,15 @@ def test_tasks_beyond_the_processors_wait(tmp_path: Path) -> None:
         RunQueueCollector(path).sample()
 
 
-def test_time_outs_of_tcp_are_found_by_name(tmp_path: Path) -> None:
+def test_time_outs_and_duplicates_of_tcp_are_found_by_name(tmp_path: Path) -> None:
     path = tmp_path / "netstat"
-    text = "TcpExt: SyncookiesSent TCPTimeouts Other\nTcpExt: 1 {} 3\nIpExt: A\nIpExt: 1\n"
-    path.write_text(text.format(7))
-    found = between(TcpTimeoutsCollector(path), lambda: path.write_text(text.format(19)))
-    assert found == {("tcp", "timeouts_count"): 12.0}
+    text = "TcpExt: SyncookiesSent TCPTimeouts Other TCPDSACKOldSent\nTcpExt: 1 {} 3 {}\nIpExt: A\nIpExt: 1\n"
+    path.write_text(text.format(7, 100))
+    found = between(TcpRecoveryCollector(path), lambda: path.write_text(text.format(19, 130)))
+    assert found == {("tcp", "timeouts_count"): 12.0, ("tcp", "duplicates_in_count"): 30.0}
+    path.write_text("TcpExt: TCPTimeouts\nTcpExt: 1\n")
+    with pytest.raises(NotSupported):
+        TcpRecoveryCollector(path).sample()
 
 
 def test_a_degraded_array_and_its_rebuild_are_told(tmp_path: Path) -> None:

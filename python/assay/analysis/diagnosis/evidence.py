@@ -75,6 +75,19 @@ def in_flight(observed: Observed, source: str) -> Numbers | None:
     return summed(parts) if parts else None
 
 
+def smooth(values: Numbers, over: int = 5) -> Numbers:
+    """Mean over neighbouring steps, of what is known of them.
+
+    What is seen at one moment of each step jumps (sessions that wait), and so does what is rare.
+    """
+    over = max(min(over, values.size // 2), 1)
+    known = np.isfinite(values)
+    kernel = np.ones(over)
+    counts = np.convolve(known, kernel, mode="same")
+    sums = np.convolve(np.where(known, values, 0.0), kernel, mode="same")
+    return np.where(known, sums / np.maximum(counts, 1), np.nan)
+
+
 def transactions(observed: Observed, metric: str = "latency_mean_ns") -> list[Track]:
     """Latencies of what an application asks of its database: those beside which it counts what was committed."""
     return observed.find(

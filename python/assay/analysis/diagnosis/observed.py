@@ -189,6 +189,10 @@ class Observed:
             and track.count >= SAMPLES_MIN
         ]
 
+    def steps_of(self, seconds: float) -> int:
+        """How many steps so many seconds are, one at least."""
+        return max(round(seconds / self.step_s), 1)
+
     def of(self, like: Track, metric: str) -> Track | None:
         """Another metric of the same entity."""
         found = self.find(metric, source=like.source, entity=like.entity, host=like.host)

@@ -63,9 +63,9 @@ RETRANSMITS = Threshold(
 )
 DROPS = Threshold(value=1.0, unit="1/s", source="PAL: Network Interface, Packets Outbound Errors, above 1")
 TIMEOUTS = Threshold(
-    value=1.0,
+    value=0.5,
     unit="1/s",
-    source="Assay: each is a connection that stood still for 200 ms or longer (RFC 6298, Linux's least)",
+    source="Assay: a tenth of the time some connection stands still, 200 ms or longer each (RFC 6298, Linux's least)",
 )
 STALL = Threshold(
     value=200 * MS, unit="ns", source="RFC 6298 and Linux: 200 ms is the least time before a lost segment is sent again"
@@ -134,7 +134,7 @@ DIRTY = Threshold(
     value=0.18, unit="share", source="Linux, vm.dirty_ratio: writers stand still at 20 % of what is available"
 )
 FULL_PAGES = Threshold(
-    value=0.30,
+    value=0.50,
     unit="share",
-    source="Assay: a third of the log's records carry whole pages (PostgreSQL, full_page_writes)",
+    source="Assay: half of the log is pages written whole after checkpoints (PostgreSQL, full_page_writes)",
 )

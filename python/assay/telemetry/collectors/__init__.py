@@ -21,7 +21,7 @@ from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
 from assay.telemetry.collectors.run_queue import RunQueueCollector
 from assay.telemetry.collectors.storage_net import StorageNetCollector
-from assay.telemetry.collectors.tcp_timeouts import TcpTimeoutsCollector
+from assay.telemetry.collectors.tcp_recovery import TcpRecoveryCollector
 
 if TYPE_CHECKING:
     from assay.targets.databases import Database
@@ -43,7 +43,7 @@ __all__ = [
     "PsiCollector",
     "RunQueueCollector",
     "StorageNetCollector",
-    "TcpTimeoutsCollector",
+    "TcpRecoveryCollector",
     "activity",
     "database_collectors",
     "host_collectors",
@@ -69,7 +69,7 @@ def host_collectors(devices: Sequence[str] = (), *, roles: Mapping[str, str] | N
         PagingCollector(),
         RunQueueCollector(),
         NetCollector(),
-        TcpTimeoutsCollector(),
+        TcpRecoveryCollector(),
         StorageNetCollector(),
     ]
     return [*host, BlockCollector(devices, roles=roles)] if devices else host

@@ -1,4 +1,4 @@
-"""TCP segments sent and sent again by this host, from /proc/net/snmp."""
+"""TCP segments received, sent and sent again by this host, from /proc/net/snmp."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class TcpSegments(NamedTuple):
 
     out_count: int
     retransmitted_count: int
+    in_count: int
 
 
 def parse_snmp(text: str) -> TcpSegments:
@@ -31,10 +32,10 @@ def parse_snmp(text: str) -> TcpSegments:
     pairs = [line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:")]
     if len(pairs) >= 2:
         values = dict(zip(pairs[0], pairs[1], strict=False))
-        out, again = values.get("OutSegs", ""), values.get("RetransSegs", "")
-        if is_count(out) and is_count(again):
-            return TcpSegments(int(out), int(again))
-    raise NotSupported("/proc/net/snmp has no line 'Tcp:' with OutSegs and RetransSegs")
+        counts = [values.get(name, "") for name in ("OutSegs", "RetransSegs", "InSegs")]
+        if all(map(is_count, counts)):
+            return TcpSegments(*map(int, counts))
+    raise NotSupported("/proc/net/snmp has no line 'Tcp:' with InSegs, OutSegs and RetransSegs")
 
 
 class NetCollector:
@@ -68,8 +69,10 @@ class NetCollector:
         del interval_ns  # Counts and their ratio need no time.
         out = after.out_count - before.out_count
         again = after.retransmitted_count - before.retransmitted_count
-        if out < 0 or again < 0:
+        come = after.in_count - before.in_count
+        if out < 0 or again < 0 or come < 0:
             return
+        yield Reading("tcp", "segments_in_count", "delta", float(come))
         yield Reading("tcp", "segments_out_count", "delta", float(out))
         yield Reading("tcp", "segments_retransmitted_count", "delta", float(again))
         if out > 0:

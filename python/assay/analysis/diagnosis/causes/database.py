@@ -8,12 +8,15 @@ import numpy as np
 
 from assay.analysis.diagnosis import thresholds as at
 from assay.analysis.diagnosis.causes.cause import Cause, those
-from assay.analysis.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices
+from assay.analysis.diagnosis.evidence import MIB, add_pressure, add_slower, device_bytes, devices, smooth
 from assay.analysis.diagnosis.observed import DATABASES, SAMPLES_MIN, SECOND_NS, Flags, Numbers, Observed, Track
 from assay.analysis.diagnosis.signals import Signals, Suspicion
 
 ACTIVE_MIN = 1.0
 """Sessions at work below which the shares of what they wait for say nothing."""
+
+PAGE_BYTES = 8192
+"""A page of PostgreSQL as it is usually built (block_size). A share is at most this: free space is left out."""
 
 QUIET = 0.10
 """Waits for I/O below this share: storage is not what sessions wait for."""
@@ -34,17 +37,8 @@ def waits(observed: Observed, host: str, source: str, kind: str) -> list[Track]:
             if active is None
             else np.where(np.nan_to_num(active.values) >= ACTIVE_MIN, track.values, np.nan)
         )
-        found.append(track.having(_smooth(values)))
+        found.append(track.having(smooth(values)))
     return found
-
-
-def _smooth(values: Numbers, over: int = 5) -> Numbers:
-    """Mean over neighbouring steps: sessions are counted at one moment of each, which a few of them make jump."""
-    known = np.isfinite(values)
-    kernel = np.ones(over)
-    counts = np.convolve(known, kernel, mode="same")
-    sums = np.convolve(np.where(known, values, 0.0), kernel, mode="same")
-    return np.where(known, sums / np.maximum(counts, 1), np.nan)
 
 
 def log_flush(observed: Observed) -> list[Suspicion]:
@@ -173,7 +167,7 @@ def lock_wait(observed: Observed) -> list[Suspicion]:
 
 def _filled(observed: Observed, track: Track) -> Numbers:
     """Sessions that wait at each step: a step without a row has none."""
-    return _smooth(np.where(observed.counted, np.nan_to_num(track.values), np.nan))
+    return smooth(np.where(observed.counted, np.nan_to_num(track.values), np.nan))
 
 
 def _tables(observed: Observed, host: str, source: str) -> list[str]:
@@ -234,7 +228,7 @@ def checkpoint_storm(observed: Observed) -> list[Suspicion]:
     for host, source in servers(observed):
         signals = Signals(observed)
         for track in observed.find("checkpoints_count", source=source, host=host):
-            rate = _over(track.values * 60.0, round(60 / observed.step_s))
+            rate = smooth(track.values * 60.0, observed.steps_of(60))
             signals.add("frequency", f"{track.entity}: checkpoints a minute", rate, at.CHECKPOINTS)
         for track in observed.find("checkpoint_written_bytes", source=source, host=host):
             bursts = _bursts(track)
@@ -247,17 +241,12 @@ def checkpoint_storm(observed: Observed) -> list[Suspicion]:
                     "writes", f"{track.entity}: of the bytes written are a checkpoint's", share, at.CHECKPOINT_SHARE
                 )
             add_slower(signals, host, bursts, "a checkpoint writes")
-        pages, records = (
-            observed.find(metric, source=source, host=host) for metric in ("log_full_pages_count", "log_records_count")
-        )
-        if pages and records:
-            share = np.where(records[0].values >= 100, pages[0].values / records[0].values, np.nan)
-            signals.add(
-                "full-pages",
-                f"{pages[0].entity}: log records carry whole pages, as after each checkpoint",
-                share,
-                at.FULL_PAGES,
-            )
+        for pages in observed.find("log_full_pages_count", source=source, host=host):
+            log = observed.of(pages, "log_bytes")
+            if log is not None:
+                share = np.where(log.values >= MIB, np.minimum(pages.values * PAGE_BYTES / log.values, 1.0), np.nan)
+                words = f"{pages.entity}: of the log's bytes are whole pages, as after each checkpoint"
+                signals.add("full-pages", words, share, at.FULL_PAGES)
         found.append(_storm(signals))
     found.append(_storm(_bursts_of_load(observed)))
     return those(*found)
@@ -293,11 +282,6 @@ def _bursts_of_load(observed: Observed) -> Signals:
     return signals
 
 
-def _over(values: Numbers, steps: int) -> Numbers:
-    """Mean over as many steps around each."""
-    return _smooth(values, max(min(steps, values.size // 2), 1))
-
-
 def _bursts(track: Track) -> Flags | None:
     """Steps in which most is written; None where it is written all the time alike."""
     known = track.values[np.isfinite(track.values)]
@@ -316,8 +300,13 @@ def file_growth(observed: Observed) -> list[Suspicion]:
         for metric in ("log_growths_total_count", "file_growths_count"):
             for track in observed.find(metric, source=source, host=host):
                 grown = np.diff(track.values, prepend=track.values[:1])
-                recent = _over(np.where(np.isfinite(track.values), (grown > 0).astype(np.float64), np.nan),
-                               round(60 / observed.step_s)) > 0  # fmt: skip
+                recent = (
+                    smooth(
+                        np.where(np.isfinite(track.values), (grown > 0).astype(np.float64), np.nan),
+                        observed.steps_of(60),
+                    )
+                    > 0
+                )
                 signals.add_where("growth", f"{track.entity}: its log file grows", recent, entity=track.entity)
         for track in observed.find("log_used_share", source=source, host=host):
             signals.add("full", f"{track.entity}: of its log file is in use", track, at.LOG_USED)
@@ -355,11 +344,9 @@ def backup_or_vacuum(observed: Observed) -> list[Suspicion]:
         signals = Signals(observed)
         for metric, what in (("backups_running_count", "a backup runs"), ("vacuums_running_count", "a vacuum runs")):
             for track in observed.find(metric, source=source, host=host):
-                values = np.where(observed.counted, np.nan_to_num(track.values), np.nan)
-                if signals.add(
-                    "activity", f"{track.entity}: {what}", values, at.LOCK_WAITING, entity=track.entity, host=host
-                ):
-                    active = values >= at.LOCK_WAITING.value
+                # Asked at one moment of each step: what was seen a moment before and after ran meanwhile, too.
+                active = np.nan_to_num(_filled(observed, track)) > 0
+                if signals.add_where("activity", f"{track.entity}: {what}", active, entity=track.entity, host=host):
                     add_slower(signals, host, active, what)
                     _more_bytes(signals, observed, host, active, what)
         for queue in devices(observed, "queue_mean_count", host):

@@ -115,7 +115,7 @@ def _from_devices(signals: Signals, observed: Observed, requests: Track) -> None
     total = observed.sum_of(reads)
     if own is None or total is None:
         return
-    share = np.where(own >= 1e6, total / own, np.nan)
+    share = np.where(own >= 1e6, np.minimum(total / own, 1.0), np.nan)
     signals.add("devices", f"{requests.entity}: of its reads come from devices", share, at.FOREIGN)
 
 

@@ -6,12 +6,15 @@ import numpy as np
 
 from assay.analysis.diagnosis import thresholds as at
 from assay.analysis.diagnosis.causes.cause import Cause, those
-from assay.analysis.diagnosis.evidence import transactions
+from assay.analysis.diagnosis.evidence import smooth, transactions
 from assay.analysis.diagnosis.observed import Observed, Track
 from assay.analysis.diagnosis.signals import Signals, Suspicion
 
 SEGMENTS_MIN = 20.0
 """Segments a second below which a share of those sent again says nothing."""
+
+RARE_S = 10.0
+"""Time-outs are counted over so many seconds: a few in a minute are many, and most seconds have none."""
 
 
 def network_loss(observed: Observed) -> list[Suspicion]:
@@ -38,7 +41,13 @@ def network_loss(observed: Observed) -> list[Suspicion]:
                 )
                 signals.add("drops", f"{track.entity}: {said}", track, at.DROPS)
         for track in observed.find("timeouts_count", source="net", host=host):
-            signals.add("timeouts", f"{host}: connections stand still until a time-out", track, at.TIMEOUTS)
+            often = smooth(track.values, observed.steps_of(RARE_S))
+            signals.add("timeouts", f"{host}: connections stand still until a time-out", often, at.TIMEOUTS)
+        for track in observed.find("duplicates_in_count", source="net", host=host):
+            come = observed.of(track, "segments_in_count")
+            if come is not None:
+                twice = np.where(np.nan_to_num(come.values) >= SEGMENTS_MIN, track.values / come.values, np.nan)
+                signals.add("duplicates", f"{host}: segments come a second time", twice, at.RETRANSMITS)
         for track in observed.find("retransmissions_count", source="nfs", host=host):
             signals.add("nfs", f"{track.entity}: requests to NFS are sent again", track, at.DROPS)
         for track in _tails(observed, host):
