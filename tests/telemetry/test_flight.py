@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import RefusedTarget, RunFolderError, UsageError
+from assay.errors import OutOfSpace, RefusedTarget, RunFolderError, UsageError
 from assay.results.flight import MINUTE_NS, NAME, read_recording, spreads, told_of
 from assay.results.rolled import (
     STEPS_PER_DOUBLING,
@@ -32,6 +32,7 @@ from assay.results.rolled import (
     unpack_rolled,
 )
 from assay.telemetry.columns import Reading
+from assay.telemetry.flight import writer as writing
 from assay.telemetry.flight.metrics import Exposition, parse_address
 from assay.telemetry.flight.unit import unit_text
 from assay.telemetry.flight.writer import FILLED, KEEP_MIN_BYTES, FlightWriter
@@ -233,6 +234,51 @@ def test_what_was_committed_survives_kill_9(tmp_path: Path) -> None:
         writer.begin({"host": "db1"})
         feed(writer, 1)
     assert read_recording(tmp_path).num_rows == 150 + 240
+
+
+def test_samples_wait_in_memory_while_a_reader_holds_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_WAL_BYTES", 64 << 10)
+    monkeypatch.setattr(writing, "LOCKED_MAX_S", 0.01)
+    with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
+        writer.begin({"host": "db1"})
+        feed(writer, 1)
+        reader = sqlite3.connect(tmp_path / "recording.sqlite", isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM blocks").fetchone()
+        with pytest.raises(OutOfSpace, match="a reader holds the log"):
+            feed(writer, 30, begin_ns=BEGIN_NS + 60 * SECOND)
+        log = (tmp_path / "recording.sqlite-wal").stat().st_size
+        with pytest.raises(OutOfSpace):
+            writer.commit()
+        assert (tmp_path / "recording.sqlite-wal").stat().st_size == log
+        before = read_recording(tmp_path).num_rows
+        reader.close()
+        writer.commit()
+        assert writer.lost_count == 0
+    assert read_recording(tmp_path).num_rows > before
+
+
+def test_what_waits_in_memory_is_bounded_and_what_is_lost_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "WAITING_MAX_BYTES", 100 * 8)
+    monkeypatch.setattr(writing, "LOCKED_MAX_S", 0.01)
+    with FlightWriter(tmp_path, keep_bytes=64 << 20, host="db1") as writer:
+        writer.begin({"host": "db1"})
+        writer.commit()
+        other = sqlite3.connect(tmp_path / "recording.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(1, 151):
+            reading = Reading("cpu", "user_share", "gauge", 0.5)
+            writer.add([reading], t_ns=number * SECOND, interval_ns=SECOND, tier="client", source="host")
+        with pytest.raises(OutOfSpace, match="locked"):
+            writer.commit()
+        assert writer.lost_count == 50
+        other.close()
+        writer.commit()
+    times = read_recording(tmp_path)["t_ns"].to_pylist()
+    assert times == [number * SECOND for number in range(51, 151)]
+    assert "50 samples are lost" in " ".join(told_of(tmp_path)["notices"])
 
 
 def test_a_budget_that_is_too_small_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -36,6 +40,14 @@ def rows_of(folder: Path, source: str) -> list[int]:
     return [row["t_ns"] for row in rows if row["source"] == source]
 
 
+def settings_of(folder: Path, *databases: str) -> dict[str, Any]:
+    """Settings of a recorder that samples five times a second."""
+    return {
+        "folder": str(folder), "keep_bytes": 64 << 20, "interval_s": 0.2, "for_s": None, "roles": {},
+        "databases": list(databases), "metrics": None, "processes": False, "told": {},
+    }  # fmt: skip
+
+
 def last(folder: Path, source: str) -> int:
     return max(rows_of(folder, source), default=0)
 
@@ -46,11 +58,7 @@ def test_a_database_that_goes_away_is_a_gap_and_comes_back(
 ) -> None:
     monkeypatch.setattr(process, "COMMIT_S", 0.2)
     said: list[str] = []
-    settings = {
-        "folder": str(tmp_path), "keep_bytes": 64 << 20, "interval_s": 0.2, "for_s": None, "roles": {},
-        "databases": [mortal.url], "metrics": None, "processes": False, "told": {},
-    }  # fmt: skip
-    flight = Flight(settings, said.append)
+    flight = Flight(settings_of(tmp_path, mortal.url), said.append)
     thread = threading.Thread(target=flight.run)
     thread.start()
     try:
@@ -68,3 +76,38 @@ def test_a_database_that_goes_away_is_a_gap_and_comes_back(
         thread.join()
 
     assert any("did not answer for" in notice for notice in told_of(tmp_path)["notices"])
+
+
+ALONE = """
+import json, signal, sys
+from assay.telemetry.flight import process
+process.COMMIT_S = 0.2
+flight = process.Flight(json.loads(sys.argv[1]), lambda line: print(line, file=sys.stderr, flush=True))
+signal.signal(signal.SIGTERM, flight.stop)
+sys.exit(flight.run())
+"""
+
+
+def test_on_a_full_disk_samples_wait_until_there_is_room(tmp_path: Path) -> None:
+    folder, told = tmp_path / "rec", tmp_path / "told"
+    folder.mkdir()
+    with told.open("w") as file:
+        alone = subprocess.Popen([sys.executable, "-c", ALONE, json.dumps(settings_of(folder))], stderr=file)
+    try:
+        until(lambda: rows_of(folder, "host"))
+        # As a disk that is full: a file may grow no further.
+        soft, hard = resource.prlimit(alone.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(alone.pid, resource.RLIMIT_FSIZE, (4096, hard))
+        until(lambda: "wait in memory" in told.read_text())
+        full_ns = time.time_ns()
+        until(lambda: time.time_ns() > full_ns + 2 * 10**9)
+        assert last(folder, "host") < full_ns
+        resource.prlimit(alone.pid, resource.RLIMIT_FSIZE, (soft, hard))
+        until(lambda: "samples are written again" in told.read_text())
+    finally:
+        alone.terminate()
+        code = alone.wait(WAIT_S)
+
+    assert code == 0, told.read_text()
+    assert any(full_ns < t_ns < full_ns + 2 * 10**9 for t_ns in rows_of(folder, "host"))
+    assert not any("samples are lost" in notice for notice in told_of(folder)["notices"])

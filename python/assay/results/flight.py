@@ -150,7 +150,7 @@ def told_of(folder: Path) -> dict[str, Any]:
         notices = [str(text)[:_TEXT_MAX] for text in json.loads(meta.get("notices", "[]"))]
         lost = int(meta.get("lost", "0"))
     if lost:
-        notices.append(f"{lost:,} samples are lost, since the disk was full")
+        notices.append(f"{lost:,} samples are lost: they could not be written, and more came than wait in memory")
     gaps = [[before[1], after[0]] for before, after in itertools.pairwise(sessions) if after[0] > before[1]]
     return {
         "hosts": [meta["host"]] if "host" in meta else [],

@@ -111,13 +111,12 @@ class Flight:
                     self._tell(f"note: {notice}")
             self._note_absences(recorder, writer)
             writer.commit()
-            writer.tell({"notices": json.dumps(writer.notices), "lost": str(writer.lost_count)})
-        except (OutOfSpace, OSError) as error:
+        except OutOfSpace as error:
             self._is_full(writer, error)
             return
         if self._full:
             self._full = False
-            self._tell("note: there is room again; recording goes on")
+            self._tell("note: samples are written again")
 
     def _note_absences(self, recorder: Recorder, writer: FlightWriter) -> None:
         """Note servers that stop answering, and how long that was when they answer again: the others go on."""

@@ -55,6 +55,12 @@ _WAL_BYTES = 4 * 2**20
 
 _PAGE_BYTES = 4096
 
+LOCKED_MAX_S = 10.0
+"""How long a write waits for a reader that empties the log or another that writes."""
+
+WAITING_MAX_BYTES = 8 * 2**20
+"""Samples that wait in memory while they cannot be written: some minutes of a large host; then the oldest go."""
+
 _NAN = float("nan")
 
 
@@ -92,7 +98,7 @@ class FlightWriter:
         self._session_ns = 0
         self.notices: list[str] = []
         self.lost_count = 0
-        """Samples that could not be written."""
+        """Samples that could not be written, and waited for too long."""
         self._connection = self._open()
         self._bytes = self._payload()
 
@@ -110,7 +116,9 @@ class FlightWriter:
         return descriptor
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._folder / NAME, timeout=10.0, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self._folder / NAME, timeout=LOCKED_MAX_S, isolation_level=None, check_same_thread=False
+        )
         connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -180,16 +188,18 @@ class FlightWriter:
         self._pending.append((t_ns, interval_ns, number, values.tobytes()))
 
     def commit(self) -> None:
-        """Write what was added; fold minutes that are over, and prune.
+        """Write what was added and the notices; fold minutes that are over, and prune.
 
         Raises
         ------
         OutOfSpace
-            The disk is full: what was added is lost, and what was written before is whole.
+            The disk is full, or a reader holds the log: what was added waits in memory, as much as `WAITING_MAX_BYTES`,
+            and what was written before is whole.
         """
         pending, self._pending = self._pending, []
         connection = self._connection
         try:
+            self._see_that_log_ends()
             connection.execute("BEGIN IMMEDIATE")
             for number in self._grown:
                 tier, host, source, series = self._layouts[number]
@@ -204,14 +214,35 @@ class FlightWriter:
                     self._fold(floor_ns(last_ns, MINUTE_NS))
                     self._prune()
                     self._folded_ns = floor_ns(last_ns, MINUTE_NS)
+            self.tell({"notices": json.dumps(self.notices), "lost": str(self.lost_count)})
             connection.execute("COMMIT")
             self._grown.clear()
         except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._bytes = self._payload()
-            self.lost_count += len(pending)
-            raise OutOfSpace(f"{printable(self._folder)}: {error}; samples are lost until there is room") from error
+            self._keep_waiting(pending)
+            raise OutOfSpace(
+                f"{printable(self._folder)}: {error}; samples wait in memory until they can be written, the newest"
+                f" {WAITING_MAX_BYTES >> 20} MiB of them"
+            ) from error
+
+    def _see_that_log_ends(self) -> None:
+        """Write nothing more while a reader holds the write-ahead log, which could not be emptied and would grow."""
+        log = self._folder / f"{NAME}-wal"
+        if log.exists() and log.stat().st_size > _WAL_BYTES:
+            held, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if held:
+                raise OSError("a reader holds the log of the recording")
+
+    def _keep_waiting(self, samples: list[tuple[int, int, int, bytes]]) -> None:
+        size = sum(len(data) for *_, data in samples)
+        first = 0
+        while size > WAITING_MAX_BYTES:
+            size -= len(samples[first][-1])
+            first += 1
+        self.lost_count += first
+        self._pending = samples[first:]
 
     def _fold(self, before_ns: int) -> None:
         """Make blocks of the minutes before a time, and roll them up."""
