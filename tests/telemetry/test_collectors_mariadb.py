@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from assay.targets.databases import Database
+from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases.table_set import NO_TABLES
 from assay.telemetry.collectors import MariadbCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors.database import Counters
 from servers.fixtures import Connect
@@ -81,6 +83,49 @@ def test_writes_are_told_of_each_partition_of_a_table(
                for (entity, metric), value in after.counts.items() if metric == "file_written_bytes"}  # fmt: skip
     name = database.name
     assert written[f"{name}/parts#P#high"] > 2000 * 500 > written[f"{name}/parts#P#low"]
+
+
+def test_who_waits_for_a_row_is_told_of_its_table(database: Database, collector: MariadbCollector) -> None:
+    database.execute("CREATE TABLE hot (a int PRIMARY KEY, b int) ENGINE = InnoDB")
+    database.execute("INSERT INTO hot VALUES (1, 0)")
+    holder, waiter = database.new_session(), database.new_session()
+    holder.execute("BEGIN")
+    holder.execute("UPDATE hot SET b = 1")
+    thread = threading.Thread(target=waiter.execute, args=("UPDATE hot SET b = 2",))
+    thread.start()
+    place = (f"{database.name}/{database.connection().database}/hot", "lock_waiting_count")
+    try:
+        deadline = time.monotonic() + DEADLINE_S
+        found = collector.sample()
+        while found is not None and place not in found.gauges and time.monotonic() < deadline:
+            found = collector.sample()
+        assert found is not None
+        assert found.gauges[place] == 1
+        assert found.gauges[database.name, "waits_lock_share"] > 0
+    finally:
+        holder.execute("ROLLBACK")
+        thread.join()
+        holder.close()
+        waiter.close()
+    assert collector.missing == []
+
+
+def test_what_a_user_may_not_see_is_said_with_what_grants_it(mariadb: MariadbServer) -> None:
+    url = mariadb.fresh_database()
+    name = url.rpartition("/")[2]
+    mariadb.execute("CREATE OR REPLACE USER weak@'%' IDENTIFIED BY 'w'")
+    mariadb.execute(f"GRANT ALL ON {name}.* TO weak@'%'")
+    (found,) = database_collectors([
+        open_database(parse_database(f"mariadb://weak:w@127.0.0.1:{mariadb.port}/{name}"), NO_TABLES)
+    ])  # fmt: skip
+    try:
+        found.sample()
+    finally:
+        found.close()
+        mariadb.execute("DROP USER weak@'%'")
+    assert [text.partition("; GRANT ")[2] for text in found.missing] == [
+        "SELECT ON performance_schema.* TO that user", "PROCESS ON *.* TO that user",
+    ]  # fmt: skip
 
 
 def test_readings_name_the_database(database: Database, collector: MariadbCollector) -> None:

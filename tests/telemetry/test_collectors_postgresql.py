@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from assay.targets.databases import Database, open_database, parse_database
+from assay.targets.databases.table_set import NO_TABLES
 from assay.telemetry.collectors import PostgresqlCollector, activity, database_collectors, hottest
 from assay.telemetry.collectors.database import Counters
 from assay.telemetry.collectors.postgresql import counters_sql
+from assay.telemetry.recorder import Recorder
 from assay.workloads.tpcc.tables import TABLES
 from servers.fixtures import Connect
 from servers.postgresql import PostgresqlServer
@@ -230,3 +233,19 @@ def test_every_version_is_asked_for_what_it_has(version: int) -> None:
 def test_a_version_that_is_too_old_is_refused() -> None:
     with pytest.raises(ValueError, match=r"PostgreSQL 13"):
         counters_sql(13, 8192)
+
+
+def test_what_a_user_may_not_see_is_said_with_what_grants_it(postgresql: PostgresqlServer) -> None:
+    url = postgresql.fresh_database()
+    postgresql.execute("CREATE ROLE weak LOGIN PASSWORD 'w'")
+    (found,) = database_collectors([
+        open_database(parse_database(re.sub("//[^@]*@", "//weak:w@", url)), NO_TABLES)
+    ])  # fmt: skip
+    recorder = Recorder([found])
+    try:
+        recorder.sample()
+    finally:
+        found.close()
+        postgresql.execute("DROP ROLE weak")
+    (notice,) = recorder.notices
+    assert notice.endswith("hidden from its user; GRANT pg_monitor TO weak")

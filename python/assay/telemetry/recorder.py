@@ -277,6 +277,8 @@ class Recorder:
                 readings = tuple(collector.readings(watched.state, state, interval_ns))
                 self._keep(_Batch(t_ns, interval_ns, collector.tier, collector.source, readings))
             watched.state, watched.sampled_ns = state, now_ns
+            for text in getattr(collector, "missing", ()):
+                self._notice(f"recorder: {collector.name}: {text}")
         except Exception as error:
             self._notice(f"recorder: {collector.name} is not recorded: {_one_line(error)}")
             return False

@@ -115,6 +115,8 @@ class DatabaseCollector(ABC):
         self._asked, self._answered = threading.Event(), threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self.missing: Sequence[str] = ()
+        """What the user of the connection may not see, and what grants it; known after the first answer."""
 
     @property
     def away(self) -> str:

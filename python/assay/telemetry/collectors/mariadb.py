@@ -69,6 +69,13 @@ where event_name in ('wait/io/file/innodb/innodb_log_file', 'wait/io/file/innodb
 order by sum_number_of_bytes_write desc limit {FILES_MAX}
 """
 
+_WAITING = """
+select replace(replace(l.lock_table, '`', ''), '.', '/'), count(*)
+from information_schema.innodb_trx t join information_schema.innodb_locks l on l.lock_id = t.trx_requested_lock_id
+where t.trx_state = 'LOCK WAIT' group by l.lock_table order by 2 desc limit 10
+"""
+"""Transactions that wait for a lock, by table. MySQL 8 has moved the view, and is not asked."""
+
 _PS_PER_NS = 1000
 
 
@@ -79,12 +86,13 @@ class MariadbCollector(DatabaseCollector):
     _uptime_s = 0.0
     _starts = 0
     _has_files: bool | None = None
+    _has_locks = False
 
     def read(self, session: Session) -> Counters:
-        """Ask for the status variables, and for the times of files where the server keeps them."""
+        """Ask for the status variables, for the times of files where the server keeps them, and who waits for locks."""
         status = {str(name): value for name, value in session.query(_STATUS)}
         if self._has_files is None:
-            self._has_files = _is_on(session)
+            self._look_at_rights(session)
         files = session.query(_FILES) if self._has_files else []
         written = session.query(_WRITTEN) if self._has_files else []
         uptime_s = float(status.pop("Uptime", 0))
@@ -95,24 +103,40 @@ class MariadbCollector(DatabaseCollector):
         gauges = {metric: float(status[name]) for name, metric in _GAUGES.items() if name in status}
         if all(name in status for name in _CACHE):
             gauges["cache_bytes"] = float(status[_CACHE[0]]) * float(status[_CACHE[1]])
+        waiting = {str(table): float(count) for table, count in session.query(_WAITING)} if self._has_locks else {}
+        if self._has_locks:
+            # The observer is at work, too.
+            at_work = gauges.get("sessions_active_count", 0.0) - 1
+            if at_work >= 1:
+                gauges["waits_lock_share"] = min(sum(waiting.values()) / at_work, 1.0)
         return Counters(
             {(self.server, metric): value for metric, value in counts.items()}
             | written_counts(written, self.databases, self.server),
-            {(self.server, metric): value for metric, value in gauges.items()},
+            {(self.server, metric): value for metric, value in gauges.items()}
+            | {(f"{self.server}/{table}", "lock_waiting_count"): count for table, count in waiting.items()},
             self._starts,
         )
 
+    def _look_at_rights(self, session: Session) -> None:
+        """Find out what the server keeps and the user may see; the status variables are open to all."""
+        is_on = session.query("show global variables where variable_name = 'performance_schema' and value = 'ON'")
+        files, locks = _refusal(session, _FILES) if is_on else "it is off", _refusal(session, _WAITING)
+        self._has_files, self._has_locks = not files, not locks
+        missing = []
+        if "denied" in files:
+            missing.append("times of files are hidden from its user; GRANT SELECT ON performance_schema.* TO that user")
+        if "PROCESS" in locks:
+            missing.append("who waits for locks is hidden from its user; GRANT PROCESS ON *.* TO that user")
+        self.missing = missing
 
-def _is_on(session: Session) -> bool:
-    """Whether the performance schema is on and may be read."""
-    if not session.query("show global variables where variable_name = 'performance_schema' and value = 'ON'"):
-        return False
+
+def _refusal(session: Session, sql: str) -> str:
+    """Why the server does not answer a query; empty if it does."""
     try:
-        session.query(_FILES)
-    except Exception:
-        # The user has no rights on it; the status variables are open to all.
-        return False
-    return True
+        session.query(sql)
+    except Exception as error:
+        return str(error) or "no reason is given"
+    return ""
 
 
 def status_counts(status: Mapping[str, Any]) -> dict[str, float]:

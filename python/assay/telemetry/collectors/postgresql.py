@@ -167,10 +167,13 @@ class PostgresqlCollector(DatabaseCollector):
     def read(self, session: Session) -> Counters:
         """Ask for all counters in one query, and every tenth time for sizes."""
         if not self._sql:
-            version, block = session.query(
-                "select current_setting('server_version_num')::int / 10000, current_setting('block_size')::int"
+            version, block, user, sees_all = session.query(
+                "select current_setting('server_version_num')::int / 10000, current_setting('block_size')::int,"
+                " quote_ident(current_user), pg_has_role(current_user, 'pg_read_all_stats', 'usage')"
             )[0]
             self._sql = counters_sql(version, block)
+            if not sees_all:
+                self.missing = (f"what other sessions wait for is hidden from its user; GRANT pg_monitor TO {user}",)
         names = list(self.databases)
         rows = session.query(self._sql, (names, names))
         doing = session.query(_DOING)
