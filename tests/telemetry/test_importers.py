@@ -141,14 +141,20 @@ class TestPerfmon:
         assert found.rows == 3000
         assert len(taken_rows) == 1500
 
-    def test_more_values_than_a_recording_keeps_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_file_with_more_values_than_are_kept_is_thinned(self, tmp_path: Path) -> None:
         assert importer.VALUES_MAX == ROWS_MAX
-        monkeypatch.setattr(importer, "VALUES_MAX", 5)
-        with pytest.raises(NotTaken, match="holds more than the 5 values that a recording keeps: thin it"):
-            taken(SAMPLES / "perfmon.csv")
+        rows = [f'"11/23/2026 {20 + n // 3600}:{n // 60 % 60:02}:{n % 60:02}","2","{n % 10}"' for n in range(4000)]
+        text = perfmon(
+            r"\\S\PhysicalDisk(0 C:)\Disk Reads/sec", r"\\S\PhysicalDisk(0 C:)\Avg. Disk Queue Length", rows=rows
+        )
+        found, kept = taken(written(tmp_path, text), values_max=2000)
+        reads, queues = (values(kept, "S", "0 C:", metric) for metric in ("read_ios_count", "queue_mean_count"))
+        assert 1000 < found.rows == len(reads) + len(queues) <= 2000
+        assert "samples are one, their mean" in found.notes[0]
+        # No read is lost, and what is left of the queue is means of some samples.
+        assert sum(reads) == 2 * 3999
+        assert max(queues[-20:-1]) - min(queues[-20:-1]) < 9
 
-
-class TestEsxtop:
     def test_devices_guests_and_processors_are_taken(self) -> None:
         found, rows = taken(SAMPLES / "esxtop.csv")
         assert (found.format, found.hosts) == ("esxtop", ["esx1"])

@@ -6,6 +6,7 @@ take no more memory than small ones.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ FLUSH_ROWS = 2**14
 
 VALUES_MAX = 25_000_000
 """Values of a recording that are read again (`assay.results.series.ROWS_MAX`)."""
+
+LOOK_ROWS = 2**18
+"""After so many rows it is estimated how many a file will have."""
 
 T_NS_END = 2**63
 """Nanoseconds that a time may have: until the year 2262."""
@@ -95,15 +99,25 @@ class Options:
         Seconds to add to UTC for the local time of files that do not say theirs; None: that of this machine.
     roles
         Role of a device or volume, by its name.
+    values_max
+        How many values of a file are kept.
     """
 
     host: str = "imported"
     zone_s: int | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
+    values_max: int = VALUES_MAX
 
 
 class Into:
     """Where an importer hands its rows over.
+
+    A file with more values than are kept is thinned while it is read: some samples become one.
+
+    Parameters
+    ----------
+    share
+        How much of the file has been read, from 0 to 1.
 
     Attributes
     ----------
@@ -111,12 +125,25 @@ class Into:
         What became of the file so far.
     """
 
-    def __init__(self, name: str, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: Options,
+        write: Callable[[Sequence[pa.RecordBatch]], None],
+        *,
+        share: Callable[[], float] = lambda: 1.0,
+    ) -> None:
         self.options, self.taken = options, Taken(format=name)
         self._write = write
+        self._share, self._values_max = share, options.values_max
+        self._look_at = min(LOOK_ROWS, options.values_max // 2)
+        self._looked = 0, 0.0
+        self._at_once = 1
+        self._merging: dict[tuple[str, str, str], _Merged] = {}
         self._columns = SeriesColumns()
         self._pending = 0
         self._last_ns: dict[str, int] = {}
+        self._last_seen_ns = 0
         self._late: dict[str, int] = {}
 
     def add(
@@ -134,22 +161,59 @@ class Into:
         found = [self._with_role(one) for one in readings]
         if not found:
             return
+        if host not in self.taken.hosts:
+            self.taken.hosts.append(host)
+        if self._at_once == 1:
+            self._keep(found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
+            return
+        key = (host, tier, source)
+        merged = self._merging.setdefault(key, _Merged())
+        merged.add(found, t_ns=t_ns, interval_ns=interval_ns)
+        if merged.samples >= self._at_once:
+            self._keep_merged(key)
+
+    def _keep_merged(self, key: tuple[str, str, str]) -> None:
+        merged = self._merging.pop(key)
+        host, tier, source = key
+        self._keep(
+            merged.readings(), host=host, t_ns=merged.t_ns, interval_ns=merged.interval_ns, tier=tier, source=source
+        )
+
+    def _keep(
+        self, found: Sequence[Reading], *, host: str, t_ns: int, interval_ns: int, tier: str, source: str
+    ) -> None:
         taken = self.taken
         self._columns.add(found, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source, host=host)
         taken.rows += len(found)
-        if taken.rows > VALUES_MAX:
-            raise NotTaken(
-                f"holds more than the {VALUES_MAX:,} values that a recording keeps: thin it, as relog -t 10 and sadf"
-                " with an interval do, or export fewer counters"
-            )
-        if host not in taken.hosts:
-            taken.hosts.append(host)
         begin_ns = t_ns - interval_ns
         taken.from_ns = begin_ns if taken.from_ns is None else min(taken.from_ns, begin_ns)
         taken.to_ns = t_ns if taken.to_ns is None else max(taken.to_ns, t_ns)
+        if taken.rows >= self._look_at:
+            self._look_ahead()
         self._pending += len(found)
         if self._pending >= FLUSH_ROWS:
-            self.flush()
+            self._hand_on()
+
+    def _look_ahead(self) -> None:
+        """Decide how many samples become one from here on, so that what is left of the file fits."""
+        rows, room = self.taken.rows, self._values_max - self.taken.rows
+        if room <= 0:
+            raise NotTaken(
+                f"holds more than the {self._values_max:,} values that a recording keeps, thinned as it is: export"
+                " fewer counters"
+            )
+        share, (rows_before, share_before) = min(self._share(), 1.0), self._looked
+        self._looked = rows, share
+        # At the rate since the last look; a tenth of the room is for what the estimate misses.
+        to_come = (rows - rows_before) * (1.0 - share) / max(share - share_before, 1e-9)
+        more = math.ceil(to_come / (0.9 * room))
+        if more > 1:
+            self._at_once *= more
+            self.taken.note(
+                f"has more values than the {self._values_max:,} that are kept: from {at_text(self._last_seen_ns)} on"
+                f" {self._at_once} samples are one, their mean; extremes are those of such means"
+            )
+        self._look_at = rows + max(room // 2, 1)
 
     def advance(self, host: str, t_ns: int) -> int | None:
         """Nanoseconds from the row before to this one, 0 for the first; None where the clock went back.
@@ -169,11 +233,16 @@ class Into:
                 )
             self._late[host] = self._late.get(host, 0) + 1
             return None
-        self._last_ns[host] = t_ns
+        self._last_ns[host] = self._last_seen_ns = t_ns
         return 0 if before is None else t_ns - before
 
     def flush(self) -> None:
-        """Hand on what was added."""
+        """Hand on everything that was added: the file is at its end."""
+        for key in list(self._merging):
+            self._keep_merged(key)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
         self._write(self._columns.take())
         self._pending = 0
 
@@ -189,6 +258,33 @@ class Into:
         names = {reading.entity, *reading.entity.split()}
         role = next((role for name, role in roles.items() if name in names), "")
         return reading._replace(role=role) if role else reading
+
+
+class _Merged:
+    """Samples that become one: gauges their mean, counts their sum."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.t_ns = 0
+        self.interval_ns = 0
+        self._found: dict[tuple[str, str, str, str], tuple[Reading, float, int]] = {}
+
+    def add(self, found: Iterable[Reading], *, t_ns: int, interval_ns: int) -> None:
+        """Take one sample more."""
+        self.samples += 1
+        self.t_ns = max(self.t_ns, t_ns)
+        self.interval_ns += interval_ns
+        for one in found:
+            key = (one.entity, one.role, one.metric, one.kind)
+            _, total, count = self._found.get(key, (one, 0.0, 0))
+            self._found[key] = one, total + one.value, count + 1
+
+    def readings(self) -> list[Reading]:
+        """The sample that they are."""
+        return [
+            one._replace(value=total if one.kind == "delta" else total / count)
+            for one, total, count in self._found.values()
+        ]
 
 
 class Importer(ABC):

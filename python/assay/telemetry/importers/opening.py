@@ -44,6 +44,11 @@ def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
         yield file, text
 
 
+def share_read(file: TextIO) -> float:
+    """How much of a file that `opened` gave has been read, from 0 to 1."""
+    return file.buffer.tell() / max(os.fstat(file.fileno()).st_size, 1)
+
+
 def _encoding_of(head: bytes) -> str:
     """UTF-8, or what Windows writes in western languages."""
     try:

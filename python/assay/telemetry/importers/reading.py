@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.paths import printable
 from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken
-from assay.telemetry.importers.opening import opened
+from assay.telemetry.importers.opening import opened, share_read
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def import_file(path: Path, options: Options, write: Callable[[Sequence[pa.Recor
         if importer is None:
             known = ", ".join(one.title for one in IMPORTERS)
             raise NotTaken(f"{printable(path)}: is of no format that is known here: {known}")
-        into = Into(importer.name, options, write)
+        into = Into(importer.name, options, write, share=lambda: share_read(file))
         try:
             importer.read(file, into)
+            into.flush()
         except NotTaken as error:
             raise NotTaken(f"{printable(path)}: {error}") from None
-    into.flush()
     taken = into.taken
     if not taken.rows:
         raise NotTaken(f"{printable(path)}: {importer.title}: holds no sample that can be used{_why(into)}")

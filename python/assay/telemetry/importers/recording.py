@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,11 @@ def import_files(
     }
     with RunFolder.create(into, "import", manifest) as folder:
         writer = folder.series_writer()
+        share = replace(options, values_max=options.values_max // len(files))
         try:
             for path in files:
                 tell(f"reading {printable(path)}")
-                told.append((path, import_file(path, options, writer.write)))
+                told.append((path, import_file(path, share, writer.write)))
             writer.close_segment("import")
             recording = recording_of(told)
             folder.update(recording=recording, notices=recording["notices"], status="done", ended_utc_ns=time.time_ns())
