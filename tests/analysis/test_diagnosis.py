@@ -110,6 +110,59 @@ def test_two_independent_signals_are_one() -> None:
     assert cause["advice"]
 
 
+@pytest.mark.parametrize(("own_share", "cause"), [(0.02, "host-cpu"), (0.97, "generator-saturated")])
+def test_what_fills_the_processors_beside_a_generator_is_told_from_the_generator(own_share: float, cause: str) -> None:
+    generator = {"saturated": True, "reason": None, "fullest_worker_share": own_share, "schedule_lag_p99_ns": 5e6}
+    point = {"measured_from_utc_ns": 0, "measured_to_utc_ns": 30 * SECOND, "generator": generator}
+
+    found = of(
+        rows("host", "cpu", "user_share", [0.98] * 30),
+        rows("host", "psi-cpu", "some_share", [0.6] * 30),
+        rows("block", "vda", "queue_mean_count", [0.1] * 30, tier="storage"),
+        points=[point],
+    )
+
+    assert found.first == cause
+
+
+def of_server(metric: str, values: Sequence[float | None], *, kind: str = "delta") -> list[dict[str, Any]]:
+    return rows("postgresql", "shop", metric, values, kind=kind, tier="database")
+
+
+@pytest.mark.parametrize(("every_s", "cause"), [(5, "checkpoint-storm"), (60, "none")])
+def test_a_log_of_whole_pages_is_a_storm_where_checkpoints_come_often(every_s: int, cause: str) -> None:
+    pages, log = [400.0] * 120, [4e6] * 120
+
+    found = of(
+        of_server("checkpoints_count", [float(second % every_s == 0) for second in range(120)]),
+        of_server("log_full_pages_count", pages),
+        of_server("log_bytes", log),
+    )
+
+    assert found.first == cause
+
+
+def test_backups_that_are_seen_every_other_second_ran_meanwhile() -> None:
+    seen = [0.0] * 30 + [1.0, 0.0] * 15
+    slow = [100e3] * 30 + [900e3] * 30
+
+    found = of(
+        of_server("backups_running_count", seen, kind="gauge"), of_server("read_latency_mean_ns", slow, kind="gauge")
+    )
+
+    assert found.first == "backup-or-vacuum"
+
+
+def test_segments_that_come_twice_are_lost_on_the_way_here() -> None:
+    def net(metric: str, value: float, kind: str = "delta") -> list[dict[str, Any]]:
+        return rows("net", "tcp", metric, [value] * 30, kind=kind)
+
+    lost = [*net("retransmit_share", 0.02, "gauge"), *net("segments_out_count", 2000), *net("segments_in_count", 2000)]
+
+    assert of(lost, net("duplicates_in_count", 1)).first == "none"
+    assert of(lost, net("duplicates_in_count", 20)).first == "network-loss"
+
+
 def test_signals_at_different_times_do_not_agree() -> None:
     found = of(
         rows("host", "cpu", "user_share", [0.95] * 30 + [0.1] * 30),

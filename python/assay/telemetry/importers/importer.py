@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 FLUSH_ROWS = 2**14
 """Rows that are handed on together."""
 
-VALUES_MAX = 25_000_000
-"""Values of a recording that are read again (`assay.results.series.ROWS_MAX`)."""
+VALUES_MAX = 8_000_000
+"""Values of a recording: what import, report and diagnosis hold in about a gigabyte of memory."""
 
 LOOK_ROWS = 2**18
 """After so many rows it is estimated how many a file will have."""

@@ -9,10 +9,14 @@ from assay.analysis.diagnosis.causes.cause import Cause, those
 from assay.analysis.diagnosis.observed import Observed
 from assay.analysis.diagnosis.signals import Signals, Suspicion
 
+WORKER_OWN = 0.25
+"""A worker of the generator that computes less of its time is not what fills the processors."""
+
 
 def host_cpu(observed: Observed) -> list[Suspicion]:
-    """Hosts whose processors are busy while work waits for them."""
+    """Hosts whose processors are busy while work waits for them, that of a load generator included."""
     found = []
+    held_up = () if _generator_computes(observed) else ("generator-saturated",)
     for host in observed.hosts:
         signals = Signals(observed)
         signals.add("utilisation", f"{host}: processors are busy", observed.cpu_busy(host), at.CPU_BUSY, required=True)
@@ -26,7 +30,7 @@ def host_cpu(observed: Observed) -> list[Suspicion]:
                 against=[
                     "Storage faster or slower at the same load changes throughput: then processors are not the limit."
                 ],
-                explains=("latch-wait", "throttled-queue", "checkpoint-storm"),
+                explains=("latch-wait", "throttled-queue", "checkpoint-storm", *held_up),
             )
         )
     return those(*found)
@@ -79,9 +83,15 @@ def _of_guest(signals: Signals, name: str) -> Suspicion | None:
     )
 
 
+def _generator_computes(observed: Observed) -> bool:
+    """Whether a worker of the load generator itself uses much of a processor; unknown is taken for yes."""
+    shares = [(window.point.get("generator") or {}).get("fullest_worker_share") for window in observed.windows]
+    return any(share is None or share >= WORKER_OWN for share in shares)
+
+
 def generator_saturated(observed: Observed) -> list[Suspicion]:
-    """Points at which the load generator was the limit."""
-    signals = Signals(observed)
+    """Points at which the load generator was the limit; where others held it up, they are the cause (host-cpu)."""
+    signals, computes = Signals(observed), _generator_computes(observed)
     flagged = np.zeros(observed.steps, dtype=bool)
     reasons: list[str] = []
     for window in observed.windows:
@@ -93,7 +103,7 @@ def generator_saturated(observed: Observed) -> list[Suspicion]:
     signals.add_where("generator", "points are marked: the generator was the limit", flagged, required=True)
     for host in observed.hosts:
         busy = observed.cpu_busy(host)
-        if busy is not None:
+        if busy is not None and computes:
             signals.add("cpu", f"{host}: processors are busy", busy, at.CPU_BUSY)
     fullest = np.full(observed.steps, np.nan)
     for window in observed.windows:
@@ -121,7 +131,7 @@ def generator_saturated(observed: Observed) -> list[Suspicion]:
             advice="Run the generator on more processors or another host (--workers, --threads); figures of these"
             " points are no answer.",
             against=["More workers or another client give the same throughput."],
-            explains=("host-cpu", "guest-cpu", "throttled-queue", "latch-wait"),
+            explains=("throttled-queue", "latch-wait", *(("host-cpu", "guest-cpu") if computes else ())),
             notes=list(dict.fromkeys(reasons))[:2],
         )
     )
