@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -367,6 +368,17 @@ def test_the_unit_drops_every_right_and_holds_no_password() -> None:
         )
     with pytest.raises(UsageError, match="lies outside"):
         unit_text(Path("/srv/x"), [], processes=False, databases=[])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("databases", [[], ["postgresql://u@db1/d"]])
+def test_systemd_takes_the_unit_as_it_is(tmp_path: Path, databases: list[str]) -> None:
+    unit = tmp_path / "assay-recorder.service"
+    unit.write_text(unit_text(Path("/var/lib/assay/recording"), ["--keep", "2GB"], processes=True, databases=databases))
+
+    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
 
 
 @settings(max_examples=30, deadline=None)
