@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, utc_ns
-from assay.telemetry.importers.pdh import zone_assumed
+from assay.telemetry.importers.zones import zone_assumed
 
 ELEMENT_MAX = 16 * 2**20
 """Characters of a sample: one of a host with thousands of disks has a few million."""
@@ -65,7 +65,7 @@ class Sar(Importer):
             if not isinstance(stamp, Mapping):
                 continue
             if not stamp.get("utc") and local is None:
-                local = zone_assumed(into)
+                local = zone_assumed(into.options, into.taken)
             t_ns = _time_ns(stamp, UTC if stamp.get("utc") else local or UTC)
             interval_s = _number(stamp.get("interval"))
             if t_ns is None or not interval_s or interval_s < 0:
