@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from assay import _core
+from assay.document.text import joined
 from assay.errors import RunFolderError, UsageError
 from assay.paths import plain, printable
 from assay.results.run_folder import RunFolder
 from assay.results.series import SeriesWriter
 from assay.results.shapes import check_manifest, check_point, check_whole
+from assay.results.shapes.point import Point
+from assay.run.verdict import verdict_lines
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
 from assay.telemetry.importers.opening import opened
 from assay.telemetry.importers.reading import import_opened, unknown_format
@@ -64,7 +67,7 @@ class Imported:
         for one in (self.imported or {}).get("files", []):
             measured = f"{one['program']} {one['version']}: {count_of(len(one['point_ids']), 'point')}"
             found.append(f"{one['path']}: results of {measured}")
-            found += lines_of_names(one["taken"], one["ignored"])
+            found += lines_of_names("figure", one["taken"], one["ignored"])
         return found
 
 
@@ -219,9 +222,12 @@ def _written(folder: RunFolder, found: _Files) -> Imported:
         notices = [*imported["notices"], *notices]
         for point in found.points:
             folder.append_point({key: value for key, value in point.items() if key != "asked"})
+        verdict = verdict_lines([cast(Point, point) for point in found.points], [])
         names = {run.hostname for _, run in found.runs} - {None}
         changes = {
             "imported": imported,
+            "answers": [],
+            "verdict": verdict,
             "target": {"volumes": list(found.volumes.values()), "databases": []},
             "parts": [
                 {
@@ -256,10 +262,14 @@ def _imported_of(found: _Files) -> dict[str, Any]:
     ]
     programs = list(dict.fromkeys(f"{one['program']} {one['version']}" for one in files))
     notices = [
-        f"{', '.join(programs)} measured this, not Assay: whether the load generator was the bottleneck, and"
-        " whether points were steady, is known only as far as the files say"
+        f"measured by {joined(programs)}, not by Assay: whether the load generator was the bottleneck, and whether"
+        " points were steady, is known only as far as the files say"
     ]
-    notices += [f"{one['path']}: {note}" for one in files for note in one["notes"]]
+    by_note: dict[str, list[str]] = {}
+    for one in files:
+        for note in one["notes"]:
+            by_note.setdefault(note, []).append(str(one["path"]))
+    notices += [f"in {joined(paths)}: {note}" for note, paths in by_note.items()]
     return {"programs": programs, "files": files, "notices": notices}
 
 

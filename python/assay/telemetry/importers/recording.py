@@ -11,6 +11,7 @@ from assay.errors import UsageError
 from assay.paths import plain, printable
 from assay.targets.storage.spec import ROLES
 from assay.telemetry.importers.importer import Taken, at_text
+from assay.units import count_of
 
 
 def recording_of(told: Sequence[tuple[Path, Taken]]) -> dict[str, Any]:
@@ -109,16 +110,16 @@ def lines_of(recording: Mapping[str, Any]) -> list[str]:
     for one in recording["files"]:
         lines.append(f"{one['path']}: {one['format']}: {one['rows']:,} values of {', '.join(one['hosts'])}")
         lines.append(f"  from {_at(one['from_utc_ns'])} to {_at(one['to_utc_ns'])}")
-        lines += lines_of_names(one["counters"], one["ignored"])
+        lines += lines_of_names("counter", one["counters"], one["ignored"])
     return lines
 
 
-def lines_of_names(taken: Mapping[str, str], ignored: Mapping[str, str]) -> list[str]:
+def lines_of_names(noun: str, taken: Mapping[str, str], ignored: Mapping[str, str]) -> list[str]:
     """Names of a file that were taken, and those that were left out with their reasons."""
     reasons: dict[str, list[str]] = {}
     for name, reason in ignored.items():
         reasons.setdefault(reason, []).append(name)
-    found = [f"  took {len(taken)} counters: {_some(sorted(taken))}"]
+    found = [f"  took {count_of(len(taken), noun)}: {_some(sorted(taken))}"]
     return found + [f"  left out {len(names)}, {reason}: {_some(names)}" for reason, names in reasons.items()]
 
 

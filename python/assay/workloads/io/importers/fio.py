@@ -296,7 +296,9 @@ class _Job:
         else:
             percentiles = _percentiles(both[of], f"{where}: {of}")
             bins = both[of][0].get("bins")
-            histogram = self._histogram(bins, count, both[of][1], where)
+            # I/Os that end as the ramp does are counted in the latency alone.
+            timed = whole(both[of][0].get("N"), f"{where}: N") or count
+            histogram = self._histogram(bins, timed, both[of][1], where)
             if of == "clat" and known[0] == "lat":
                 self.taken.note(
                     "percentiles are of completion latency (clat), which leaves out what submission took; mean and"
@@ -321,7 +323,7 @@ class _Job:
         ]
         found = histogram_of_bins(pairs, count)
         if found is None:
-            self.taken.note(f"{where}: its bins do not add up to its {count:,} I/Os and are left out")
+            self.taken.note(f"{where}: its bins do not add up to its {count:,} latencies and are left out")
         else:
             self.taken.counters.setdefault("bins", "histogram: fio's bins are 1.6 % wide, a value is their middle")
         return found
