@@ -7,13 +7,13 @@ from datetime import datetime, timedelta, timezone
 from assay.telemetry.importers.importer import Options, Taken
 
 
-def zone_assumed(options: Options, taken: Taken) -> timezone:
+def zone_assumed(options: Options, taken: Taken, why: str = "the file says no time zone") -> timezone:
     """The zone of a file that says none: the one that was given, else this machine's."""
     given = options.zone_s
     if given is not None:
         return timezone(timedelta(seconds=given))
     here = datetime.now().astimezone().utcoffset() or timedelta()
-    taken.note(f"the file says no time zone; that of this machine is assumed ({zone_text(here)}): say --zone +HH:MM")
+    taken.note(f"{why}; that of this machine is assumed ({zone_text(here)}): say --zone +HH:MM")
     return timezone(here)
 
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
+from assay.units import count_of
 from assay.workloads.imported import (
     ImportedPoint,
     ImportedRun,
@@ -404,7 +405,7 @@ def _point(jobs: list[_Job], document: Record, *, is_alone: bool, taken: Taken) 
     label = ", ".join(dict.fromkeys(job.name for job in jobs))[:80]
     failed = [(job.name, found) for job in jobs if (found := job.error()) is not None]
     for name, (count, kind) in failed:
-        taken.note(f"{name}: fio reports {count:,} errors, the first {kind}")
+        taken.note(f"{name}: fio reports {count_of(count, 'error')}, the first {kind}")
     if all(one.all is None for one in asked) and not failed:
         taken.ignore(label, "it did no reads or writes")
         return None

@@ -27,8 +27,8 @@ _HARMLESS = words(
 """Options that do not change which I/Os are asked for, or how hard."""
 
 _UNDERSTOOD = words(
-    "bs blocksize rw readwrite rwmixread rwmixwrite percentage_random iodepth numjobs direct buffered sync fsync"
-    " fdatasync random_distribution ba blockalign dedupe_percentage buffer_compress_percentage zero_buffers"
+    "bs blocksize bssplit rw readwrite rwmixread rwmixwrite percentage_random iodepth numjobs direct buffered sync"
+    " fsync fdatasync random_distribution ba blockalign dedupe_percentage buffer_compress_percentage zero_buffers"
 )
 
 _SYNCHRONOUS = words("sync psync vsync pvsync pvsync2 mmap splice")

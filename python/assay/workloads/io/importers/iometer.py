@@ -44,6 +44,7 @@ _TAKEN = {
 _IGNORED = {
     "0 to 50 uS ... >= 10 s": "ranges of response times that are too wide for percentiles or a histogram",
     "Transactions, Connections, Packets": "points have no such figures",
+    "ramp-up": "the file does not say how long it was; points have 0",
     "rows MANAGER, WORKER, PROCESSOR": "the row ALL is taken, and each disk",
 }
 _SPEC = ("size", "% of size", "% reads", "% random", "delay", "burst", "align", "reply")
@@ -205,7 +206,7 @@ class _Results:
             self.taken.note(f"{label}: Iometer reports {told}")
         figures: dict[str, Any] = {
             **self._times(stamp, seconds),
-            "warmup_s": None,
+            "warmup_s": 0.0,
             "measured_s": seconds,
             "ended_by": "time",
             "errors": {"count": sum(errors.values()), "kinds": {"other": sum(errors.values())} if errors else {}},
