@@ -155,23 +155,30 @@ def _read_run(path: Path, file: TextIO, importer: RunImporter, options: Options)
     if os.fstat(file.fileno()).st_size > BYTES_MAX:
         raise NotTaken(f"{shown}: is larger than {BYTES_MAX >> 20} MiB, more than is read of a file of results")
     try:
-        run = importer.read(file.read(BYTES_MAX), options)
+        return read_results(file.read(BYTES_MAX), importer, options)
+    except NotTaken as error:
+        raise NotTaken(f"{shown}: {error}") from None
+
+
+def read_results(text: str, importer: RunImporter, options: Options) -> ImportedRun:
+    """Results of another program, whose points are as a run folder is read again.
+
+    Raises
+    ------
+    NotTaken
+        They cannot be used; the line does not name the file.
+    """
+    run = importer.read(text, options)
+    try:
         for number, point in enumerate(run.points, 1):
-            record = {
-                "id": f"p{number:04d}",
-                "key": "",
-                "part": PART,
-                "purpose": "grid",
-                "limits": [],
-            } | point.as_point()
+            named = {"id": f"p{number:04d}", "key": "", "part": PART, "purpose": "grid", "limits": []}
+            record = {**named, **point.as_point()}
             check_point(record, "its results")
             check_whole([record], "its results")
         check_manifest({"schema_version": 1, "target": {"volumes": run.volumes}}, "its results")
-    except NotTaken as error:
-        raise NotTaken(f"{shown}: {error}") from None
     except RunFolderError as error:
         # Values that no measurement has, in places that the importer does not look at.
-        raise NotTaken(f"{shown}: {str(error).partition('; the folder')[0]}") from None
+        raise NotTaken(str(error).partition("; the folder")[0]) from None
     return run
 
 

@@ -66,8 +66,8 @@ class DiskSpd(RunImporter):
 
     def recognises(self, head: str) -> bool:
         """A document of results, with or without a declaration before it."""
-        begin = re.match(r"\s*(<\?xml[^>]*\?>\s*)?(<!--.*?-->\s*)*<Results\b", head, re.DOTALL)
-        return begin is not None and ("<Profile>" in head or "<System>" in head or "<TimeSpan>" in head)
+        begin = re.match(r"\s*(<\?xml[^>]*\?>\s*)?<Results\b", head)
+        return begin is not None and re.search(r"<(Profile|System|TimeSpan)\b", head) is not None
 
     def read(self, text: str, options: Options) -> ImportedRun:
         """Take every time span as a point."""

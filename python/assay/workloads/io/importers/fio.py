@@ -11,7 +11,6 @@ import errno
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any, ClassVar
 
 from assay.telemetry.importers.importer import NotTaken, Options, Taken
@@ -96,14 +95,15 @@ class Fio(RunImporter):
 
 def _start(text: str) -> int | None:
     """Where the document begins: a brace at the beginning of a line."""
-    match = re.search(r"^\s*\{", text, re.MULTILINE)
+    match = re.search(r"^[ \t]*\{", text, re.MULTILINE)
     return match.end() - 1 if match else None
 
 
 def _document(text: str, taken: Taken) -> Mapping[str, Any]:
     """The document; of several that --status-interval wrote the last."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    found: list[Mapping[str, Any]] = []
+    last: Mapping[str, Any] | None = None
+    count = 0
     at = _start(text) or 0
     if text[:at].strip():
         taken.note(f"begins with what is not fio's document, which is left out: {_line(text[:at])}")
@@ -121,30 +121,26 @@ def _document(text: str, taken: Taken) -> Mapping[str, Any]:
             ) from None
         if not isinstance(value, Mapping) or "fio version" not in value:
             raise NotTaken("holds another document than fio's")
-        found.append(value)
+        if last is not None:
+            _refuse_different(last, value)
+        last, count = value, count + 1
         following = _start(text[end:])
         if following is None:
             if text[end:].strip():
                 taken.note(f"ends with what is not fio's document, which is left out: {_line(text[end:])}")
             break
         at = end + following
-    if len(found) > 1:
-        _refuse_different(found)
-        taken.note(
-            f"holds {len(found)} documents of --status-interval; each counts from the start, so the last is taken"
-        )
-    return found[-1]
+    if count > 1:
+        taken.note(f"holds {count} documents of --status-interval; each counts from the start, so the last is taken")
+    return last
 
 
-def _refuse_different(documents: list[Mapping[str, Any]]) -> None:
+def _refuse_different(before: Record, after: Record) -> None:
     """Documents of one run have the same jobs, which only ever count up."""
-    for before, after in pairwise(documents):
-        first, second = _jobs(before), _jobs(after)
-        same = [(one.get("jobname"), one.get("groupid")) for one in first] == [
-            (one.get("jobname"), one.get("groupid")) for one in second
-        ]
-        if not same or _total(first) > _total(second):
-            raise NotTaken("holds documents of several runs; give each a file of its own")
+    first, second = _jobs(before), _jobs(after)
+    names = [[(one.get("jobname"), one.get("groupid")) for one in jobs] for jobs in (first, second)]
+    if names[0] != names[1] or _total(first) > _total(second):
+        raise NotTaken("holds documents of several runs; give each a file of its own")
 
 
 def _total(jobs: list[Record]) -> int:
@@ -271,8 +267,12 @@ class _Job:
 
     def _flush(self) -> Side | None:
         record = self.record.get("sync")
-        count = whole(record.get("total_ios"), "sync: total_ios") if isinstance(record, Mapping) else 0
-        if not isinstance(record, Mapping) or not count or not self.measured_s:
+        if not isinstance(record, Mapping):
+            return None
+        # With some engines fio counts no syncs, and has their latencies all the same.
+        timed = whole(_timed(record, "lat")[0].get("N"), "sync: N")
+        count = whole(record.get("total_ios"), "sync: total_ios") or timed
+        if not count or not self.measured_s:
             return None
         latency_ns, histogram = self._latency(record, count, f"{self.name}: sync")
         return Side(
