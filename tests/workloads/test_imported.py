@@ -148,6 +148,13 @@ class TestFio:
         assert point["total"]["count"] > 0
         assert any("wrote no percentiles" in note for note in run.taken.notes)
 
+    def test_jobs_that_were_summed_up_with_others_are_said(self) -> None:
+        document = json.loads((SAMPLES / "fio-json-plus.json").read_text())
+        document["jobs"][0]["job_runtime"] *= 3
+        run = read(json.dumps(document))
+        assert run.points[0].load["workers"] == 3
+        assert any("sums up 3 jobs (group_reporting), though numjobs is 1" in note for note in run.taken.notes)
+
     def test_messages_around_the_document_are_left_out_and_said(self) -> None:
         text = (SAMPLES / "fio-json-plus.json").read_text()
         run = read(f"note: both iodepth >= 1 and synchronous I/O engine\n{text}\nfio: terminating on signal 2\n")

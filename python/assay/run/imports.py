@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +81,8 @@ class _Files:
     points: list[dict[str, Any]] = field(default_factory=list)
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: list[list[str]] = field(default_factory=list)
+    alike: Counter[str] = field(default_factory=Counter)
+    """How many points there are of a workload at a load."""
 
 
 def import_files(
@@ -189,12 +192,12 @@ def _add_run(found: _Files, path: Path, run: ImportedRun) -> None:
         record = point.as_point()
         number = len(found.points) + 1
         asked = json.dumps([record["workload"], record["load"]], sort_keys=True)
-        same = sum(one["asked"] == asked for one in found.points)
+        same = found.alike[asked]
+        found.alike[asked] += 1
         point_id = f"p{number:04d}"
         ids.append(point_id)
         found.points.append(
             {
-                "asked": asked,
                 "id": point_id,
                 "key": hashlib.sha256(f"{PART} {same} {asked}".encode("utf-8", "surrogatepass")).hexdigest(),
                 "part": PART,
@@ -228,7 +231,7 @@ def _written(folder: RunFolder, found: _Files) -> Imported:
     if imported is not None:
         notices = [*imported["notices"], *notices]
         for point in found.points:
-            folder.append_point({key: value for key, value in point.items() if key != "asked"})
+            folder.append_point(point)
         verdict = verdict_lines([cast(Point, point) for point in found.points], [])
         names = {run.hostname for _, run in found.runs} - {None}
         changes = {

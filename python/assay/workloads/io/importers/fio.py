@@ -227,7 +227,16 @@ class _Job:
         """Workers that one of so many entries alike stands for."""
         if entries > 1:
             return 1
-        return min(max(int(fio_options.number(self.fio, "numjobs") or 1), 1), WORKERS_MAX)
+        named = max(int(fio_options.number(self.fio, "numjobs") or 1), 1)
+        # The time of all jobs that group_reporting summed up, and that of the group.
+        in_all_s = (amount(self.record.get("job_runtime"), f"{self.name}: job_runtime") or 0.0) / 1e3
+        found = round(in_all_s / self.measured_s) if self.measured_s else 0
+        if found > named:
+            self.taken.note(
+                f"{self.name}: sums up {found:,} jobs (group_reporting), though numjobs is {named}: the options are"
+                " those of the first, and others may have asked for something else"
+            )
+        return min(max(found, named), WORKERS_MAX)
 
     def sides(self) -> dict[str, Side | None]:
         """Reads, writes, both and flushes."""
