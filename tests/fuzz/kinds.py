@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -75,7 +76,7 @@ def kinds(run: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
         "plan of queries": (4, table(tpch, "dss tpch", server, "--plan")),
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
         "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
-        "run folder": (2, folder(run)), "kept": (1, kept),
+        "run folder": (2, folder(run)), "import": (3, foreign), "kept": (1, kept),
     }  # fmt: skip
 
 
@@ -200,6 +201,25 @@ def folder(run: dict[str, bytes]) -> Make:
         return of_command("run folder", verb, files)
 
     return make
+
+
+def foreign(dice: random.Random) -> Input:
+    """A file of another tool, imported or diagnosed: its bytes changed, or one of its numbers."""
+    tests = Path(__file__).parents[1]
+    samples = [*(tests / "telemetry" / "imported").iterdir(), *(tests / "workloads" / "imported").glob("*.*")]
+    sample = dice.choice(sorted(samples))
+    content = sample.read_bytes()
+    if dice.random() < 0.5:
+        spots = list(re.finditer(rb"\d+(\.\d+)?", content))
+        for spot in sorted(dice.sample(spots, min(len(spots), dice.choice((1, 2, 9)))), key=lambda one: -one.start()):
+            number = str(dice.choice(mutation.NUMBERS)).encode()
+            content = content[: spot.start()] + number + content[spot.end() :]
+    else:
+        content = mutation.data(dice, content)
+    verb = dice.choice((["import", "-o", "out"], ["diagnose"]))
+    return of_command(
+        "import", [*verb, sample.name, *(["--json"] if dice.random() < 0.5 else [])], {sample.name: content}
+    )
 
 
 def kept(dice: random.Random) -> Input:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -18,10 +19,10 @@ from hypothesis import strategies as st
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
 from assay.results.series import ROWS_MAX
+from assay.run.imports import import_files
 from assay.telemetry.importers import importer
 from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken
 from assay.telemetry.importers.reading import import_file
-from assay.telemetry.importers.recording import import_files, lines_of
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
 SAMPLES = Path(__file__).parent / "imported"
@@ -251,6 +252,56 @@ class TestPgbench:
             taken(written(tmp_path, "".join(lines.format(n) for n in range(1, 3))))
 
 
+class TestHammerDb:
+    def test_the_counter_becomes_transactions_of_each_interval(self) -> None:
+        found, rows = taken(SAMPLES / "hdbtcount.log", host="db1")
+        assert found.format == "hammerdb"
+        # 600,000 a minute over ten seconds; the last interval has eleven.
+        assert values(rows, "db1", "transactions", "transactions_count") == [100_000.0, 110_000.0, 115_500.0]
+        assert rows["db1", "transactions", "transactions_count"][0][0] == 1795465124 * 10**9
+        assert "of the whole server" in found.notes[0]
+
+    def test_the_result_of_a_test_is_one_interval_of_its_length(self) -> None:
+        found, rows = taken(SAMPLES / "hammerdb.log")
+        assert values(rows, "imported", "test", "new_orders_count") == [264796.0 * 5]
+        assert values(rows, "imported", "test", "transactions_count") == [616230.0 * 5]
+        assert found.to_ns is not None
+        assert found.from_ns == found.to_ns - 300 * 10**9
+
+    def test_the_time_profile_gives_latencies_of_each_procedure(self) -> None:
+        found, rows = taken(SAMPLES / "hdbxtprofile.log")
+        # Of the summary, not of the first virtual user.
+        assert values(rows, "imported", "neword", "calls_count") == [600_000.0]
+        assert values(rows, "imported", "neword", "latency_p99_ns") == pytest.approx([542_000.0])
+        assert values(rows, "imported", "payment", "latency_mean_ns") == pytest.approx([168_000.0])
+        assert found.ignored["VIRTUAL USER"] == "the summary of all is taken"
+
+    def test_logs_without_times_or_results_are_refused(self, tmp_path: Path) -> None:
+        log = (SAMPLES / "hammerdb.log").read_text()
+        untimed = "\n".join(line for line in log.splitlines() if not line.startswith("Timestamp"))
+        with pytest.raises(NotTaken, match="vuset timestamps 1"):
+            taken(written(tmp_path, untimed))
+        with pytest.raises(NotTaken, match="holds no result"):
+            taken(written(tmp_path, log.replace("TEST RESULT", "RESULT")))
+        counter = (SAMPLES / "hdbtcount.log").read_text()
+        with pytest.raises(NotTaken, match="tc_log_timestamps"):
+            taken(
+                written(
+                    tmp_path,
+                    "\n".join(line.partition(" @ ")[0] for line in counter.splitlines()).replace(
+                        "Counter Log", "Counter Log @ x"
+                    ),
+                )
+            )
+
+    def test_a_zone_without_an_offset_is_asked_for(self, tmp_path: Path) -> None:
+        path = written(tmp_path, (SAMPLES / "hdbtcount.log").read_text().replace("UTC", "BST"))
+        found, rows = taken(path, zone_s=3600)
+        assert rows["imported", "transactions", "transactions_count"][0][0] == (1795465124 - 3600) * 10**9
+        found, _ = taken(path)
+        assert any("names its time zone BST, which says no offset" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -274,11 +325,11 @@ def test_what_cannot_be_used_is_refused_with_the_file(tmp_path: Path, name: str,
 
 def test_a_recording_holds_what_all_files_told_on_one_clock(tmp_path: Path) -> None:
     files = [SAMPLES / "perfmon.csv", SAMPLES / "sar.json"]
-    path, recording = import_files(
-        files, into=tmp_path / "results", options=Options(roles={"D:": "data"}), command=["import"]
-    )
+    found = import_files(files, into=tmp_path / "results", options=Options(roles={"D:": "data"}), command=["import"])
 
-    with RunFolder.open(path) as folder:
+    recording = found.recording
+    assert recording is not None
+    with RunFolder.open(found.path) as folder:
         table = folder.series()
         manifest = folder.manifest
     assert manifest["status"] == "done"
@@ -287,7 +338,7 @@ def test_a_recording_holds_what_all_files_told_on_one_clock(tmp_path: Path) -> N
     assert recording["hosts"] == ["SQL1", "db1"]
     assert {row["role"] for row in table.to_pylist() if row["entity"] == "1 D:"} == {"data"}
     assert any("share no time" in notice for notice in recording["notices"])
-    assert any("left out 1, no use is made of it: Web Service" in line for line in lines_of(recording))
+    assert any("left out 1, no use is made of it: Web Service" in line for line in found.lines())
 
 
 def test_a_file_that_cannot_be_used_leaves_no_recording(tmp_path: Path) -> None:
@@ -379,8 +430,8 @@ def test_ten_million_bytes_of_mutated_files_are_read_or_refused() -> None:
 
 def check(batches: Sequence[Any]) -> None:
     for batch in batches:
-        assert all(value - value == 0.0 for value in batch.column("value").to_pylist())
-        assert all(interval >= 0 for interval in batch.column("interval_ns").to_pylist())
+        assert all(abs(value) <= 1e24 for value in batch.column("value").to_pylist())
+        assert all(0 <= interval < 2**63 for interval in batch.column("interval_ns").to_pylist())
 
 
 def test_a_time_that_no_clock_has_is_left_out() -> None:
@@ -390,3 +441,37 @@ def test_a_time_that_no_clock_has_is_left_out() -> None:
     assert into.advance("h", -1) is None
     assert into.advance("h", 10**18) == 0
     assert into.taken.notes == ["rows with a time before 1970 or after 2262 are left out"]
+
+
+NUMBERS = (
+    b"1e308", b"-1", b"0", b"9" * 30, b"9" * 400, b"9" * 5000, b"1e400", b"nan", b"-inf", b"1e-320", b"0.5", b"1.2.3",
+    b"9223372036854775807", b"18446744073709551616", b"4294967296", b"253402300800", b"99999999999",
+)  # fmt: skip
+"""Numbers that no counter has, that no integer of 64 bits holds, or that are none."""
+
+
+def test_numbers_that_no_counter_has_are_left_out_or_refused(tmp_path: Path) -> None:
+    """Numbers of every sample become others: all that is handed over stays within what a recording holds."""
+    path = tmp_path / "numbers"
+    read = 0
+    for seed in range(1500):
+        dice = random.Random(seed)
+        content = dice.choice(ALL).read_bytes()
+        spots = list(re.finditer(rb"\d+(\.\d+)?", content))
+        chosen = dice.sample(spots, min(len(spots), dice.choice((1, 1, 2, 5, 30))))
+        for spot in sorted(chosen, key=lambda spot: -spot.start()):
+            content = content[: spot.start()] + dice.choice(NUMBERS) + content[spot.end() :]
+        path.write_bytes(content)
+        try:
+            found = import_file(path, Options(zone_s=0), check)
+        except NotTaken as error:
+            if "\n" in str(error):
+                pytest.fail(f"seed {seed}: more than a line: {error}")
+            continue
+        except BaseException:
+            print(f"seed {seed}")
+            raise
+        read += 1
+        assert found.from_ns is not None, seed
+        assert found.from_ns >= 0, seed
+    assert read > 500

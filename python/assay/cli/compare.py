@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from assay.cli import options as opt
 from assay.errors import UsageError
 from assay.paths import printable
 from assay.units import parse_percent
+
+if TYPE_CHECKING:
+    from assay.results.run_folder import RunFolder
 
 EXAMPLES = """
 Examples:
@@ -48,7 +51,7 @@ def compare(
     if html is not None:
         from assay.report.comparison import write_comparison
 
-        write_comparison(comparison, [str(run) for run in runs], html)
+        write_comparison(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)], html)
         print(f"comparison: {html}", file=sys.stderr)
     if json:
         print(
@@ -57,10 +60,16 @@ def compare(
             )
         )
         return
-    _print_tables(comparison, runs)
+    _print_tables(comparison, [_named(run, folder) for run, folder in zip(runs, folders, strict=True)])
 
 
-def _print_tables(comparison: object, runs: list[Path]) -> None:
+def _named(run: Path, folder: RunFolder) -> str:
+    """A run by its path, and who measured it where Assay did not."""
+    programs = (folder.manifest.get("imported") or {}).get("programs") or []
+    return str(run) + (f" (measured by {', '.join(map(str, programs))})" if programs else "")
+
+
+def _print_tables(comparison: object, runs: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`assay import`: telemetry of other tools as a recording."""
+"""`assay import`: telemetry of other tools as a recording, results of other programs as a run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ Examples:
 `assay import esx1.csv sql1.csv pgbench.log --zone +02:00`
 
 `sadf -j /var/log/sysstat/sa23 -- -A > sar.json; assay import sar.json`
+
+`fio --output-format=json+ --output=fio.json job.fio; assay import fio.json`
 """
 
 
@@ -27,7 +29,8 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Perfmon CSV or TSV, esxtop batch, sadf -j, iostat -xt (text, JSON), pgbench logs; known by content.",
+            help="Perfmon CSV or TSV, esxtop batch, sadf -j, iostat -xt (text, JSON), logs of pgbench and HammerDB;"
+            " results of fio (JSON), DiskSpd (XML) and Iometer (CSV). Known by content.",
         ),
     ],
     volume: Annotated[
@@ -42,21 +45,24 @@ def import_(
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Read telemetry of other tools into one recording, and say what was taken, what was not, and why."""
+    """Read other tools' telemetry and results into one run folder; say what was taken, what was not, and why."""
     del debug
     from assay.cli.console import say
+    from assay.run.imports import import_files
     from assay.telemetry.importers.importer import Options
-    from assay.telemetry.importers.recording import import_files, lines_of, parse_roles, parse_zone
+    from assay.telemetry.importers.recording import parse_roles, parse_zone
 
     options = Options(host=host, zone_s=parse_zone(zone) if zone is not None else None, roles=parse_roles(volume or []))
-    path, recording = import_files(
+    found = import_files(
         files, into=output, options=options, command=sys.argv[1:], tell=lambda line: None if json else say(line)
     )
     if json:
-        print(json_module.dumps({"schema_version": 1, "run_folder": str(path), "recording": recording}))
+        told = {"recording": found.recording, "imported": found.imported}
+        known = {key: value for key, value in told.items() if value is not None}
+        print(json_module.dumps({"schema_version": 1, "run_folder": str(found.path), **known}))
         return
-    for line in lines_of(recording):
+    for line in found.lines():
         print(line)
-    for notice in recording["notices"]:
+    for notice in found.notices:
         print(f"note: {notice}")
-    print(f"recording: {path}")
+    print(f"{'run' if found.imported is not None else 'recording'}: {found.path}")

@@ -10,6 +10,7 @@ from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.report.facts import workload_of_run, workloads_of
 from assay.report.sections.best_practice import best_practice_section
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
+from assay.report.sections.imported import imported_section
 from assay.report.sections.method import method_section
 from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
@@ -28,7 +29,8 @@ def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
     if "reliability" in facts.manifest:
         return reliability_document(facts.manifest)
-    if "recording" in facts.manifest:
+    imported = facts.manifest.get("imported")
+    if "recording" in facts.manifest and imported is None:
         return recording_document(facts)
     facts = with_levels(facts) if study_of(facts) is not None else facts
     asked = workloads_of(facts)
@@ -40,6 +42,7 @@ def assemble(facts: RunFacts) -> Document:
         study_section(facts, told),
         summary_section(facts, remarks, hurts),
         verdict_section(facts),
+        imported_section(imported) if imported is not None else None,
         *_placed(own, "answer"),
         method_section(facts, remarks),
         *_placed(own, "detail"),

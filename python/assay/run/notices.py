@@ -14,9 +14,13 @@ Record = Mapping[str, Any]
 
 NAMES_SHOWN = 4
 
+IMPORTED = "imported"
+"""State of volumes that another program measured."""
+
 _STATES = {
     "fresh": "fresh: written once before reading; flash that has been written over for hours can be slower",
     "preconditioned": "preconditioned: written over by earlier runs",
+    IMPORTED: "in what state they were is not told",
     "unknown": "in a state Assay did not make and does not know",
 }
 
@@ -103,6 +107,9 @@ def _of_target(target: Record) -> Iterable[Note]:
         names = ", ".join(str(volume.get("name") or "?")[:40] for volume in volumes[:NAMES_SHOWN])
         more = f" and {len(volumes) - NAMES_SHOWN} more" if len(volumes) > NAMES_SHOWN else ""
         text = f"measured on {size} ({names}{more}), {laid} of it laid out by this run; {_STATES.get(state, state)}"
+        if state == IMPORTED:
+            known = "" if any(not volume.get("size_bytes") for volume in volumes) else f" of {size} in all"
+            text = f"measured on {names}{more}{known}; {_STATES[state]}"
         yield Note(text, "plain")
     if (states or target.get("array")) and target.get("cache_notice"):
         yield Note(str(target["cache_notice"]), "plain")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from assay.targets.storage.spec import VolumeSpec
     from assay.targets.target import Target
     from assay.workloads.beside import Beside
+    from assay.workloads.imported import RunImporter
     from assay.workloads.options import Option
 
 Record = Mapping[str, Any]
@@ -350,6 +351,10 @@ class Workload(ABC, Generic[P]):
             It has no such things.
         """
         raise NotSupported(f"{self.kind}: cannot follow another part")
+
+    def importers(self) -> Sequence[RunImporter]:
+        """Formats of other programs' results that `assay import` makes a run of."""
+        return ()
 
     # Report
 

@@ -12,8 +12,8 @@ from assay.paths import printable
 from assay.results.load import load
 from assay.results.points import current_points
 from assay.results.source import clean, records
+from assay.run.imports import import_files, refuse_without_telemetry
 from assay.telemetry.importers.importer import Options
-from assay.telemetry.importers.recording import import_files
 
 
 def sources_of(
@@ -37,10 +37,11 @@ def sources_of(
             sources.append(source_of(path))
     if files:
         with tempfile.TemporaryDirectory(prefix="assay-import-") as folder:
-            made, recording = import_files(files, into=folder, options=options, command=[], tell=tell)
+            made = import_files(files, into=folder, options=options, command=[], tell=tell)
+            refuse_without_telemetry(made, files)
             name = ", ".join(printable(path) for path in files)
-            sources.append(_read(made, name))
-            notices += recording["notices"]
+            sources.append(_read(made.path, name))
+            notices += made.notices
     if all(source.series is None or source.series.is_empty() for source in sources):
         names = ", ".join(printable(path) for path in paths)
         raise UsageError(f"{names}: nothing is recorded there; a diagnosis needs a run or a recording with a series")

@@ -25,7 +25,9 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     if (run.get("target") or {}).get("array"):
         blocks += [*_own_targets(run), *array_blocks(run["target"])]
     elif volumes:
-        blocks += [_volume_table(volumes), _queue_table(volumes)]
+        blocks.append(_volume_table(volumes))
+        if any(volume.get("queue") or volume.get("device") for volume in volumes):
+            blocks.append(_queue_table(volumes))
     else:
         blocks.append(Paragraph("The run does not describe its target."))
     blocks += [Heading("Host and engine"), Facts("host", _host_facts(run, remarks)), Heading("Timing")]
@@ -139,6 +141,8 @@ def _host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[s
         build.get("version"), build.get("profile"), build.get("rustc"), build.get("target"),
         f"commit {build['commit']}" if build.get("commit") else None,
     ]  # fmt: skip
+    if run.get("imported") is not None:
+        return _imported_facts(run)
     features = [str(feature) for feature in engine.get("features") or []]
     degraded = [str(reason) for reason in engine.get("degraded") or []]
     items = [
@@ -158,6 +162,16 @@ def _host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[s
     return [(name, value) for name, value in items if name not in of_engine]
 
 
+def _imported_facts(run: Record) -> list[tuple[str, str]]:
+    """What is known of a run that another program measured."""
+    host, version = run.get("host") or {}, (run.get("build") or {}).get("version")
+    return [
+        ("Measured by", joined(str(name) for name in run["imported"].get("programs") or []) or DASH),
+        ("Host", _word(host.get("hostname"), "not told")),
+        ("Read by", f"Assay {version}" if version else "Assay"),
+    ]
+
+
 def _timing(facts: RunFacts, told: Sequence[str]) -> str:
     points = measured_points(facts)
     if not points:
@@ -174,11 +188,13 @@ def _timing(facts: RunFacts, told: Sequence[str]) -> str:
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
     sentences = [
         f"Each point warmed up for {_span(warm)}, which no figure includes, and was then measured for {_span(held)}.",
-        f"{len(steady)} of {len(points)} points reached a steady state"
+        _steady_words(points, len(steady))
         + (f" (throughput level over a window of {_span(windows)})" if windows else "")
         + f"; what ended them: {joined(ends)}.",
         f"The load threads used at most {percent(max(lags))} of a core each." if lags else "",
-        "Percentiles are read from merged histograms, never averaged.",
+        "Percentiles are read from merged histograms, never averaged."
+        if facts.manifest.get("imported") is None
+        else "Percentiles are read from the files, or from their histograms.",
         *told,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
@@ -187,6 +203,12 @@ def _timing(facts: RunFacts, told: Sequence[str]) -> str:
 def _span(seconds: list[float]) -> str:
     low, high = format_duration(min(seconds)), format_duration(max(seconds))
     return low if low == high else f"{low} to {high}"
+
+
+def _steady_words(points: Sequence[Record], steady: int) -> str:
+    if all((point.get("steady") or {}).get("reached") is None for point in points):
+        return "Whether points were steady is not known"
+    return f"{steady} of {len(points)} points reached a steady state"
 
 
 def _parts_table(parts: Sequence[Record]) -> Table:

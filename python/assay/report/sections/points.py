@@ -39,7 +39,7 @@ def _point_table(points: list[Record]) -> Table:
 
 
 def _rows(point: Record) -> list[list[Cell]]:
-    sides = [name for name in ("read", "write") if point.get(name)] or ["read"]
+    sides = [name for name in ("read", "write") if point.get(name)] or ["total" if point.get("total") else "read"]
     span = len(sides)
     point_id = str(point.get("id") or DASH)
     workload = shorten(label_of(point["workload"]), 60)
@@ -52,7 +52,7 @@ def _rows(point: Record) -> list[list[Cell]]:
     rows = []
     for place, side in enumerate(sides):
         measured = point.get(side)
-        cells = [Cell(side if measured else DASH), Cell(iops_text(measured))]
+        cells = [Cell(("both" if side == "total" else side) if measured else DASH), Cell(iops_text(measured))]
         cells += [Cell(text) for text in throughput_texts((measured or {}).get("bytes_per_s"))]
         cells += [Cell(latency_text(measured, name)) for name in ("mean", "p50", "p99", "p99_9", "max")]
         rows.append([*first, *cells, *last] if place == 0 else cells)

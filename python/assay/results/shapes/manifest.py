@@ -9,7 +9,18 @@ from typing_extensions import TypedDict
 
 from assay.results.shapes.point import Answer, Engine, VerdictLine
 from assay.results.shapes.study import Reliability, Study
-from assay.results.shapes.terms import INTEGER_MAX, STRICT, Count, Flag, MaybeAmount, MaybeCount, Name, Text, Texts
+from assay.results.shapes.terms import (
+    INTEGER_MAX,
+    STRICT,
+    Count,
+    Flag,
+    MaybeAmount,
+    MaybeCount,
+    Name,
+    PointId,
+    Text,
+    Texts,
+)
 
 
 class Part(TypedDict, total=False):
@@ -164,6 +175,27 @@ class Recording(TypedDict, total=False):
     gaps_utc_ns: list[list[int]] | None
 
 
+class ImportedFile(TypedDict, total=False):
+    """A file of another program's results, and what was taken of it."""
+
+    path: Text
+    format: Text
+    program: Text
+    version: Text
+    point_ids: list[PointId] | None
+    taken: dict[str, Text] | None
+    ignored: dict[str, Text] | None
+    notes: Texts
+
+
+class ImportedResults(TypedDict, total=False):
+    """Who measured, where Assay did not."""
+
+    programs: Texts
+    files: list[ImportedFile] | None
+    notices: Texts
+
+
 @with_config(STRICT)
 class Manifest(TypedDict, total=False):
     """Content of `run.json`."""
@@ -189,6 +221,7 @@ class Manifest(TypedDict, total=False):
     study: Study | None
     reliability: Reliability
     recording: Recording
+    imported: ImportedResults
     check: dict[str, Any]
 
 

@@ -172,6 +172,15 @@ class Beside(TypedDict, total=False):
     slowdown_95: Interval
 
 
+class ImportedFrom(TypedDict, total=False):
+    """Who measured a point, where Assay did not, and what the file calls it."""
+
+    program: Text
+    version: Text
+    file: Text
+    label: Text
+
+
 @with_config(STRICT)
 class Point(TypedDict, total=False):
     """A point. Only its id is always asked for: the rest is checked where it is there, see `check_whole`."""
@@ -209,6 +218,7 @@ class Point(TypedDict, total=False):
     met: Flag
     array: dict[str, MaybeNumber] | None
     beside: Beside | None
+    imported: ImportedFrom | None
     band_90: Interval
     band_basis: Text
     limits: list[JudgedLimit]

@@ -31,6 +31,9 @@ LOOK_ROWS = 2**18
 T_NS_END = 2**63
 """Nanoseconds that a time may have: until the year 2262."""
 
+VALUE_LARGEST = 1e24
+"""Beyond all that is counted, and small enough that squares and sums of it stay finite."""
+
 NO_USE = "no use is made of it"
 """Why a name is left out that Assay knows nothing to do with."""
 
@@ -158,11 +161,19 @@ class Into:
         tier, source
             As in the series schema (docs/results.md).
         """
-        found = [self._with_role(one) for one in readings]
+        taken = self.taken
+        given = list(readings)
+        # What is no number compares with none.
+        found = [self._with_role(one) for one in given if -VALUE_LARGEST <= one.value <= VALUE_LARGEST]
+        if not 0 <= interval_ns <= t_ns < T_NS_END:
+            taken.note("rows with an interval that began before 1970 are left out")
+            return
+        if len(found) < len(given):
+            taken.note("values that no counter has, such as 1e300, are left out")
         if not found:
             return
-        if host not in self.taken.hosts:
-            self.taken.hosts.append(host)
+        if host not in taken.hosts:
+            taken.hosts.append(host)
         if self._at_once == 1:
             self._keep(found, host=host, t_ns=t_ns, interval_ns=interval_ns, tier=tier, source=source)
             return

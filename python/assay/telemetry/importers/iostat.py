@@ -12,8 +12,8 @@ from typing import ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, number, utc_ns
-from assay.telemetry.importers.pdh import zone_assumed
 from assay.telemetry.importers.sar import samples
+from assay.telemetry.importers.zones import zone_assumed
 
 _HEADER = re.compile(r"^\S+ \S+ \((?P<host>[^)]*)\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)", re.MULTILINE)
 _WITHOUT_TIMES = "says no times: record with iostat -xt, which prints one before each report"
@@ -186,7 +186,7 @@ class _Reports:
         if at is None:
             return None
         if at.tzinfo is None:
-            self._zone = self._zone or zone_assumed(self.into)
+            self._zone = self._zone or zone_assumed(self.into.options, self.into.taken)
             at = at.replace(tzinfo=self._zone)
         return utc_ns(at)
 

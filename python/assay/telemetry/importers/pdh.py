@@ -14,6 +14,7 @@ from typing import TextIO
 
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import Into, NotTaken, number, utc_ns
+from assay.telemetry.importers.zones import zone_assumed
 
 HEADER = re.compile(r'^\s*"?\(PDH-(?P<kind>CSV|TSV) (?P<version>[0-9.]+)\)(?P<zone>[^"\t,]*)"?', re.MULTILINE)
 _ZONE = re.compile(r"\((-?[0-9]{1,4})\)\s*$")
@@ -177,35 +178,11 @@ def _rows(lines: Iterator[str] | Sequence[str], separator: str) -> Iterator[Sequ
 
 def times(log: PdhLog, into: Into) -> Iterator[tuple[int, Sequence[str]]]:
     """Rows that are samples, with their time in UTC nanoseconds; lines of other text are passed over."""
-    zone = log.zone or zone_assumed(into)
+    zone = log.zone or zone_assumed(into.options, into.taken)
     for row in log.rows:
         t_ns = time_ns(row[0], zone) if row else None
         if t_ns is not None:
             yield t_ns, row
-
-
-def zone_assumed(into: Into) -> timezone:
-    """The zone of a file that says none: the one that was given, else this machine's."""
-    given = into.options.zone_s
-    if given is not None:
-        return timezone(timedelta(seconds=given))
-    here = datetime.now().astimezone().utcoffset() or timedelta()
-    into.taken.note(
-        f"the file says no time zone; that of this machine is assumed ({zone_text(here)}): say --zone +HH:MM"
-    )
-    return timezone(here)
-
-
-def zone_text(offset: timedelta) -> str:
-    """An offset as people write it.
-
-    Examples
-    --------
-    >>> zone_text(timedelta(hours=-5)), zone_text(timedelta(hours=5, minutes=30))
-    ('UTC-05:00', 'UTC+05:30')
-    """
-    minutes = round(offset.total_seconds() / 60)
-    return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
 
 
 def time_ns(text: str, zone: timezone) -> int | None:

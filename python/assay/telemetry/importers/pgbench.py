@@ -15,13 +15,14 @@ from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import Importer, Into, NotTaken
 
 _SECOND_NS = 10**9
+_NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
 _TRANSACTION = re.compile(
-    r"^\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}( \d+)*\s*$", re.ASCII
+    r"^\d+ \d+ (\d{1,18}|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}( \d+)*\s*$", re.ASCII
 )
-_INTERVAL = re.compile(r"^\d{9,10} \d+ \d+ \d+ \d+ \d+( \d+)*\s*$", re.ASCII)
+_INTERVAL = re.compile(r"^\d{9,10} \d{1,18} \d{1,18} \d{1,40} \d{1,18} \d{1,18}( \d+)*\s*$", re.ASCII)
 _PROGRESS = re.compile(
-    r"^progress: (?P<at>[0-9.]+) s, (?P<tps>[0-9.]+) tps, lat (?P<mean>[0-9.]+) ms stddev (?P<deviation>[0-9.]+|NaN)"
-    r"(?:, (?P<failed>\d+) failed)?",
+    rf"^progress: (?P<at>{_NUMBER}) s, (?P<tps>{_NUMBER}) tps, lat (?P<mean>{_NUMBER}) ms"
+    rf" stddev (?P<deviation>{_NUMBER}|NaN)(?:, (?P<failed>\d{{1,18}}) failed)?",
     re.ASCII,
 )
 EPOCH_S = 10**9

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from assay.paths import printable
-from assay.telemetry.importers.importer import Into, NotTaken, Options, Taken
+from assay.telemetry.importers.importer import Importer, Into, NotTaken, Options, Taken
 from assay.telemetry.importers.opening import opened, share_read
 from assay.telemetry.importers.registry import IMPORTERS, importer_of
 
@@ -31,14 +31,25 @@ def import_file(path: Path, options: Options, write: Callable[[Sequence[pa.Recor
     with opened(path) as (file, head):
         importer = importer_of(head)
         if importer is None:
-            known = ", ".join(one.title for one in IMPORTERS)
-            raise NotTaken(f"{printable(path)}: is of no format that is known here: {known}")
-        into = Into(importer.name, options, write, share=lambda: share_read(file))
-        try:
-            importer.read(file, into)
-            into.flush()
-        except NotTaken as error:
-            raise NotTaken(f"{printable(path)}: {error}") from None
+            raise unknown_format(path, [one.title for one in IMPORTERS])
+        return import_opened(path, file, importer, options, write)
+
+
+def unknown_format(path: Path, known: Sequence[str]) -> NotTaken:
+    """What is said of a file that no importer recognises; `known` are titles of formats."""
+    return NotTaken(f"{printable(path)}: is of no format that is known here: {', '.join(known)}")
+
+
+def import_opened(
+    path: Path, file: TextIO, importer: Importer, options: Options, write: Callable[[Sequence[pa.RecordBatch]], None]
+) -> Taken:
+    """Import a file that is open at its beginning, and of the importer's format; see `import_file`."""
+    into = Into(importer.name, options, write, share=lambda: share_read(file))
+    try:
+        importer.read(file, into)
+        into.flush()
+    except NotTaken as error:
+        raise NotTaken(f"{printable(path)}: {error}") from None
     taken = into.taken
     if not taken.rows:
         raise NotTaken(f"{printable(path)}: {importer.title}: holds no sample that can be used{_why(into)}")

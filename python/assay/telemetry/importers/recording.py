@@ -1,79 +1,17 @@
-"""A recording: a run folder with a series that other tools measured. It says what each of their files gave."""
+"""What a recording says of itself: what each file of other tools gave. And what the user says of the files."""
 
 from __future__ import annotations
 
-import os
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay import _core
 from assay.errors import UsageError
 from assay.paths import plain, printable
-from assay.results.run_folder import RunFolder
 from assay.targets.storage.spec import ROLES
-from assay.telemetry.importers.importer import Options, Taken, at_text
-from assay.telemetry.importers.reading import import_file
-
-
-def import_files(
-    files: Sequence[Path],
-    *,
-    into: str | os.PathLike[str],
-    options: Options,
-    command: Sequence[str],
-    tell: Callable[[str], None] = lambda _: None,
-) -> tuple[Path, dict[str, Any]]:
-    """Import files into one recording.
-
-    Parameters
-    ----------
-    into
-        Folder of the results, in which a run folder is made.
-    tell
-        Called with a line for each file that begins.
-
-    Returns
-    -------
-    tuple
-        The run folder, and `recording` of its manifest (docs/import.md).
-
-    Raises
-    ------
-    UsageError
-        A file cannot be imported, or the folder cannot be made. Nothing is left behind then.
-    """
-    seen: dict[str, Path] = {}
-    for path in files:
-        real = os.path.realpath(path)
-        if real in seen:
-            raise UsageError(f"{printable(path)}: is given twice; give it once")
-        seen[real] = path
-    told: list[tuple[Path, Taken]] = []
-    manifest: dict[str, Any] = {
-        "command": list(command),
-        "build": _core.build_info(),
-        "target": {"volumes": [], "databases": []},
-        "parts": [],
-    }
-    with RunFolder.create(into, "import", manifest) as folder:
-        writer = folder.series_writer()
-        share = replace(options, values_max=options.values_max // len(files))
-        try:
-            for path in files:
-                tell(f"reading {printable(path)}")
-                told.append((path, import_file(path, share, writer.write)))
-            writer.close_segment("import")
-            recording = recording_of(told)
-            folder.update(recording=recording, notices=recording["notices"], status="done", ended_utc_ns=time.time_ns())
-            writer.compact()
-        except BaseException:
-            _remove(folder)
-            raise
-        return folder.path, recording
+from assay.telemetry.importers.importer import Taken, at_text
+from assay.units import count_of
 
 
 def recording_of(told: Sequence[tuple[Path, Taken]]) -> dict[str, Any]:
@@ -118,15 +56,6 @@ def _apart(told: Sequence[tuple[Path, Taken]]) -> list[str]:
                     f"{printable(path)} and {printable(other_path)} share no time; look at their zones (--zone)"
                 )
     return notices
-
-
-def _remove(folder: RunFolder) -> None:
-    """Leave nothing of a recording that was not finished."""
-    import shutil
-
-    path = folder.path
-    folder.close()
-    shutil.rmtree(path, ignore_errors=True)
 
 
 def parse_zone(text: str) -> int:
@@ -181,12 +110,17 @@ def lines_of(recording: Mapping[str, Any]) -> list[str]:
     for one in recording["files"]:
         lines.append(f"{one['path']}: {one['format']}: {one['rows']:,} values of {', '.join(one['hosts'])}")
         lines.append(f"  from {_at(one['from_utc_ns'])} to {_at(one['to_utc_ns'])}")
-        lines.append(f"  took {len(one['counters'])} counters: {_some(sorted(one['counters']))}")
-        reasons: dict[str, list[str]] = {}
-        for name, reason in one["ignored"].items():
-            reasons.setdefault(reason, []).append(name)
-        lines += [f"  left out {len(names)}, {reason}: {_some(names)}" for reason, names in reasons.items()]
+        lines += lines_of_names("counter", one["counters"], one["ignored"])
     return lines
+
+
+def lines_of_names(noun: str, taken: Mapping[str, str], ignored: Mapping[str, str]) -> list[str]:
+    """Names of a file that were taken, and those that were left out with their reasons."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in ignored.items():
+        reasons.setdefault(reason, []).append(name)
+    found = [f"  took {count_of(len(taken), noun)}: {_some(sorted(taken))}"]
+    return found + [f"  left out {len(names)}, {reason}: {_some(names)}" for reason, names in reasons.items()]
 
 
 def _some(names: Sequence[str]) -> str:

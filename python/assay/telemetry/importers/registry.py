@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.telemetry.importers.esxtop import Esxtop
+from assay.telemetry.importers.hammerdb import HammerDbCounter, HammerDbLog, HammerDbProfile
 from assay.telemetry.importers.importer import Importer
 from assay.telemetry.importers.iostat import IostatJson, IostatText
 from assay.telemetry.importers.perfmon import Perfmon
@@ -12,6 +13,7 @@ from assay.telemetry.importers.sar import Sar
 IMPORTERS: tuple[Importer, ...] = (
     # Perfmon last of the two: batch files of esxtop have its header too.
     Esxtop(), Perfmon(), Sar(), IostatJson(), IostatText(), PgbenchProgress(), PgbenchLog(),
+    HammerDbCounter(), HammerDbProfile(), HammerDbLog(),
 )  # fmt: skip
 
 

@@ -9,10 +9,13 @@ from typing import Any, ClassVar, TextIO
 
 from assay.telemetry.columns import Reading
 from assay.telemetry.importers.importer import NO_USE, Importer, Into, NotTaken, utc_ns
-from assay.telemetry.importers.pdh import zone_assumed
+from assay.telemetry.importers.zones import zone_assumed
 
 ELEMENT_MAX = 16 * 2**20
 """Characters of a sample: one of a host with thousands of disks has a few million."""
+
+INTERVAL_MAX_S = 1e9
+"""Thirty years; what is longer is no interval."""
 
 Record = Mapping[str, Any]
 
@@ -65,10 +68,10 @@ class Sar(Importer):
             if not isinstance(stamp, Mapping):
                 continue
             if not stamp.get("utc") and local is None:
-                local = zone_assumed(into)
+                local = zone_assumed(into.options, into.taken)
             t_ns = _time_ns(stamp, UTC if stamp.get("utc") else local or UTC)
             interval_s = _number(stamp.get("interval"))
-            if t_ns is None or not interval_s or interval_s < 0:
+            if t_ns is None or not interval_s or not 0 < interval_s <= INTERVAL_MAX_S:
                 continue
             name = host or into.options.host
             if into.advance(name, t_ns) is None:
@@ -165,8 +168,10 @@ def samples(file: TextIO) -> Iterator[tuple[str, Record]]:
                 break
             try:
                 sample, end = decoder.raw_decode(text)
-            except (json.JSONDecodeError, RecursionError) as error:
-                if not chunk or len(text) > ELEMENT_MAX:
+            except (ValueError, RecursionError) as error:
+                # A number of thousands of digits, or a nesting as deep, is no sample that only lacks its end.
+                is_open = isinstance(error, json.JSONDecodeError)
+                if not is_open or not chunk or len(text) > ELEMENT_MAX:
                     raise NotTaken(f"is damaged or cut off: {str(error).partition(':')[0].lower()}") from None
                 buffer = text
                 break
@@ -187,7 +192,7 @@ def _host(text: str) -> str:
     _, _, rest = text[start:].partition(":")
     try:
         name, _ = json.JSONDecoder().raw_decode(rest.lstrip())
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return ""
     return name if isinstance(name, str) else ""
 
@@ -203,7 +208,10 @@ def _time_ns(stamp: Record, zone: timezone) -> int | None:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
     return number if number - number == 0.0 else None
 
 

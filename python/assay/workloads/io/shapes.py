@@ -39,6 +39,7 @@ class Access(TypedDict, total=False):
     sync: Text
     sync_every: MaybeCount
     volume: Text
+    other_options: dict[str, Text] | None
     load: Load
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from assay.document.remarks import Remarks
     from assay.results.figures import Figure
     from assay.results.source import RunFacts
+    from assay.workloads.imported import RunImporter
 
 
 class IoWorkload(Workload[Plan]):
@@ -144,6 +145,12 @@ class IoWorkload(Workload[Plan]):
         data = plan.model_dump(mode="json", exclude_unset=True)
         first = data["activity"][0] | {"block_bytes": seen.block_bytes, "read_share": round(seen.read_share, 2)}
         return load_plan(data | {"activity": [first]}, source="what the storage saw")
+
+    def importers(self) -> Sequence[RunImporter]:
+        """fio, DiskSpd and Iometer."""
+        from assay.workloads.io.importers import IMPORTERS
+
+        return IMPORTERS
 
     # Report
 
