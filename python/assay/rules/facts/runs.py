@@ -35,6 +35,11 @@ class Measured:
     random_cost: float | None = None
     origin: str = ""
 
+    @property
+    def is_any(self) -> bool:
+        """Whether anything was measured."""
+        return any(value is not None for value in (self.iops, self.write_bytes_per_s, self.random_cost))
+
 
 def measured(path: Path) -> Measured:
     """Read what a run measured.
@@ -51,7 +56,7 @@ def measured(path: Path) -> Measured:
     iops = [_rate(point, "total", "iops") for point in points if _is_small_random(point)]
     writes = [_rate(point, "write", "bytes_per_s") for point in points]
     return Measured(
-        iops=max(iops, default=None),
+        iops=max((one for one in iops if one > 0), default=None),
         write_bytes_per_s=max((one for one in writes if one > 0), default=None),
         random_cost=max(random_ns / sequential_ns, 1.0) if random_ns and sequential_ns else None,
         origin=str(path),

@@ -1,28 +1,11 @@
-"""Hosts: memory, processors, clock, devices and file systems."""
+"""Hosts: memory, processors, clock."""
 
 from __future__ import annotations
 
-from assay.rules.rule import Rule, Subject
+from assay.rules.rule import Rule, When
+from assay.rules.sources import FRK, KERNEL, MARIADB, POSTGRESQL
 
 GIB = 2**30
-
-
-def is_flash(device: Subject) -> bool | None:
-    """Whether a device is known to be flash: what virtual disks say of themselves is not believed."""
-    if device.get("transport") == "virtual":
-        return None
-    told = device.get("rotational")
-    return None if told is None else not told
-
-
-def is_disk(device: Subject) -> bool | None:
-    """Whether a device is known to rotate."""
-    flash = is_flash(device)
-    return None if flash is None else not flash
-
-
-def _turns(device: Subject) -> bool | None:
-    return False if is_flash(device) else is_disk(device)
 
 
 RULES = (
@@ -33,10 +16,10 @@ RULES = (
         reads=("vm.swappiness",),
         good=lambda value: value <= 10,
         wanted="vm.swappiness = 10 or less",
-        applies=lambda host: host.get("swap_bytes") != 0,
+        applies=(When("swap_bytes", bool, "the host has swap"),),
         why="A database's cache that is swapped out turns each hit into a read.",
         fix="sysctl vm.swappiness=1, and in /etc/sysctl.d.",
-        source="MySQLTuner, check of vm.swappiness; kernel documentation, admin-guide/sysctl/vm",
+        source=f"MySQLTuner, check of vm.swappiness; {KERNEL}, admin-guide/sysctl/vm",
     ),
     Rule(
         id="host-swap-used",
@@ -45,7 +28,7 @@ RULES = (
         reads=("swap_used_bytes", "memory_bytes"),
         good=lambda used, memory: used <= 0.05 * memory,
         wanted="less than 5 % of memory in swap",
-        applies=lambda host: host.get("swap_bytes") != 0,
+        applies=(When("swap_bytes", bool, "the host has swap"),),
         why="What is swapped out is read again from storage when it is needed.",
         fix="Give caches less, or the host more memory.",
         source="PAL: Paging File, % Usage",
@@ -56,11 +39,11 @@ RULES = (
         subject="host",
         title="Writers may fill a large part of memory with dirty pages",
         reads=("vm.dirty_ratio", "vm.dirty_bytes", "memory_bytes"),
-        good=lambda share, count, memory: (count or share / 100 * memory) <= max(4 * GIB, 0.1 * memory) or share <= 20,
+        good=lambda share, count, memory: count <= max(4 * GIB, 0.2 * memory) if count else share <= 20,
         wanted="vm.dirty_ratio of 20 at most, or vm.dirty_bytes",
         why="When the limit is reached all writers stand still until storage has taken gigabytes.",
         fix="sysctl vm.dirty_bytes=1073741824 vm.dirty_background_bytes=268435456.",
-        source="kernel documentation, admin-guide/sysctl/vm, dirty_ratio",
+        source=f"{KERNEL}, admin-guide/sysctl/vm, dirty_ratio",
     ),
     Rule(
         id="host-dirty-background",
@@ -71,7 +54,7 @@ RULES = (
         wanted="vm.dirty_background_ratio below vm.dirty_ratio",
         why="Without a distance between both, writers stop at the moment at which writing begins.",
         fix="sysctl vm.dirty_background_ratio=3.",
-        source="kernel documentation, admin-guide/sysctl/vm",
+        source=f"{KERNEL}, admin-guide/sysctl/vm",
     ),
     Rule(
         id="host-overcommit-mode",
@@ -82,7 +65,7 @@ RULES = (
         wanted="vm.overcommit_memory = 0 or 2",
         why="What cannot be given ends with the kernel killing the largest program, the database.",
         fix="sysctl vm.overcommit_memory=2 beside PostgreSQL, with vm.overcommit_ratio to match; else 0.",
-        source="PostgreSQL documentation, Linux Memory Overcommit",
+        source=f"{POSTGRESQL}, Linux Memory Overcommit",
     ),
     Rule(
         id="host-zone-reclaim",
@@ -93,7 +76,7 @@ RULES = (
         wanted="vm.zone_reclaim_mode = 0",
         why="The page cache is thrown away while other nodes have room.",
         fix="sysctl vm.zone_reclaim_mode=0.",
-        source="kernel documentation, admin-guide/sysctl/vm, zone_reclaim_mode",
+        source=f"{KERNEL}, admin-guide/sysctl/vm, zone_reclaim_mode",
     ),
     Rule(
         id="host-numa-balancing",
@@ -102,11 +85,11 @@ RULES = (
         reads=("kernel.numa_balancing", "numa_nodes"),
         good=lambda value, _: value == 0,
         severity="note",
-        applies=lambda host: None if host.get("numa_nodes") is None else host.get("numa_nodes") > 1,
+        applies=(When("numa_nodes", lambda count: count > 1, "memory has several nodes"),),
         wanted="kernel.numa_balancing = 0 where a database places its memory itself",
         why="Unmapping pages to see who uses them costs faults all over a large cache.",
         fix="sysctl kernel.numa_balancing=0, and measure.",
-        source="kernel documentation, admin-guide/sysctl/kernel",
+        source=f"{KERNEL}, admin-guide/sysctl/kernel",
     ),
     Rule(
         id="host-transparent-huge-pages",
@@ -117,7 +100,7 @@ RULES = (
         wanted="madvise or never",
         why="Looking for huge pages stalls allocations, and memory grows in pieces of 2 MiB.",
         fix="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, and transparent_hugepage=madvise at boot.",
-        source="kernel documentation, admin-guide/mm/transhuge; MariaDB and MySQL documentation, large pages",
+        source=f"{KERNEL}, admin-guide/mm/transhuge; practice of database vendors",
     ),
     Rule(
         id="host-governor",
@@ -128,7 +111,7 @@ RULES = (
         wanted="performance (or schedutil)",
         why="Each I/O waits for a processor that must first speed up.",
         fix="cpupower frequency-set -g performance, or tuned-adm profile throughput-performance.",
-        source="First Responder Kit, check 211 (power plan); kernel documentation, admin-guide/pm/cpufreq",
+        source=f"{FRK}, check 211 (power plan); {KERNEL}, admin-guide/pm/cpufreq",
     ),
     Rule(
         id="host-energy-preference",
@@ -140,7 +123,7 @@ RULES = (
         wanted="performance or balance_performance",
         why="Short bursts, as I/Os are, end before the clock has risen.",
         fix="Write performance to cpufreq/energy_performance_preference of all processors.",
-        source="kernel documentation, admin-guide/pm/intel_pstate",
+        source=f"{KERNEL}, admin-guide/pm/intel_pstate",
     ),
     Rule(
         id="host-clock-source",
@@ -149,10 +132,9 @@ RULES = (
         reads=("clock_source",),
         good=lambda value: value not in ("hpet", "acpi_pm", "jiffies"),
         wanted="tsc, kvm-clock or the hypervisor's own",
-        severity="warning",
         why="Databases that time their I/O read the clock twice for each, and there it is a call into the kernel.",
         fix="Mend what made the kernel distrust tsc (dmesg), or boot with tsc=reliable where the platform warrants it.",
-        source="PostgreSQL documentation, pg_test_timing; kernel documentation, timekeeping",
+        source=f"{POSTGRESQL}, pg_test_timing; {KERNEL}, timekeeping",
     ),
     Rule(
         id="host-clock-synchronised",
@@ -174,8 +156,8 @@ RULES = (
         wanted="fs.aio-max-nr = 1048576 or more",
         why="A database that finds none left falls back to one I/O at a time.",
         fix="sysctl fs.aio-max-nr=1048576.",
-        source="MySQLTuner; Oracle and MariaDB documentation, asynchronous I/O on Linux",
-        applies=lambda host: host.get("has_aio_database") if host.get("has_aio_database") is not None else False,
+        source=f"MySQLTuner, fs.aio-max-nr; {MARIADB}, InnoDB Asynchronous I/O",
+        applies=(When("has_aio_database", bool, "MariaDB, MySQL, Oracle or Db2 runs"),),
     ),
     Rule(
         id="host-open-files",
@@ -187,7 +169,7 @@ RULES = (
         severity="note",
         why="A database that meets the limit closes and opens files all the time.",
         fix="LimitNOFILE= in the server's systemd unit.",
-        source="MySQLTuner, open_files_limit; PostgreSQL documentation, Resource Limits",
+        source=f"MySQLTuner, open_files_limit; {POSTGRESQL}, Resource Limits",
     ),
     Rule(
         id="host-huge-pages-unused",
@@ -198,7 +180,7 @@ RULES = (
         wanted="as many as are used",
         why="That memory serves neither programs nor the page cache.",
         fix="Lower vm.nr_hugepages, or let the database use them (huge_pages, large-pages).",
-        source="kernel documentation, admin-guide/mm/hugetlbpage",
+        source=f"{KERNEL}, admin-guide/mm/hugetlbpage",
     ),
     Rule(
         id="host-interrupts",
@@ -207,280 +189,11 @@ RULES = (
         reads=("interrupt_share_busiest", "cpu_count"),
         good=lambda share, _: share < 0.9,
         severity="note",
-        applies=lambda host: None if host.get("cpu_count") is None else host.get("cpu_count") >= 4,
+        applies=(When("cpu_count", lambda count: count >= 4, "there are four processors or more"),),
         wanted="interrupts of devices on several processors",
         why="Completions of all I/Os wait for that processor.",
         fix="systemctl enable --now irqbalance, or set affinities.",
-        source="kernel documentation, core-api/irq/irq-affinity",
+        source=f"{KERNEL}, core-api/irq/irq-affinity",
         shown=lambda share, cpus: f"{share:.0%} of the interrupts of devices on one of {cpus} processors",
-    ),
-    Rule(
-        id="device-scheduler",
-        subject="device",
-        title="The I/O scheduler reorders what the storage reorders better",
-        reads=("scheduler",),
-        good=lambda value: value in ("none", "noop", "mq-deadline", "deadline", "kyber"),
-        wanted="none or mq-deadline",
-        why="Schedulers that are fair to programs hold I/Os of a database back.",
-        fix="echo none > /sys/block/DEVICE/queue/scheduler, and a udev rule.",
-        source="kernel documentation, block/switching-sched; postgresqltuner, scheduler",
-    ),
-    Rule(
-        id="device-scheduler-nvme",
-        subject="device",
-        title="An NVMe device has a scheduler",
-        reads=("scheduler",),
-        good=lambda value: value in ("none", "noop"),
-        severity="note",
-        applies=lambda device: device.get("transport") == "nvme",
-        wanted="none",
-        why="Each I/O costs more processor time, for an order that flash does not need.",
-        fix="echo none > /sys/block/DEVICE/queue/scheduler.",
-        source="kernel documentation, block/switching-sched",
-    ),
-    Rule(
-        id="device-nr-requests",
-        subject="device",
-        title="Few I/Os may wait at the device",
-        reads=("nr_requests",),
-        good=lambda value: value >= 32,
-        wanted="nr_requests = 32 or more",
-        why="What does not fit waits in the program, unseen by iostat: a queue that is throttled in software.",
-        fix="echo 256 > /sys/block/DEVICE/queue/nr_requests.",
-        source="kernel documentation, ABI/stable/sysfs-block",
-    ),
-    Rule(
-        id="device-queue-depth",
-        subject="device",
-        title="The device is sent few commands at once",
-        reads=("queue_depth",),
-        good=lambda value: value >= 32,
-        wanted="queue depth 32 or more",
-        applies=lambda device: (
-            (device.get("transport") in ("scsi", "iscsi", "fc") and device.get("queue_depth") != 1) or None
-            if device.get("transport") in ("scsi", "iscsi", "fc")
-            else False
-        ),
-        why="The classic throttle of a SAN: latency rises while the array is idle.",
-        fix="Raise node.session.queue_depth, the HBA's lun_queue_depth, or device/queue_depth.",
-        source="the method: raise the HBA's queue depth where no cell of the matrix is hot",
-    ),
-    Rule(
-        id="device-read-ahead-small",
-        subject="device",
-        title="Little is read ahead of scans",
-        reads=("read_ahead_bytes",),
-        good=lambda value: value >= 128 * 1024,
-        wanted="128 KiB or more",
-        severity="note",
-        why="Scans through the page cache wait for each small piece.",
-        fix="blockdev --setra 4096 /dev/DEVICE.",
-        source="kernel documentation, ABI/stable/sysfs-block, read_ahead_kb",
-    ),
-    Rule(
-        id="device-read-ahead-large",
-        subject="device",
-        title="Very much is read ahead",
-        reads=("read_ahead_bytes",),
-        good=lambda value: value <= 16 * 2**20,
-        wanted="16 MiB or less",
-        severity="note",
-        why="Random reads through the page cache that look sequential fetch megabytes that are not wanted.",
-        fix="blockdev --setra 4096 /dev/DEVICE.",
-        source="kernel documentation, ABI/stable/sysfs-block, read_ahead_kb",
-    ),
-    Rule(
-        id="device-max-io",
-        subject="device",
-        title="Large I/Os are split",
-        reads=("max_io_bytes", "max_hw_io_bytes"),
-        good=lambda now, most: now >= min(most, 512 * 1024),
-        wanted="512 KiB, or as much as the device takes",
-        why="A scan's I/O becomes several, each with its own cost.",
-        fix="echo 1024 > /sys/block/DEVICE/queue/max_sectors_kb.",
-        source="kernel documentation, ABI/stable/sysfs-block",
-        shown=lambda now, most: f"{now // 1024} KiB, the device takes {most // 1024} KiB",
-    ),
-    Rule(
-        id="device-write-cache-volatile",
-        subject="device",
-        title="The write cache of a rotating disk is volatile",
-        reads=("write_cache",),
-        good=lambda value: value != "write back",
-        severity="note",
-        applies=lambda device: _turns(device) if device.get("transport") in ("sata", "scsi") else False,
-        wanted="write through, or a protected cache before it",
-        why="Every flush of the log empties it; without barriers its content is lost with the power.",
-        fix="Leave barriers on; hdparm -W0 where the controller's cache is protected.",
-        source="kernel documentation, block/writeback_cache_control",
-    ),
-    Rule(
-        id="device-entropy",
-        subject="device",
-        title="Each I/O feeds the kernel's random numbers",
-        reads=("add_random",),
-        good=lambda value: value == 0,
-        severity="note",
-        applies=lambda device: is_flash(device) if device.get("transport") != "virtual" else False,
-        wanted="add_random = 0",
-        why="Fast devices pay processor time for it, and give no randomness.",
-        fix="echo 0 > /sys/block/DEVICE/queue/add_random.",
-        source="kernel documentation, ABI/stable/sysfs-block",
-    ),
-    Rule(
-        id="device-writeback-throttle",
-        subject="device",
-        title="Background writes of a database are throttled",
-        reads=("wbt_lat_us",),
-        good=lambda value: value == 0,
-        severity="note",
-        applies=lambda device: (
-            (device.get("wbt_lat_us") or 0) > 0
-            and device.get("scheduler") in ("none", "noop")
-            and bool(device.get("is_data"))
-            if device.get("wbt_lat_us") is not None
-            else False
-        ),
-        wanted="wbt_lat_usec = 0 where checkpoints are paced by the database",
-        why="The kernel holds checkpoints back by its own measure, and they end late.",
-        fix="echo 0 > /sys/block/DEVICE/queue/wbt_lat_usec, and measure.",
-        source="kernel documentation, ABI/stable/sysfs-block",
-    ),
-    Rule(
-        id="device-timeout",
-        subject="device",
-        title="Commands are given up early",
-        reads=("timeout_s",),
-        good=lambda value: value >= 30,
-        wanted="30 s or more",
-        applies=lambda device: device.get("transport") in ("scsi", "iscsi", "fc"),
-        why="A controller that fails over takes half a minute; until then commands must wait, not fail.",
-        fix="echo 60 > /sys/block/DEVICE/device/timeout.",
-        source="EqualLogic and VMware guides: disk time-out of 60 s",
-    ),
-    Rule(
-        id="device-alignment",
-        subject="device",
-        title="A partition is not aligned",
-        reads=("misaligned_partitions",),
-        good=lambda value: not value,
-        severity="error",
-        wanted="partitions that begin at a multiple of 1 MiB",
-        why="Every page on a boundary costs two I/Os of the storage.",
-        fix="Make the partition anew (parted -a optimal); data must be moved.",
-        source="the method: aligned partitions",
-        shown=lambda value: ", ".join(value),
-    ),
-    Rule(
-        id="mount-atime",
-        subject="mount",
-        title="Each read may write a time",
-        reads=("options",),
-        good=lambda value: "noatime" in value or "relatime" in value or "lazytime" in value,
-        applies=lambda mount: mount.get("file_system") in ("ext4", "ext3", "xfs", "btrfs"),
-        wanted="noatime or relatime",
-        why="Reading a file becomes a write of its inode.",
-        fix="Add noatime to its line in /etc/fstab.",
-        source="mount(8)",
-    ),
-    Rule(
-        id="mount-barrier",
-        subject="mount",
-        title="Write barriers are off",
-        reads=("options",),
-        good=lambda value: not {"nobarrier", "barrier=0"} & set(value),
-        severity="error",
-        wanted="barriers on",
-        why="What was acknowledged may be lost or torn when the power fails.",
-        fix="Remove nobarrier from /etc/fstab.",
-        source="kernel documentation, filesystems/ext4",
-    ),
-    Rule(
-        id="mount-data-writeback",
-        subject="mount",
-        title="Old blocks may show after a crash",
-        reads=("options",),
-        good=lambda value: "data=writeback" not in value,
-        wanted="data=ordered",
-        applies=lambda mount: mount.get("file_system") in ("ext4", "ext3"),
-        why="Files that grew before a crash may hold what others deleted.",
-        fix="Remove data=writeback from /etc/fstab.",
-        source="kernel documentation, filesystems/ext4",
-    ),
-    Rule(
-        id="mount-online-discard",
-        subject="mount",
-        title="Each deletion waits for a discard",
-        reads=("options",),
-        good=lambda value: "discard" not in value,
-        severity="note",
-        wanted="fstrim once a week",
-        applies=lambda mount: mount.get("file_system") in ("ext4", "xfs"),
-        why="Dropping a table or a log segment becomes slow at that moment.",
-        fix="Remove discard from /etc/fstab; systemctl enable --now fstrim.timer.",
-        source="fstrim(8), mount(8)",
-    ),
-    Rule(
-        id="mount-free",
-        subject="mount",
-        title="The file system is nearly full",
-        reads=("free_share",),
-        good=lambda value: value >= 0.10,
-        wanted="10 % free or more",
-        why="Growth fails, and allocation becomes slow and scattered before.",
-        fix="Give it space, or move data.",
-        source="PAL: LogicalDisk, % Free Space, warning below 10 %; dbachecks: 20 %",
-        shown=lambda value: f"{value:.0%} free",
-    ),
-    Rule(
-        id="mount-full",
-        subject="mount",
-        title="The file system is full",
-        reads=("free_share",),
-        good=lambda value: value >= 0.05,
-        severity="error",
-        wanted="5 % free or more",
-        why="A log that cannot be written stops the database.",
-        fix="Give it space now.",
-        source="PAL: LogicalDisk, % Free Space, critical below 5 %",
-        shown=lambda value: f"{value:.1%} free",
-    ),
-    Rule(
-        id="mount-nfs-hard",
-        subject="mount",
-        title="I/O on NFS may fail instead of waiting",
-        reads=("options",),
-        good=lambda value: "soft" not in value and "softerr" not in value,
-        severity="error",
-        applies=lambda mount: mount.get("file_system") in ("nfs", "nfs4"),
-        wanted="hard",
-        why="A short absence of the server becomes a write error, and a damaged database.",
-        fix="Mount with hard.",
-        source="nfs(5); PostgreSQL documentation, Creating a Database Cluster, NFS",
-    ),
-    Rule(
-        id="mount-nfs-size",
-        subject="mount",
-        title="NFS carries small pieces",
-        reads=("nfs_rsize", "nfs_wsize"),
-        good=lambda read, write: min(read, write) >= 65536,
-        wanted="rsize and wsize of 64 KiB or more",
-        applies=lambda mount: mount.get("file_system") in ("nfs", "nfs4"),
-        why="Each piece is a request of its own, with a round trip.",
-        fix="Mount with rsize=1048576,wsize=1048576.",
-        source="nfs(5)",
-    ),
-    Rule(
-        id="mount-layered",
-        subject="mount",
-        title="Data lie on a layered or memory file system",
-        reads=("file_system", "is_data"),
-        good=lambda kind, _: kind not in ("overlay", "aufs", "tmpfs", "ecryptfs"),
-        severity="error",
-        applies=lambda mount: bool(mount.get("is_data")),
-        wanted="a file system of its own",
-        why="It copies whole files on the first write, or forgets them at the next start.",
-        fix="Mount a volume for the data.",
-        source="Docker documentation, storage drivers; PostgreSQL image's documentation",
     ),
 )
