@@ -241,7 +241,7 @@ def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
     values = [subject.facts[name].value for name in rule.reads]
     try:
         is_good = rule.good(*values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, AttributeError):
         # A value of another form than any that is known proves nothing, neither way.
         return skip(f"{_shown(rule, values)} is not understood")
     if is_good:

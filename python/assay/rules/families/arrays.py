@@ -42,6 +42,7 @@ RULES = (
     Rule(
         id="array-spares",
         subject="array",
+        applies=(EXTERNAL,),
         title="There is no spare disk",
         reads=("spares",),
         good=lambda value: value >= 1,
