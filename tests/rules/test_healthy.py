@@ -134,6 +134,4 @@ def test_only_what_nothing_can_tell_is_left_unchecked(subjects: list[Subject]) -
     gaps = {one.rule.id for one in check(subjects, RULES).not_checked}
 
     # No folder of tempdb and none of data was named.
-    assert gaps == {
-        "layout-tempdb-apart", "layout-not-system-disk",
-    }  # fmt: skip
+    assert gaps == {"layout-tempdb-apart", "layout-not-system-disk"}

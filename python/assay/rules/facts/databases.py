@@ -20,6 +20,7 @@ from assay.targets.databases.database import Database
 from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.databases.table_set import NO_TABLES
 from assay.targets.host import device_of, memory_bytes
+from assay.targets.kernel import block_device_at
 
 _READERS: dict[str, Callable[[Database, Subject], None]] = {
     "postgresql": postgresql.read,
@@ -150,7 +151,7 @@ def layout_subject(name: str, places: list[tuple[str, str]], origin: str) -> Sub
             layout.know(f"{role}_devices", disks_of(known), origin)
             layout.know(f"{role}_raid", raid_of(known), "/sys/block")
         if role == "data":
-            mounts = sorted({mount_point(path) for path in folders if not path.startswith("/dev/")})
+            mounts = sorted({mount_point(path) for path in folders if block_device_at(path) is None})
             layout.know("data_mounts", mounts or None, origin)
     for role in ("data", "log", "tempdb"):
         reason = "no single device counts the I/O of its folder" if role in roles else f"no folder is known as {role}"

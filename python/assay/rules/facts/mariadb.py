@@ -34,6 +34,8 @@ def read(database: Database, server: Subject) -> None:
     opened, uptime = count("Opened_tables"), count("Uptime")
     if opened is not None and uptime:
         server.know("opened_tables_per_s", opened / uptime, _STATUS)
+    for name in ("read_efficiency", "opened_tables_per_s"):
+        server.lack(name, "the server has counted nothing yet")
 
 
 def from_settings(settings: Mapping[str, Any], server: Subject, origin: str) -> None:
