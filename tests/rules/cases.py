@@ -218,7 +218,7 @@ CASES: dict[str, Case] = {
     "array-path-policy": case("path_policy", "fixed", "round-robin", paths=2),
     "array-paths": case("paths", 1, 2),
     "array-queue-depth": case("initiator_limit", "8", "none"),
-    "array-write-cache": case("write_back", False, True),
+    "array-write-cache": case("write_back", False, True, disk_rpm=7200),
     "array-raid-role": case("raid", "50", "10", role="log"),
     "array-max-transfer": case("max_transfer_bytes", 65536, 262144),
     "md-mismatch": case("mismatch_count", 128, 0, is_md=True, raid="6"),

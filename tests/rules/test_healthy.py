@@ -75,7 +75,8 @@ def subjects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Subject]:
     (mount,) = (one for one in found if one.kind == "mount")
     for name, value in {"options": ["rw", "noatime", "hard"], "file_system": "nfs4", "free_share": 0.3}.items():
         mount.know(name, value, "a test")
-    site = tmp_path / "site.toml"
+    monkeypatch.chdir(tmp_path)
+    site = Path("site.toml")
     site.write_text(SITE)
     assert add_site(found, read_site(site), site) == []
     know_storage_links(found)

@@ -31,6 +31,7 @@ Examples:
 """
 
 FORMATS = ("text", "json", "junit", "sarif")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 FAIL_ON = ("error", "warning", "note", "never")
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -114,7 +115,7 @@ def check(
 
 
 def _write(text: str, output: Path | None) -> None:
-    if output is None:
+    if output is None or str(output) in STANDARD_OUTPUT:
         print(text, end="")
         return
     from assay.rules.written import write_findings

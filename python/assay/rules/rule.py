@@ -254,10 +254,11 @@ def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
 
 
 def _shown(rule: Rule, values: Sequence[Any]) -> str:
-    return ", ".join(f"{name} = {_text(value)}" for name, value in zip(rule.reads, values, strict=True))
+    return ", ".join(f"{name} = {in_words(value)}" for name, value in zip(rule.reads, values, strict=True))
 
 
-def _text(value: Any) -> str:
+def in_words(value: Any) -> str:
+    """A value as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -269,11 +269,15 @@ def _add(subject: Subject, key: str, value: Any, table: str, origin: str) -> Non
     known = subject.facts.get(key)
     if known is not None and _alike(known.value) != _alike(value):
         raise UsageError(
-            f"{origin}: {table} {key} = {value!r} contradicts {known.value!r}, which was read from {known.origin} of"
-            f" {subject.name}; mend one of both"
+            f"{origin}: {table} {key} = {value!r} contradicts {_as_read(known.value)}, which was read from"
+            f" {known.origin} of {subject.name}; mend one of both"
         )
     if known is None:
         subject.know(key, value, origin)
+
+
+def _as_read(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def _alike(value: Any) -> Any:

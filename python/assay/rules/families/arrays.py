@@ -138,7 +138,7 @@ RULES = (
     Rule(
         id="array-write-cache",
         subject="array",
-        applies=(EXTERNAL,),
+        applies=(EXTERNAL, When("disk_rpm", lambda rpm: rpm > 0, "its disks turn")),
         title="Writes wait for the disks",
         reads=("write_back",),
         good=lambda value: bool(value),
@@ -146,7 +146,7 @@ RULES = (
         why="Every log write takes a turn of the disk, five milliseconds and more.",
         fix="Replace the battery, turn write-back on.",
         source="practice",
-        asks="[[array]] write_back",
+        asks="[[array]] write_back and disk_rpm",
         shown=lambda _: "write-through",
     ),
     Rule(
