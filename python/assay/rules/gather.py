@@ -20,6 +20,7 @@ from assay.rules.facts.mounts import mount_subjects, mounts_of_data
 from assay.rules.facts.runs import Measured, measured
 from assay.rules.facts.site import add_site, read_site
 from assay.rules.rule import Subject
+from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.databases import is_database
 from assay.targets.host import device_of
 from assay.telemetry.collectors.storage_net import STORAGE_PORTS, StorageNetCollector
@@ -84,7 +85,27 @@ def subjects_of(
 
 
 def _is_run(text: str) -> bool:
-    return os.path.isdir(text) and os.path.isfile(os.path.join(text, "run.json"))
+    is_other = text.startswith("model:") or is_database(text)
+    return not is_other and _mode(os.path.join(text, "run.json")) is not None
+
+
+def _mode(text: str) -> int | None:
+    """What a path is; None where nothing is there.
+
+    Raises
+    ------
+    UsageError
+        It may not be looked at.
+    NotAnswering
+        Its file system does not answer.
+    """
+    try:
+        return answer_within(ANSWER_TIMEOUT_S, lambda: os.stat(text), what=text).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{printable(text)}: cannot be looked at: {reason}") from None
 
 
 def _measured(runs: Sequence[Path]) -> Measured | None:
@@ -101,12 +122,11 @@ def _path(text: str) -> str:
     UsageError
         It is something else.
     """
-    try:
-        mode = os.stat(text).st_mode
-    except OSError:
+    mode = _mode(text)
+    if mode is None:
         raise UsageError(
             f"{printable(text)}: is neither a folder, a device, a run, a database's URL, model:NAME nor the word host"
-        ) from None
+        )
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise UsageError(f"{printable(text)}: is no storage; name a folder, a file or a block device")
     return text
@@ -114,7 +134,7 @@ def _path(text: str) -> str:
 
 def _volume(text: str) -> tuple[str, str]:
     role, mark, path = text.partition("=")
-    if not mark or role not in ROLES or not os.path.exists(path):
+    if not mark or role not in ROLES or _mode(path) is None:
         raise UsageError(
             f"--volume {printable(text)}: accepted: ROLE=PATH, of {', '.join(ROLES)}, and of a path that is there"
         )

@@ -100,7 +100,7 @@ class When(NamedTuple):
     words
         The condition in words, to follow "where".
     unknown
-        What a fact that is not known means; None: nobody can tell, and the rule is not checked.
+        What a fact that is not known means; None: it cannot be told, and the rule is not checked.
     """
 
     fact: str

@@ -48,7 +48,7 @@ def mounts_of_data(kernel: Kernel | None = None) -> list[str]:
         known = found.get(mount.device)
         if known is None or len(mount.mount_point) < len(known.mount_point):
             found[mount.device] = mount
-    return sorted(mount.mount_point for mount in found.values() if os.path.isdir(mount.mount_point) or kernel)
+    return sorted(mount.mount_point for mount in found.values())
 
 
 def mount_subjects(
