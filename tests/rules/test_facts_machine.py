@@ -106,6 +106,29 @@ def test_a_guest_with_steal_and_swap_is_found(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("driver_name", "preference", "expected"),
+    [
+        ("acpi-cpufreq", None, {"host-governor"}),
+        ("intel_pstate", "balance_performance", set()),
+        ("intel_pstate", "power", {"host-energy-preference"}),
+    ],
+)
+def test_what_powersave_means_depends_on_the_driver(
+    tmp_path: Path, driver_name: str, preference: str | None, expected: set[str]
+) -> None:
+    base = "devices/system/cpu/cpu0/cpufreq"
+    machine = healthy(tmp_path).sys({f"{base}/scaling_governor": "powersave\n", f"{base}/scaling_driver": driver_name})
+    if preference is None:
+        (machine.kernel.sys / base / "energy_performance_preference").unlink()
+    else:
+        machine.sys({f"{base}/energy_performance_preference": f"{preference}\n"})
+
+    told = found(host_subject(machine.kernel))
+
+    assert told & {"host-governor", "host-energy-preference"} == expected
+
+
 def test_a_table_of_another_form_is_a_gap(tmp_path: Path) -> None:
     machine = healthy(tmp_path).proc({"net/snmp": "Tcp: x\n", "sys/net/ipv4/tcp_rmem": "a b c\n", "stat": "cpu x\n"})
 

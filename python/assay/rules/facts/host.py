@@ -67,6 +67,7 @@ def _processors(host: Subject, tables: Kernel) -> None:
     host.know("numa_nodes", len(nodes) or None, "/sys/devices/system/node")
     folder = tables.sys / "devices/system/cpu/cpu0/cpufreq"
     host.know("cpu_governor", read_text(folder / "scaling_governor"), str(folder))
+    host.know("cpu_driver", read_text(folder / "scaling_driver"), str(folder))
     host.know("energy_preference", read_text(folder / "energy_performance_preference"), str(folder))
     for name in ("cpu_governor", "energy_preference"):
         host.lack(name, "the kernel shows no frequency of the processors; in a guest that is the hypervisor's")

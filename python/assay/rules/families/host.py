@@ -105,6 +105,14 @@ RULES = (
     Rule(
         id="host-governor",
         subject="host",
+        applies=(
+            When(
+                "cpu_driver",
+                lambda name: name not in ("intel_pstate", "amd-pstate-epp"),
+                "the driver leaves the frequency to the governor (others: host-energy-preference)",
+                unknown=True,
+            ),
+        ),
         title="Processors save power",
         reads=("cpu_governor",),
         good=lambda value: value in ("performance", "schedutil"),

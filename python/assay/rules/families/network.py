@@ -157,7 +157,6 @@ RULES = (
         title="The interface runs below its speed",
         reads=("speed_bits_per_s",),
         good=lambda value: value >= 10**9,
-        severity="error",
         wanted="1 Gbit/s or more",
         applies=(PHYSICAL,),
         why="It has negotiated down: a cable with a broken pair.",
