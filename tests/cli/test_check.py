@@ -252,6 +252,26 @@ def test_memory_is_no_place_for_data(bench: Bench, mounted: Callable[..., Path])
     assert {one["rule"] for one in document["findings"] if one["severity"] == "error"} == {"mount-layered"}
 
 
+def test_a_file_system_mounted_wrong_is_found_and_then_mended(
+    bench: Bench, loop_device: Callable[[int], Path], mounted: Callable[..., Path], run_tool: Callable[..., str]
+) -> None:
+    device = loop_device(64 << 20)
+    run_tool("mkfs.ext4", "-q", device)
+    folder = mounted("-o", "strictatime,discard,data=writeback", device)
+    asked = ("check", folder, "--json", "--only", "mount-atime,mount-online-discard,mount-data-writeback,mount-free")
+
+    found = {one["rule"] for one in bench.assay(*asked).document["findings"]}
+    assert found == {"mount-atime", "mount-online-discard", "mount-data-writeback"}
+
+    run_tool("umount", folder)
+    run_tool("mount", "-o", "noatime", device, folder)
+    assert bench.assay(*asked).document["findings"] == []
+
+    space = os.statvfs(folder)
+    (folder / "full").write_bytes(bytes(int(space.f_bavail * 0.93) * space.f_bsize))
+    assert [one["rule"] for one in bench.assay(*asked).document["findings"]] == ["mount-free"]
+
+
 @pytest.mark.parametrize("run", ["profile", "oltp", "verify"])
 def test_a_run_is_checked(bench: Bench, run: str) -> None:
     outcome = bench.assay("check", RUNS / run, "--json")

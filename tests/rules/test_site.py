@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.rules.facts.interfaces import know_storage_links
-from assay.rules.facts.site import TABLES, add_site, read_site, template
+from assay.rules.facts.site import TABLES, add_site, checked, read_site, template
 from assay.rules.registry import RULES
 from assay.rules.rule import Fact, Subject, check
 
@@ -32,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "site.toml"
 
 
-def given(path: Path, text: str, subjects: list[Subject]) -> list[str]:
+def told_by(path: Path, text: str, subjects: list[Subject]) -> list[str]:
     path.write_text(text)
     return add_site(subjects, read_site(path), path)
 
@@ -115,7 +118,7 @@ def test_what_a_rule_asks_for_is_a_key() -> None:
 )
 def test_a_site_that_is_wrong_is_one_line(path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        given(path, text, machine())
+        told_by(path, text, machine())
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -134,20 +137,22 @@ def test_a_file_that_is_no_text_or_far_too_long_is_refused(path: Path) -> None:
 
 def test_a_card_with_connections_to_storage_may_not_be_left_out(path: Path) -> None:
     with pytest.raises(UsageError, match="storage_interfaces lacks 'eth1', which has connections to storage"):
-        given(path, '[network]\nstorage_interfaces = ["eth0"]\n', [host(), card("eth0"), card("eth1", is_storage=True)])
+        told_by(
+            path, '[network]\nstorage_interfaces = ["eth0"]\n', [host(), card("eth0"), card("eth1", is_storage=True)]
+        )
 
 
 def test_what_agrees_is_kept_as_it_was_read(path: Path) -> None:
     subjects = machine()
 
-    assert given(path, '[layout]\ndata_devices = ["sdb", "sda"]\n', subjects) == []
+    assert told_by(path, '[layout]\ndata_devices = ["sdb", "sda"]\n', subjects) == []
     (layout,) = (one for one in subjects if one.kind == "layout")
     assert layout.facts["data_devices"].origin == "its folders"
 
 
 def test_a_site_answers_what_could_not_be_read(path: Path) -> None:
     subjects = [host()]
-    given(
+    told_by(
         path,
         "[network]\njumbo_on_all_hops = false\n\n"
         '[[array]]\nname = "san1"\nraid = "5"\ndisk_bytes = "4TB"\ndisk_rpm = 7200\n\n'
@@ -164,7 +169,7 @@ def test_a_site_answers_what_could_not_be_read(path: Path) -> None:
 
 def test_a_site_names_the_cards_of_storage(path: Path) -> None:
     subjects = machine()
-    given(path, '[network]\nstorage_interfaces = ["eth1"]\n', subjects)
+    told_by(path, '[network]\nstorage_interfaces = ["eth1"]\n', subjects)
     know_storage_links(subjects)
 
     found = {(one.rule.id, one.subject.name) for one in check(subjects, RULES).findings}
@@ -176,13 +181,41 @@ def test_a_site_names_the_cards_of_storage(path: Path) -> None:
 def test_a_workload_reaches_the_rules_of_servers(path: Path) -> None:
     facts = {"tempdb_bytes": Fact(1, "x"), "user_bytes": Fact(1000, "x")}
     subjects = [Subject("database", "sql", engine="mssql", facts=facts)]
-    given(path, '[layout]\nworkload = "analysis"\n', subjects)
+    told_by(path, '[layout]\nworkload = "analysis"\n', subjects)
 
     assert "mssql-tempdb-size" in {one.rule.id for one in check(subjects, RULES).findings}
 
 
 def test_what_is_said_of_a_host_that_is_not_checked_is_told(path: Path) -> None:
-    notices = given(path, '[host]\nballoon = false\n\n[network]\nstorage_interfaces = ["eth0"]\n', [])
+    notices = told_by(path, '[host]\nballoon = false\n\n[network]\nstorage_interfaces = ["eth0"]\n', [])
 
     assert len(notices) == 2
     assert all("add the target host" in one for one in notices)
+
+
+# Any value of TOML
+
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates() | st.times()
+    | st.sampled_from(["10", "none", "4TB", "64KiB", "transactions", "healthy", "1e999", "²"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+
+KEYS = [(table, key) for table, (_, _, keys) in TABLES.items() for key in keys]
+
+
+@given(chosen=st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=6))
+def test_any_value_is_read_or_refused_in_one_line_and_then_judged(chosen: list[tuple[Any, Any]]) -> None:
+    subjects = machine()
+    made: dict[str, list[dict[str, Any]]] = {}
+    try:
+        for (table, key), value in chosen:
+            made.setdefault(table, [{}])[0] |= checked("site.toml", table, {key.name: value})
+        add_site(subjects, made, Path("site.toml"))
+    except UsageError as error:
+        told = str(error)
+    else:
+        told = ""
+        check(subjects, RULES)
+    assert "\n" not in told

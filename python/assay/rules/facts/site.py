@@ -195,11 +195,18 @@ def read_site(path: Path) -> dict[str, list[dict[str, Any]]]:
         names = [one.get("name") for one in tables]
         if len(tables) > 1 and (None in names or len(set(map(str, names))) < len(names)):
             raise UsageError(f"{shown}: each of several tables [[{name}]] needs a name of its own")
-        found[name] = [_checked(shown, name, one) for one in tables]
+        found[name] = [checked(shown, name, one) for one in tables]
     return found
 
 
-def _checked(shown: str, table: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def checked(shown: str, table: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a table, each as its key reads it.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown, or its value is wrong; the line names both.
+    """
     keys = {key.name: key for key in TABLES[table][2]}
     made = {}
     for name, value in values.items():
