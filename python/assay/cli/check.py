@@ -31,6 +31,7 @@ Examples:
 """
 
 FORMATS = ("text", "json", "junit", "sarif")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 FAIL_ON = ("error", "warning", "note", "never")
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -40,7 +41,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[TARGET...]",
-            help="host, folder, device, database's URL, model:NAME or run folder (host).",
+            help="host, a path of storage, a database's URL, model:NAME or run folder (host).",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +62,9 @@ def check(
         str, typer.Option("--fail-on", help="Exit code 1 from this severity on: error, warning, note, never.")
     ] = "error",
     form: Annotated[str, typer.Option("--format", help="text, json, junit or sarif.")] = "text",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write it to this file, anew or over an earlier check's.")
+    ] = None,
     explain: Annotated[str | None, typer.Option("--explain", help="Show the page of a rule.")] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules.")] = False,
     json: opt.Json = False,
@@ -112,14 +115,13 @@ def check(
 
 
 def _write(text: str, output: Path | None) -> None:
-    if output is None:
+    if output is None or str(output) in STANDARD_OUTPUT:
         print(text, end="")
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{printable(output)}: cannot be written: {error.strerror}") from None
-    print(f"written: {output}", file=sys.stderr)
+    from assay.rules.written import write_findings
+
+    write_findings(text, output)
+    print(f"written: {printable(output)}", file=sys.stderr)
 
 
 def print_findings(told: Findings, notices: list[str]) -> None:

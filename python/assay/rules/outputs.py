@@ -6,13 +6,15 @@ Sources: SARIF 2.1.0 (OASIS); the JUnit format as Jenkins and GitLab read it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from assay import _core
 from assay.rules.registry import family_of
-from assay.rules.rule import Finding, Findings, Rule
+from assay.rules.rule import Finding, Findings, NotChecked, Rule
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
@@ -97,7 +99,10 @@ def _clean(text: str) -> str:
 
 
 def sarif(told: Findings, rules: Sequence[Rule]) -> str:
-    """A SARIF log: every rule with its help, and a result for each finding, anchored at a file as viewers demand."""
+    """A SARIF log: every rule with its help, a result for each finding, and a notification for what is not checked.
+
+    A result is anchored at a file, as viewers demand.
+    """
     places = {rule.id: place for place, rule in enumerate(rules)}
     results = [
         {
@@ -130,9 +135,31 @@ def sarif(told: Findings, rules: Sequence[Rule]) -> str:
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [_notification(gap, places) for gap in told.not_checked],
+                    }
+                ],
+                "columnKind": "unicodeCodePoints",
+                "results": results,
+            }
+        ],
     }
     return json.dumps(log, indent=1)
+
+
+def _notification(gap: NotChecked, places: Mapping[str, int]) -> dict[str, Any]:
+    """That a rule said nothing, and why: what is not known never passes."""
+    subject = f"{gap.subject.name}: " if gap.subject is not None else ""
+    return {
+        "level": "note",
+        "message": {"text": f"{subject}{gap.rule.id} is not checked: {gap.reason}"},
+        "associatedRule": {"id": gap.rule.id, "index": places[gap.rule.id]},
+    }
 
 
 def _described(rule: Rule) -> dict[str, Any]:
@@ -149,10 +176,11 @@ def _described(rule: Rule) -> dict[str, Any]:
 
 
 def _uri(one: Finding) -> str:
-    """File that a finding is shown at; where there is none, one that names the host's configuration."""
-    from urllib.parse import quote
-
+    """File that a finding is shown at; where there is none, a name made of what it is about."""
     anchor = one.subject.anchor
+    if anchor.startswith("/"):
+        return Path(anchor).as_uri()
     if anchor and "://" not in anchor:
-        return quote(anchor.lstrip("/") or "run.json")
-    return quote(f"{one.subject.kind}/{one.subject.name}".replace("://", "/").lstrip("/"), safe="/")
+        return quote(anchor)
+    name = f"{one.subject.kind}/{one.subject.name}".replace("://", "/").replace("//", "/")
+    return quote(name.rstrip("/"), safe="/")

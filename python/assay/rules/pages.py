@@ -11,6 +11,7 @@ from assay.rules.rule import SUBJECTS, Rule
 TITLES = {
     "layout": "Layout",
     "host": "Hosts",
+    "devices": "Block devices and file systems",
     "initiator": "Initiators and multipath",
     "network": "Network",
     "virtualisation": "Virtualisation",
@@ -35,9 +36,15 @@ def page_of(rule: Rule) -> str:
         f"  fix        {rule.fix}",
         f"  source     {rule.source}",
     ]
+    if rule.applies:
+        lines.insert(3, f"  where      {_conditions(rule)}")
     if rule.asks:
         lines.append(f"  site.toml  {rule.asks}")
     return "\n".join(lines)
+
+
+def _conditions(rule: Rule) -> str:
+    return ", and ".join(condition.words for condition in rule.applies)
 
 
 def page(family: str) -> str:
@@ -51,7 +58,8 @@ def page(family: str) -> str:
             f"{rule.title}. {rule.why}",
             "",
             f"- Severity: {rule.severity}. Of {SUBJECTS[rule.subject]}"
-            + (f" ({', '.join(rule.engines)})." if rule.engines else "."),
+            + (f" ({', '.join(rule.engines)})" if rule.engines else "")
+            + (f", where {_conditions(rule)}." if rule.applies else "."),
             f"- Reads: {', '.join(f'`{name}`' for name in rule.reads)}."
             + (f" In site.toml: `{rule.asks}`." if rule.asks else ""),
             f"- Wanted: {rule.wanted}.",

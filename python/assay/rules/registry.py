@@ -5,12 +5,24 @@ from __future__ import annotations
 import difflib
 
 from assay.errors import UsageError
-from assay.rules.families import arrays, host, initiator, layout, mariadb, mssql, network, postgresql, virtualisation
+from assay.rules.families import (
+    arrays,
+    devices,
+    host,
+    initiator,
+    layout,
+    mariadb,
+    mssql,
+    network,
+    postgresql,
+    virtualisation,
+)
 from assay.rules.rule import Rule
 
 FAMILIES: dict[str, tuple[Rule, ...]] = {
     "layout": layout.RULES,
     "host": host.RULES,
+    "devices": devices.RULES,
     "initiator": initiator.RULES,
     "network": network.RULES,
     "virtualisation": virtualisation.RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "note"]
 
@@ -19,6 +19,7 @@ SUBJECTS = {
     "interface": "a network interface",
     "multipath": "a multipath device",
     "iscsi": "the iSCSI initiator",
+    "fc": "a Fibre Channel port",
     "network": "the storage network",
     "guest": "a virtual machine",
     "hypervisor": "a hypervisor",
@@ -51,6 +52,8 @@ class Subject:
         By name; what is missing has its reason in `missing`.
     anchor
         File that a finding points at: `run.json`, a description, a configuration.
+    otherwise
+        Why facts that have no reason of their own in `missing` are not known.
     """
 
     kind: str
@@ -59,6 +62,7 @@ class Subject:
     facts: dict[str, Fact] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     anchor: str = ""
+    otherwise: str = ""
 
     def know(self, name: str, value: Any, origin: str) -> None:
         """Keep a fact; None is none."""
@@ -75,6 +79,34 @@ class Subject:
         """Value of a fact, or None."""
         fact = self.facts.get(name)
         return fact.value if fact is not None else None
+
+    def gap(self, names: Sequence[str]) -> str:
+        """Why facts are not known, each reason once."""
+        others = ", ".join(name for name in names if name not in self.missing)
+        unknown = self.otherwise or f"{others} not known"
+        reasons = dict.fromkeys(self.missing.get(name, unknown) for name in names)
+        return "; ".join(reasons)
+
+
+class When(NamedTuple):
+    """A condition under which a rule says something.
+
+    Attributes
+    ----------
+    fact
+        Name of the fact that decides it.
+    holds
+        Whether it holds with a value of that fact.
+    words
+        The condition in words, to follow "where".
+    unknown
+        What a fact that is not known means; None: it cannot be told, and the rule is not checked.
+    """
+
+    fact: str
+    holds: Callable[[Any], bool]
+    words: str
+    unknown: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +130,8 @@ class Rule:
     engines
         Kinds of database servers; empty: any.
     applies
-        Whether it says anything of a subject; None where that cannot be known.
+        Conditions in order. One that does not hold ends the matter: the rule does not apply. One that cannot be told
+        makes it "not checked".
     shown
         What was found, in words; else the values themselves.
     asks
@@ -116,7 +149,7 @@ class Rule:
     source: str
     severity: Severity = "warning"
     engines: tuple[str, ...] = ()
-    applies: Callable[[Subject], bool | None] = lambda _: True
+    applies: tuple[When, ...] = ()
     shown: Callable[..., str] | None = None
     asks: str = ""
 
@@ -189,32 +222,43 @@ def check(subjects: Sequence[Subject], rules: Sequence[Rule]) -> Findings:
 
 def _judge(rule: Rule, subject: Subject, told: Findings) -> bool:
     """Judge one; whether the rule says anything of it."""
-    applies = rule.applies(subject)
-    if applies is False:
-        return False
-    lacking = [name for name in rule.reads if name not in subject.facts]
-    if applies is None or lacking:
-        reason = next((subject.missing[name] for name in lacking if name in subject.missing), "")
-        if not reason:
-            what = ", ".join(lacking) if lacking else "whether it applies"
-            reason = f"{what} not known" + (f"; say it in site.toml: {rule.asks}" if rule.asks else "")
+
+    def skip(reason: str) -> bool:
         told.not_checked.append(NotChecked(rule=rule, subject=subject, reason=reason))
         return True
+
+    asks = f"; say it in site.toml: {rule.asks}" if rule.asks else ""
+    for condition in rule.applies:
+        fact = subject.facts.get(condition.fact)
+        holds = condition.unknown if fact is None else condition.holds(fact.value)
+        if holds is None:
+            return skip(f"{subject.gap([condition.fact])}{asks}")
+        if not holds:
+            return False
+    lacking = [name for name in rule.reads if name not in subject.facts]
+    if lacking:
+        return skip(f"{subject.gap(lacking)}{asks}")
     values = [subject.facts[name].value for name in rule.reads]
-    if rule.good(*values):
+    try:
+        is_good = rule.good(*values)
+    except (TypeError, ValueError, AttributeError):
+        # A value of another form than any that is known proves nothing, neither way.
+        return skip(f"{_shown(rule, values)} is not understood")
+    if is_good:
         told.passed.append((rule, subject))
         return True
-    found = (
-        rule.shown(*values)
-        if rule.shown is not None
-        else ", ".join(f"{name} = {_text(value)}" for name, value in zip(rule.reads, values, strict=True))
-    )
+    found = rule.shown(*values) if rule.shown is not None else _shown(rule, values)
     origin = ", ".join(dict.fromkeys(subject.facts[name].origin for name in rule.reads))
     told.findings.append(Finding(rule=rule, subject=subject, found=found, origin=origin))
     return True
 
 
-def _text(value: Any) -> str:
+def _shown(rule: Rule, values: Sequence[Any]) -> str:
+    return ", ".join(f"{name} = {in_words(value)}" for name, value in zip(rule.reads, values, strict=True))
+
+
+def in_words(value: Any) -> str:
+    """A value as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table, Tone
 from assay.document.text import shorten
-from assay.results.source import RunFacts, records
+from assay.results.source import Record, RunFacts, records
 from assay.units import count_of
 
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warn", "note": "plain"}
@@ -31,9 +32,8 @@ def best_practice_section(facts: RunFacts) -> Section | None:
     ]
     if findings:
         blocks.append(_table(findings))
-    rules = ", ".join(dict.fromkeys(str(one.get("rule")) for one in gaps))
-    if rules:
-        blocks.append(Paragraph(f"Not checked, since facts are missing (a site.toml can give many of them): {rules}."))
+    if gaps:
+        blocks.append(_gaps_table(gaps))
     return Section("best-practice", "Best practice", blocks)
 
 
@@ -55,6 +55,18 @@ def _table(findings: list[Any]) -> Table:
         for one in findings
     ]
     return Table("findings", "Settings that differ from best practice, worst first.", columns, rows, dense=True)
+
+
+def _gaps_table(gaps: Sequence[Record]) -> Table:
+    """What is not known, each reason once; what a site.toml can say is one reason."""
+    rules: dict[str, dict[str, None]] = {}
+    for gap in gaps:
+        reason = str(gap.get("reason"))
+        words = "A site.toml can say it (assay check --site-template)" if "site.toml" in reason else reason
+        rules.setdefault(words, {})[str(gap.get("rule"))] = None
+    columns = [Column("Why"), Column("Not checked", weight=2.0)]
+    rows = [[Cell(shorten(reason, 160)), Cell(", ".join(names))] for reason, names in rules.items()]
+    return Table("not-checked", "Rules that are not checked, by what is missing.", columns, rows, dense=True)
 
 
 def next_words(facts: RunFacts) -> list[str]:

@@ -51,7 +51,11 @@ def _array(pool: Configuration, whole: Configuration, array: Subject) -> Subject
     revolution = value("disk.revolution")
     array.know("disk_rpm", round(60e9 / revolution) if revolution else 0, file)
     array.know("paths", pool.host_ports, file)
-    array.know("path_policy", str(whole.option("path_policy", None) or value("links.path_policy") or "") or None, file)
+    array.know(
+        "path_policy",
+        str(whole.option("path_policy", None) or value("links.path_policy") or "").replace("_", "-") or None,
+        file,
+    )
     array.know("initiator_limit", str(whole.option("initiator_limit", None) or "none"), target)
     array.know("write_back", value("cache.write_back"), file)
     transfer = whole.option("max_transfer", None) or value("links.max_transfer")

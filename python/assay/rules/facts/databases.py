@@ -1,38 +1,42 @@
-"""Facts of database servers: settings and statistics, read with queries that change nothing."""
+"""Facts of database servers: settings and statistics, read with queries that change nothing, and where their files lie.
+
+One file for each kind of server reads its own: `postgresql.py`, `mariadb.py`, `mssql.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay.errors import AssayError
-from assay.rules.facts.devices import is_flash
+from assay.errors import AssayError, UsageError
+from assay.rules.facts import mariadb, mssql, postgresql
+from assay.rules.facts.devices import disks_of, is_flash, raid_of
+from assay.rules.facts.mounts import mount_point
 from assay.rules.facts.runs import Measured
 from assay.rules.rule import Subject
 from assay.targets.databases import open_database, parse_database
 from assay.targets.databases.database import Database
+from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.databases.table_set import NO_TABLES
 from assay.targets.host import device_of, memory_bytes
+from assay.targets.kernel import block_device_at
 
-_UNITS = {"8kB": 8192, "kB": 1024, "MB": 2**20, "GB": 2**30, "B": 1, "16MB": 16 * 2**20}
-_SECONDS = {"s": 1.0, "min": 60.0, "ms": 0.001, "h": 3600.0}
+_READERS: dict[str, Callable[[Database, Subject], None]] = {
+    "postgresql": postgresql.read,
+    "mariadb": mariadb.read,
+    "mysql": mariadb.read,
+    "mssql": mssql.read,
+}
+_SETTINGS: dict[str, Callable[[Mapping[str, Any], Subject, str], None]] = {
+    "postgresql": postgresql.from_settings,
+    "mariadb": mariadb.from_settings,
+    "mysql": mariadb.from_settings,
+    "mssql": mssql.from_settings,
+}
+"""What each kind makes of the settings that a run keeps."""
 
-
-def _mssql_queries() -> dict[str, str]:
-    """Facts of SQL Server and the queries that give them."""
-    import tomllib
-    from importlib.resources import files
-
-    return tomllib.loads(files(__package__).joinpath("mssql.toml").read_text("utf-8"))
-
-
-_LISTS = frozenset(
-    ("tempdb_sizes", "percent_growth_files", "small_growth_files", "simple_databases", "unbacked_logs",
-     "unbacked_databases", "logs_larger", "auto_shrink_databases", "unverified_databases", "system_drive_files",
-     "shared_drives", "slow_read_files", "slow_write_files")
-)  # fmt: skip
-"""Facts that have several values."""
+_MEASURED = ("measured_random_cost", "measured_iops", "measured_write_bytes_per_s")
 
 
 def database_subjects(text: str, found: Measured | None) -> list[Subject]:
@@ -40,31 +44,69 @@ def database_subjects(text: str, found: Measured | None) -> list[Subject]:
 
     Raises
     ------
+    UsageError
+        It is a database of Assay's own that is not there: a check makes nothing.
     AssayError
         It cannot be reached; the line says why.
     """
-    database = open_database(parse_database(text), NO_TABLES)
+    spec = parse_database(text)
+    _refuse_absent(spec)
+    database = open_database(spec, NO_TABLES)
     database.open()
     try:
-        server = Subject("database", database.spec.display, engine=_engine(database), anchor=database.spec.display)
-        _READERS[server.engine](database, server)
+        server = Subject("database", database.spec.display, engine=database.dialect, anchor=database.spec.display)
+        server.otherwise = "the server does not tell"
+        if server.engine in _READERS:
+            _READERS[server.engine](database, server)
         if database.is_local:
             server.know("memory_bytes", memory_bytes(), "/proc/meminfo")
         server.lack("memory_bytes", "the server is another host's; run assay check there")
         layout = _layout(database, server)
-        if found is not None:
-            server.know("measured_random_cost", found.random_cost, found.origin)
-            server.know("measured_iops", found.iops, found.origin)
-            server.know("measured_write_bytes_per_s", found.write_bytes_per_s, found.origin)
-        for name in ("measured_random_cost", "measured_iops", "measured_write_bytes_per_s"):
-            server.lack(name, "not measured; give a run of assay profile with --profile RUN")
+        know_measured(server, found)
         return [server, *layout]
     finally:
         database.close()
 
 
-def _engine(database: Database) -> str:
-    return database.dialect
+def _refuse_absent(spec: DatabaseSpec) -> None:
+    place = spec.display.partition(":")[2].partition("?")[0]
+    if spec.kind in ("embedded", "duckdb") and not os.path.exists(place):
+        raise UsageError(f"{spec.display}: is not there; assay check changes nothing, and makes none")
+
+
+def know_measured(server: Subject, found: Measured | None) -> None:
+    """What a run measured of the server's storage."""
+    if found is not None:
+        server.know("measured_random_cost", found.random_cost, found.origin)
+        server.know("measured_iops", found.iops, found.origin)
+        server.know("measured_write_bytes_per_s", found.write_bytes_per_s, found.origin)
+    reason = "not measured; give a run of assay profile with --profile RUN"
+    if found is not None:
+        reason = f"{found.origin} did not measure it; give a run of assay profile with --profile RUN"
+    for name in _MEASURED:
+        server.lack(name, reason)
+
+
+def settings_subject(told: Mapping[str, Any], memory: int | None, found: Measured | None, anchor: str) -> Subject:
+    """A server from the settings that a run keeps of it.
+
+    Parameters
+    ----------
+    told
+        One of the manifest's `target.databases`.
+    memory
+        Memory of the host that ran, where the server was there.
+    """
+    kind = str(told.get("kind"))
+    engine = "postgresql" if kind == "embedded" else kind
+    server = Subject("database", str(told.get("name")), engine=engine, anchor=anchor)
+    server.otherwise = "the run did not keep it; name the server's URL"
+    settings = told.get("settings")
+    if engine in _SETTINGS and isinstance(settings, Mapping):
+        _SETTINGS[engine](settings, server, anchor)
+    server.know("memory_bytes", memory if told.get("is_local") else None, anchor)
+    know_measured(server, found)
+    return server
 
 
 def _layout(database: Database, server: Subject) -> list[Subject]:
@@ -72,160 +114,54 @@ def _layout(database: Database, server: Subject) -> list[Subject]:
     if not database.is_local:
         server.lack("data_is_flash", "the server's devices are another host's")
         return []
-    layout = Subject("layout", server.name, anchor=server.anchor)
-    devices: dict[str, set[str]] = {}
-    mounts = set()
     try:
         paths = database.storage_paths()
     except AssayError as error:
         server.lack("data_is_flash", f"its folders are not known: {error}")
         return []
-    for name, folder in paths.items():
-        role = {"temp": "tempdb"}.get(name.partition(":")[0], name.partition(":")[0])
-        try:
-            device = device_of(folder)
-        except OSError:
-            device = None
-        if device is not None:
-            devices.setdefault(role, set()).add(device)
-        if role == "data":
-            mounts.add(_mount_of(folder))
-    for role, found in devices.items():
-        layout.know(f"{role}_devices", sorted(found), "the server's folders")
-    layout.know("data_mounts", sorted(mounts) or None, "the server's folders")
-    for role in ("data", "log", "tempdb"):
-        layout.lack(f"{role}_devices", "no single device counts the I/O of its folder")
-    server.know("data_is_flash", is_flash(devices.get("data", ())), "/sys/block")
+    if not paths:
+        reason = next(iter(database.notices), "its folders cannot be seen from here")
+        server.lack("data_is_flash", reason)
+        return [Subject("layout", server.name, anchor=server.anchor, otherwise=reason)]
+    places = [({"temp": "tempdb"}.get(name.partition(":")[0], name.partition(":")[0]), folder)
+              for name, folder in paths.items()]  # fmt: skip
+    layout = layout_subject(server.name, places, "the server's folders")
+    layout.anchor = server.anchor
+    data = [device for role, folder in places if role == "data" and (device := _device_of(folder)) is not None]
+    server.know("data_is_flash", is_flash(data), "/sys/block")
     server.lack("data_is_flash", "a virtual device does not say whether it is flash")
     return [layout]
 
 
-def _mount_of(folder: str) -> str:
-    place = Path(folder).resolve()
-    while not place.is_mount():
-        place = place.parent
-    return str(place)
+def layout_subject(name: str, places: list[tuple[str, str]], origin: str) -> Subject:
+    """What lies where: the disks, the file systems and, of Linux's own RAID, the policy of each role.
+
+    Parameters
+    ----------
+    places
+        Roles and paths.
+    """
+    layout = Subject("layout", name)
+    roles = dict.fromkeys(role for role, _ in places if role)
+    for role in roles:
+        folders = [path for own, path in places if own == role]
+        devices = [_device_of(path) for path in folders]
+        known = [device for device in devices if device is not None]
+        if known and None not in devices:
+            layout.know(f"{role}_devices", disks_of(known), origin)
+            layout.know(f"{role}_raid", raid_of(known), "/sys/block")
+        if role == "data":
+            mounts = sorted({mount_point(path) for path in folders if block_device_at(path) is None})
+            layout.know("data_mounts", mounts or None, origin)
+    for role in ("data", "log", "tempdb"):
+        reason = "no single device counts the I/O of its folder" if role in roles else f"no folder is known as {role}"
+        layout.lack(f"{role}_devices", reason)
+    layout.lack("data_mounts", "no folder is known as data")
+    return layout
 
 
-def _postgresql(database: Database, server: Subject) -> None:
-    origin = "pg_settings"
-    for name, value, unit in database.query("select name, setting, unit from pg_settings"):
-        if unit in _UNITS and str(value).lstrip("-").isdecimal():
-            server.know(f"{name}_bytes", int(value) * _UNITS[unit], origin)
-        elif unit in _SECONDS:
-            server.know(f"{name}_s", float(value) * _SECONDS[unit], origin)
-        else:
-            server.know(name, _number(value), origin)
-    _try(
-        database,
-        server,
-        ("checksum_failures",),
-        "select coalesce(sum(checksum_failures), 0) from pg_stat_database",
-        "pg_stat_database",
-    )
-    version = int(server.get("server_version_num") or 0) // 10000
-    counts = (
-        "num_timed, num_requested from pg_stat_checkpointer"
-        if version >= 17
-        else "checkpoints_timed, checkpoints_req from pg_stat_bgwriter"
-    )
+def _device_of(path: str) -> str | None:
     try:
-        timed, requested = database.query(f"select {counts}")[0]
-        server.know("checkpoints", int(timed) + int(requested), "its statistics")
-        if timed + requested:
-            server.know("checkpoints_requested_share", float(requested) / float(timed + requested), "its statistics")
-    except AssayError as error:
-        server.lack("checkpoints_requested_share", str(error))
-    server.lack("checkpoints_requested_share", "no checkpoint is counted yet")
-    _try(
-        database,
-        server,
-        ("temp_bytes_per_h", "stats_age_s"),
-        "select sum(temp_bytes)::float8 / greatest(extract(epoch from now() - min(coalesce(stats_reset,"
-        " pg_postmaster_start_time()))), 1)::float8 * 3600,"
-        " extract(epoch from now() - min(coalesce(stats_reset, pg_postmaster_start_time())))::float8 from"
-        " pg_stat_database",
-        "pg_stat_database",
-    )
-    _try(database, server, ("standbys",), "select count(*) from pg_stat_replication", "pg_stat_replication")
-
-
-def _mariadb(database: Database, server: Subject) -> None:
-    for name, value in database.query("show global variables"):
-        server.know(str(name), _number(value), "its global variables")
-    status = {str(name): value for name, value in database.query("show global status")}
-    origin = "its global status"
-
-    def count(name: str) -> float | None:
-        value = _number(status.get(name))
-        return float(value) if isinstance(value, (int, float)) else None
-
-    server.know("log_waits", count("Innodb_log_waits"), origin)
-    server.know("log_writes", count("Innodb_log_writes"), origin)
-    requests, reads = (count(f"Innodb_buffer_pool_{one}") for one in ("read_requests", "reads"))
-    server.know("read_requests", requests, origin)
-    if requests and reads is not None:
-        server.know("read_efficiency", 1.0 - reads / requests, origin)
-    opened, uptime = count("Opened_tables"), count("Uptime")
-    if opened is not None and uptime:
-        server.know("opened_tables_per_s", opened / uptime, origin)
-    redo = server.get("innodb_redo_log_capacity") or (
-        (server.get("innodb_log_file_size") or 0) * (server.get("innodb_log_files_in_group") or 1) or None
-    )
-    server.know("redo_bytes", redo, "its global variables")
-    for name in ("innodb_flush_method", "innodb_doublewrite", "innodb_checksum_algorithm"):
-        value = server.get(name)
-        server.know(name, str(value) if value is not None else None, "its global variables")
-
-
-def _mssql(database: Database, server: Subject) -> None:
-    for name, sql in _mssql_queries().items():
-        try:
-            rows = database.query(sql)
-        except AssayError as error:
-            server.lack(name, f"it may not be read: {str(error)[:120]}; GRANT VIEW SERVER STATE, VIEW ANY DEFINITION")
-            continue
-        values = [row[0] for row in rows if row[0] is not None]
-        if name in _LISTS:
-            server.know(name, values, "its catalogue")
-        elif values:
-            server.know(name, values[0], "its catalogue")
-
-
-def _duckdb(database: Database, server: Subject) -> None:
-    del database, server
-
-
-_READERS: dict[str, Callable[[Database, Subject], None]] = {
-    "postgresql": _postgresql,
-    "mariadb": _mariadb,
-    "mysql": _mariadb,
-    "mssql": _mssql,
-    "duckdb": _duckdb,
-}
-
-
-def _try(database: Database, server: Subject, names: tuple[str, ...], sql: str, origin: str) -> None:
-    """Facts of one row, or why they may not be read."""
-    try:
-        values = database.query(sql)[0]
-    except AssayError as error:
-        for name in names:
-            server.lack(name, f"it may not be read: {str(error)[:120]}; GRANT pg_monitor")
-        return
-    for name, value in zip(names, values, strict=True):
-        server.know(name, float(value) if value is not None else None, origin)
-
-
-def _number(value: Any) -> Any:
-    """A number where a text is one."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        pass
-    try:
-        return float(value)
-    except ValueError:
-        return value
+        return device_of(path)
+    except OSError:
+        return None

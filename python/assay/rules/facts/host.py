@@ -8,6 +8,7 @@ import resource
 import socket
 from pathlib import Path
 
+from assay.errors import NotSupported
 from assay.rules.rule import Subject
 from assay.targets.host import host_facts
 from assay.targets.kernel import Kernel, read_number, read_text
@@ -26,7 +27,7 @@ def host_subject(kernel: Kernel | None = None) -> Subject:
     """Facts of this host."""
     tables = kernel or Kernel()
     told = host_facts(tables)
-    host = Subject("host", socket.gethostname())
+    host = Subject("host", socket.gethostname(), otherwise="this kernel does not show it")
     for name in _SYSCTLS:
         path = tables.proc / "sys" / name.replace(".", "/")
         host.know(name, read_number(path), str(path))
@@ -40,8 +41,11 @@ def host_subject(kernel: Kernel | None = None) -> Subject:
     host.know("virtualization", told["virtualization"], "/sys/class/dmi/id")
     host.know("nofile_limit", resource.getrlimit(resource.RLIMIT_NOFILE)[1], "getrlimit(2)")
     programs = _programs(tables)
-    host.know("guest_agent", bool(programs & set(_AGENTS)), "/proc")
-    host.know("has_aio_database", bool(programs & set(_AIO_PROGRAMS)), "/proc")
+    host.know("guest_agent", bool(programs & set(_AGENTS)) if programs else None, "/proc")
+    host.know("has_aio_database", bool(programs & set(_AIO_PROGRAMS)) if programs else None, "/proc")
+    for name in ("guest_agent", "has_aio_database"):
+        host.lack(name, "programs of others are not shown in /proc")
+    host.lack("balloon", "the hypervisor alone knows")
     return host
 
 
@@ -63,11 +67,13 @@ def _processors(host: Subject, tables: Kernel) -> None:
     host.know("numa_nodes", len(nodes) or None, "/sys/devices/system/node")
     folder = tables.sys / "devices/system/cpu/cpu0/cpufreq"
     host.know("cpu_governor", read_text(folder / "scaling_governor"), str(folder))
+    host.know("cpu_driver", read_text(folder / "scaling_driver"), str(folder))
     host.know("energy_preference", read_text(folder / "energy_performance_preference"), str(folder))
     for name in ("cpu_governor", "energy_preference"):
         host.lack(name, "the kernel shows no frequency of the processors; in a guest that is the hypervisor's")
     share = _busiest_interrupts(read_text(tables.proc / "interrupts") or "")
     host.know("interrupt_share_busiest", share, "/proc/interrupts")
+    host.lack("interrupt_share_busiest", "fewer than 100,000 interrupts of devices are counted")
     times = (read_text(tables.proc / "stat") or "").split("\n", 1)[0].split()[1:]
     if len(times) >= 8 and all(map(str.isdecimal, times[:8])):
         ticks = [int(one) for one in times[:8]]
@@ -124,13 +130,17 @@ def _network(host: Subject, tables: Kernel) -> None:
     if text:
         try:
             segments = parse_snmp(text)
-        except Exception:
+        except NotSupported:
             segments = None
         if segments is not None and segments.out_count:
             host.know("tcp_segments", segments.out_count, "/proc/net/snmp")
             host.know("tcp_retransmit_share", segments.retransmitted_count / segments.out_count, "/proc/net/snmp")
     buffers = (read_text(tables.proc / "sys/net/ipv4/tcp_rmem") or "").split()
-    host.know("tcp_rmem_max", int(buffers[2]) if len(buffers) == 3 else None, "/proc/sys/net/ipv4/tcp_rmem")
+    host.know(
+        "tcp_rmem_max",
+        int(buffers[2]) if len(buffers) == 3 and buffers[2].isdecimal() else None,
+        "/proc/sys/net/ipv4/tcp_rmem",
+    )
 
 
 def _programs(tables: Kernel) -> set[str]:

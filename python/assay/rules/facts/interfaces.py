@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import fcntl
 import socket
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from assay.errors import NotSupported
@@ -16,7 +18,7 @@ _SIOCETHTOOL = 0x8946
 _GRINGPARAM, _GPAUSEPARAM, _GTSO, _GGRO = 0x10, 0x12, 0x1E, 0x2B
 
 
-def interface_subjects(kernel: Kernel | None = None, *, is_guest: bool) -> list[Subject]:
+def interface_subjects(kernel: Kernel | None = None, *, is_guest: bool | None) -> list[Subject]:
     """Interfaces that are up, but for the loopback."""
     tables = kernel or Kernel()
     folder = tables.sys / "class/net"
@@ -33,14 +35,15 @@ def interface_subjects(kernel: Kernel | None = None, *, is_guest: bool) -> list[
         place = folder / name
         if name == "lo" or read_text(place / "operstate") not in ("up", "unknown"):
             continue
-        if read_text(place / "operstate") == "unknown" and not (place / "device").exists():
+        if not (place / "device").exists() and not links_of(name, tables):
+            # A bridge, a tunnel or one end of a pair: no cable is behind it.
             continue
         found.append(_interface(place, counted.get(name, {}), is_guest=is_guest))
     return found
 
 
-def _interface(place: Path, counted: dict[str, int], *, is_guest: bool) -> Subject:
-    card = Subject("interface", place.name)
+def _interface(place: Path, counted: dict[str, int], *, is_guest: bool | None) -> Subject:
+    card = Subject("interface", place.name, otherwise="the driver does not tell")
     is_virtual = not (place / "device").exists()
     driver = (place / "device/driver").resolve().name if (place / "device/driver").exists() else None
     card.know("mtu", read_number(place / "mtu"), str(place))
@@ -53,7 +56,8 @@ def _interface(place: Path, counted: dict[str, int], *, is_guest: bool) -> Subje
     card.know("driver", driver, str(place))
     card.know("is_virtual", is_virtual or (driver or "").startswith(("virtio", "vmxnet", "hv_", "xen")), str(place))
     card.know("is_up", True, str(place))
-    card.know("is_guest", is_guest and not is_virtual, "/sys/class/dmi/id")
+    card.know("is_guest", is_guest if not is_virtual else False, "/sys/class/dmi/id")
+    card.know("links", links_of(place.name, Kernel(sys=place.parents[2])), str(place))
     packets = sum(counted.get(name, 0) for name in ("in_packets_count", "out_packets_count"))
     if counted:
         card.know("packets", packets, "/proc/net/dev")
@@ -62,6 +66,31 @@ def _interface(place: Path, counted: dict[str, int], *, is_guest: bool) -> Subje
             card.know(fact, count / packets if packets else 0.0, "/proc/net/dev")
     _from_driver(card)
     return card
+
+
+def links_of(name: str, kernel: Kernel | None = None) -> list[str]:
+    """Cards that an interface uses: itself, those of a bond, the one beneath a VLAN; none of a bridge or a tunnel."""
+    place = (kernel or Kernel()).sys / "class/net" / name
+    if (place / "device").exists():
+        return [name]
+    below = (read_text(place / "bonding/slaves") or "").split()
+    below = below or sorted(path.name.removeprefix("lower_") for path in place.glob("lower_*"))
+    if (place / "bridge").exists():
+        return []
+    return list(dict.fromkeys(link for one in below if one != name for link in links_of(one, kernel)))
+
+
+def know_storage_links(subjects: Iterable[Subject]) -> None:
+    """Tell the host which cards lead to storage, once the interfaces and the site have said which do."""
+    found = list(subjects)
+    cards = [one for one in found if one.kind == "interface"]
+    for host in (one for one in found if one.kind == "host"):
+        if any("is_storage" not in card.facts for card in cards):
+            host.lack("storage_links", "which interfaces lead to storage is not known")
+        elif cards:
+            links = [link for card in cards if card.get("is_storage") for link in card.get("links") or [card.name]]
+            origin = cards[0].facts["is_storage"].origin
+            host.know("storage_links", list(dict.fromkeys(links)), origin)
 
 
 def _from_driver(card: Subject) -> None:
@@ -84,8 +113,6 @@ def _from_driver(card: Subject) -> None:
 
 def _asked(name: str, command: int, words: int) -> tuple[int, ...] | None:
     """Numbers that a driver answers with; None where it does not."""
-    import array
-
     buffer = array.array("I", [command, *([0] * words)])
     address, _ = buffer.buffer_info()
     request = struct.pack("16sP", name.encode()[:15], address)

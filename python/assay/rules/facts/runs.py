@@ -23,7 +23,7 @@ class Measured:
     iops
         Most I/Os a second of small random reads and writes, of points that were not the generator's limit.
     write_bytes_per_s
-        Most bytes written a second.
+        Most bytes written a second, of points that only write: what reads beside writes says nothing of that.
     random_cost
         Time of a random page at one outstanding I/O over that of a sequential one: what `random_page_cost` is.
     origin
@@ -34,6 +34,11 @@ class Measured:
     write_bytes_per_s: float | None = None
     random_cost: float | None = None
     origin: str = ""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything was measured."""
+        return any(value is not None for value in (self.iops, self.write_bytes_per_s, self.random_cost))
 
 
 def measured(path: Path) -> Measured:
@@ -49,9 +54,9 @@ def measured(path: Path) -> Measured:
     random_ns = _time_of_a_page(points, is_random=True)
     sequential_ns = _time_of_a_page(points, is_random=False)
     iops = [_rate(point, "total", "iops") for point in points if _is_small_random(point)]
-    writes = [_rate(point, "write", "bytes_per_s") for point in points]
+    writes = [_rate(point, "write", "bytes_per_s") for point in points if point["workload"].get("read_share") == 0.0]
     return Measured(
-        iops=max(iops, default=None),
+        iops=max((one for one in iops if one > 0), default=None),
         write_bytes_per_s=max((one for one in writes if one > 0), default=None),
         random_cost=max(random_ns / sequential_ns, 1.0) if random_ns and sequential_ns else None,
         origin=str(path),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from assay.rules.rule import Rule, Subject
+from assay.rules.rule import Rule, When
+from assay.rules.sources import CHECKLIST, KERNEL, SCANS_STUDY, STUDIES
 
-METHOD = "the method, best practices checked"
-
-
-def _has_recovery(session: Subject) -> bool | None:
-    return session.get("has_multipath") if "has_multipath" in session.facts else None
-
+POLICIES = (
+    "round-robin",
+    "queue-length",
+    "service-time",
+    "historical-service-time",
+    "queue-depth",
+    "least-queue-depth",
+)
 
 RULES = (
     Rule(
@@ -22,7 +25,7 @@ RULES = (
         wanted="two running paths or more",
         why="One cable, port or switch stops the database.",
         fix="Log in over a second network interface, and look at multipath -ll.",
-        source=f"{METHOD}: redundant paths; First Responder Kit, Setup Checklist",
+        source=f"{STUDIES}: redundant paths; {CHECKLIST}",
         shown=lambda value: f"{value} running",
     ),
     Rule(
@@ -41,13 +44,13 @@ RULES = (
     Rule(
         id="multipath-policy",
         subject="multipath",
-        title="Paths are used one after the other is full",
+        title="The policy leaves paths idle",
         reads=("policy",),
-        good=lambda value: value in ("round-robin", "queue-length", "service-time", "least-queue-depth"),
+        good=lambda value: value in POLICIES,
         wanted="round robin or least queue depth",
         why="One path carries all I/O while the others idle.",
-        fix='path_selector "service-time 0" and path_grouping_policy multibus in multipath.conf.',
-        source=f"{METHOD}: multipath round robin or least queue depth",
+        fix='path_selector "service-time 0" in multipath.conf; of NVMe, queue-depth in nvme_core.iopolicy.',
+        source=f"{STUDIES}: round robin or least queue depth; {KERNEL}, admin-guide/nvme-multipath",
         asks="[[multipath]] policy",
     ),
     Rule(
@@ -57,10 +60,10 @@ RULES = (
         reads=("ios_by_path",),
         good=lambda ios: sum(ios.values()) < 1000 or min(ios.values()) > 0,
         wanted="traffic on all paths",
-        applies=lambda one: None if one.get("ios_by_path") is None else len(one.get("ios_by_path")) > 1,
+        applies=(When("ios_by_path", lambda ios: len(ios) > 1, "there are several paths"),),
         why="A path that was never used may not work when it is needed.",
         fix="Look at the grouping of paths (multipath -ll).",
-        source="First Responder Kit, Setup Checklist: traffic on all paths",
+        source=f"{CHECKLIST}: traffic on all paths",
         shown=lambda ios: ", ".join(f"{name}: {count:,} I/Os" for name, count in ios.items()),
     ),
     Rule(
@@ -72,20 +75,32 @@ RULES = (
         wanted="two sessions or more",
         why="One interface carries all, and its loss is the loss of the volume.",
         fix="iscsiadm -m iface for a second interface, then log in again.",
-        source=f"{METHOD}: redundant paths",
+        source=f"{STUDIES}: redundant paths",
         shown=lambda value: ", ".join(f"{name}: {count}" for name, count in value.items() if count < 2),
+    ),
+    Rule(
+        id="iscsi-session-state",
+        subject="iscsi",
+        title="A session is not logged in",
+        reads=("failed_sessions",),
+        good=lambda value: not value,
+        severity="error",
+        wanted="all sessions LOGGED_IN",
+        why="Its path is gone, and what remains may be none.",
+        fix="Look at iscsiadm -m session -P 1, the interface and the switch's port.",
+        source="iscsiadm(8); drivers/scsi/scsi_transport_iscsi.c, session states",
     ),
     Rule(
         id="iscsi-recovery-timeout",
         subject="iscsi",
         title="A lost session holds I/O for long",
         reads=("recovery_timeout_s",),
-        good=lambda value: value <= 30,
-        wanted="5 to 30 s with multipath",
-        applies=_has_recovery,
+        good=lambda value: value <= 15,
+        wanted="5 to 15 s with multipath",
+        applies=(When("has_multipath", bool, "there is multipath"),),
         why="Other paths are tried only when this time is over.",
         fix="node.session.timeo.replacement_timeout = 15.",
-        source="open-iscsi README, section 8.1 (iSCSI settings for dm-multipath)",
+        source="open-iscsi README, section 8.1.4 (Optimal replacement_timeout Value)",
     ),
     Rule(
         id="iscsi-recovery-timeout-single",
@@ -94,10 +109,10 @@ RULES = (
         reads=("recovery_timeout_s",),
         good=lambda value: value >= 60,
         wanted="60 s or more without multipath",
-        applies=lambda one: None if _has_recovery(one) is None else not _has_recovery(one),
+        applies=(When("has_multipath", lambda has: not has, "there is no multipath"),),
         why="A controller that fails over takes longer, and errors reach the database.",
         fix="node.session.timeo.replacement_timeout = 120.",
-        source="open-iscsi README, section 8",
+        source="open-iscsi README, section 8.1.4: 120 s is the default; practice: 60 s",
     ),
     Rule(
         id="iscsi-queue-depth",
@@ -108,7 +123,7 @@ RULES = (
         wanted="32 or more a session",
         why="The array idles while commands wait in the host.",
         fix="node.session.queue_depth and node.session.cmds_max.",
-        source="the method: raise the queue depth where no cell of the matrix is hot",
+        source="practice: 32 is the least default of initiators",
     ),
     Rule(
         id="iscsi-digests",
@@ -132,7 +147,7 @@ RULES = (
         wanted="256 KiB or more",
         why="A scan's I/O becomes several commands.",
         fix="node.session.iscsi.MaxBurstLength, MaxRecvDataSegmentLength.",
-        source="open-iscsi README; the method: transfer limits",
+        source=f"{SCANS_STUDY}: an initiator that split I/Os above 256 KiB",
         asks="[iscsi] max_transfer_bytes",
     ),
     Rule(
@@ -145,7 +160,32 @@ RULES = (
         wanted="below 10 % of the processors",
         why="What the initiator computes the database cannot.",
         fix="Offloads (TSO, LRO), jumbo frames, or a hardware initiator.",
-        source="the method: CPU per I/O of software and hardware initiators",
+        source="practice",
         asks="[iscsi] cpu_share",
+    ),
+    Rule(
+        id="fc-port-state",
+        subject="fc",
+        title="A Fibre Channel port is not online",
+        reads=("port_state",),
+        good=lambda value: value == "Online",
+        severity="error",
+        wanted="Online",
+        why="Its paths are gone, and what remains may be none.",
+        fix="Look at cable, transceiver, zone and switch port; disable a port that is not used.",
+        source="drivers/scsi/scsi_transport_fc.c, port states",
+    ),
+    Rule(
+        id="fc-crc-errors",
+        subject="fc",
+        title="Frames arrive damaged on Fibre Channel",
+        reads=("invalid_crc_count", "rx_frames"),
+        good=lambda count, frames: count <= 1e-6 * frames,
+        wanted="none",
+        applies=(When("rx_frames", lambda count: count >= 100_000, "100,000 frames or more arrived"),),
+        why="Each is a command that is sent again after seconds; a cable or a transceiver is about to fail.",
+        fix="Change cable and transceiver, look at both ports.",
+        source="practice: none; drivers/scsi/scsi_transport_fc.c, statistics",
+        shown=lambda count, frames: f"{count:,} of {frames:,} frames",
     ),
 )

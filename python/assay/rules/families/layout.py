@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from assay.rules.rule import Rule
+from assay.rules.rule import Rule, When
+from assay.rules.sources import CHECKLIST, FRK, SCANS_STUDY, SQL_SERVER, STUDIES, TRANSACTIONS_STUDY
 
-METHOD = "the method, best practices checked"
+TRANSACTIONS = When("workload", lambda value: value == "transactions", "the workload is transactions")
+ANALYSIS = When("workload", lambda value: value == "analysis", "the workload is analysis")
 
 RULES = (
     Rule(
@@ -16,7 +18,7 @@ RULES = (
         wanted="a device of its own for the log",
         why="Log writes wait behind random data I/O, and every commit waits for them.",
         fix="Move the log: initdb --waldir, innodb_log_group_home_dir, ALTER DATABASE ... MODIFY FILE.",
-        source=f"{METHOD}: separate log and data volumes",
+        source=f"{STUDIES}: separate log and data volumes",
         shown=lambda data, log: f"{', '.join(sorted(set(data) & set(log)))} holds both",
         asks="[layout] data_devices and log_devices",
     ),
@@ -30,7 +32,7 @@ RULES = (
         wanted="tempdb on another device than the log",
         why="Sorts and hash joins that spill write in bursts, and commits wait meanwhile.",
         fix="Move tempdb, temp_tablespaces or tmpdir.",
-        source=f"{METHOD}; SQL Server documentation, tempdb",
+        source=f"{STUDIES}: volumes of their own for tempdb and log; {SQL_SERVER}, tempdb database",
         shown=lambda temp, log: f"{', '.join(sorted(set(temp) & set(log)))} holds both",
     ),
     Rule(
@@ -43,7 +45,7 @@ RULES = (
         severity="note",
         why="A log file of the system that grows stops the database, and backups and snapshots take both.",
         fix="Mount a volume for the data.",
-        source="First Responder Kit, check 26 (user databases on the system drive)",
+        source=f"{FRK}, check 26 (user databases on the system drive)",
         shown=lambda _: "data are on /",
     ),
     Rule(
@@ -56,7 +58,7 @@ RULES = (
         wanted="another device, better another system",
         why="What takes the data takes the backup as well.",
         fix="Write backups to other storage.",
-        source="First Responder Kit, check 93",
+        source=f"{FRK}, check 93",
         shown=lambda data, backup: f"{', '.join(sorted(set(data) & set(backup)))} holds both",
         asks="[layout] backup_devices",
     ),
@@ -69,7 +71,7 @@ RULES = (
         wanted="RAID 10 (or 1)",
         why="Each small log write costs four to six I/Os of the disks once the cache is full.",
         fix="Put the log on RAID 10.",
-        source=f"{METHOD}: RAID 10 for transactions and logs",
+        source=f"{TRANSACTIONS_STUDY}: RAID 10 for transactions and logs",
         asks="[layout] log_raid",
         shown=lambda value: f"RAID {value}",
     ),
@@ -77,15 +79,31 @@ RULES = (
         id="layout-raid-transactions",
         subject="layout",
         title="Random writes go to parity RAID",
-        reads=("data_raid", "workload"),
-        good=lambda raid, workload: workload != "transactions" or raid in ("1", "10"),
+        reads=("data_raid",),
+        good=lambda raid: raid in ("1", "10"),
         severity="note",
+        applies=(TRANSACTIONS,),
         wanted="RAID 10 for transactions",
         why="A random write costs four I/Os of the disks on RAID 5 and 50, six on RAID 6, two on RAID 10.",
         fix="Compare with assay study raid-policy before data grow.",
-        source=f"{METHOD}: RAID 10 for transactions and logs",
+        source=f"{TRANSACTIONS_STUDY}: RAID 10 for transactions and logs",
         asks="[layout] data_raid and workload",
-        shown=lambda raid, workload: f"RAID {raid} for {workload}",
+        shown=lambda raid: f"RAID {raid}",
+    ),
+    Rule(
+        id="layout-raid-analysis",
+        subject="layout",
+        title="Scans lie on mirrors",
+        reads=("data_raid",),
+        good=lambda raid: raid not in ("1", "10"),
+        severity="note",
+        applies=(ANALYSIS,),
+        wanted="RAID 50 for decision support",
+        why="Mirrors give half of the capacity, and scans gain nothing from them.",
+        fix="Compare with assay study raid-policy before data grow.",
+        source=f"{SCANS_STUDY}: RAID 50 for decision support",
+        asks="[layout] data_raid and workload",
+        shown=lambda raid: f"RAID {raid}",
     ),
     Rule(
         id="layout-raid-none",
@@ -97,7 +115,7 @@ RULES = (
         wanted="any policy with redundancy, or copies elsewhere",
         why="The first disk that fails takes everything.",
         fix="Use RAID 10, 50 or 6.",
-        source=METHOD,
+        source="practice",
         asks="[layout] data_raid",
         shown=lambda value: f"RAID {value}",
     ),
@@ -111,7 +129,7 @@ RULES = (
         severity="note",
         why="Extents of 64 KiB may lie in pieces.",
         fix="Format the volume with 64 KiB units.",
-        source=f"{METHOD}: 64 KiB allocation units; First Responder Kit, Setup Checklist",
+        source=f"{STUDIES}: 64 KiB allocation units; {CHECKLIST}",
         asks="[layout] allocation_unit_bytes",
     ),
 )

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.rules.rule import Rule, Subject
+from assay.rules.rule import Rule, When
+from assay.rules.sources import MARIADB, MYSQL
 
 MIB = 2**20
 GIB = 2**30
+BINLOG = When("log_bin", lambda value: value == "ON", "the binary log is on")
+FLASH = When("data_is_flash", bool, "the data lie on flash")
 
 
 def _rule(**told: Any) -> Rule:
     return Rule(subject="database", engines=("mariadb", "mysql"), **told)
-
-
-def _ran_a_while(server: Subject) -> bool | None:
-    requests = server.get("read_requests")
-    return None if requests is None else requests >= 1_000_000
 
 
 RULES = (
@@ -25,11 +23,11 @@ RULES = (
         title="Commits are acknowledged before they are safe",
         severity="error",
         reads=("innodb_flush_log_at_trx_commit",),
-        good=lambda value: value == 1,
+        good=lambda value: value in (1, 3),
         wanted="innodb_flush_log_at_trx_commit = 1",
         why="A crash of the host loses the last second.",
         fix="innodb_flush_log_at_trx_commit = 1.",
-        source="MySQL documentation, innodb_flush_log_at_trx_commit",
+        source=f"{MYSQL}, innodb_flush_log_at_trx_commit",
     ),
     _rule(
         id="mariadb-sync-binlog",
@@ -37,21 +35,21 @@ RULES = (
         reads=("sync_binlog",),
         good=lambda value: value == 1,
         wanted="sync_binlog = 1",
-        applies=lambda one: None if one.get("log_bin") is None else one.get("log_bin") == "ON",
+        applies=(BINLOG,),
         why="Replicas and the server differ after a crash.",
         fix="sync_binlog = 1.",
-        source="MySQL documentation, sync_binlog",
+        source=f"{MYSQL}, sync_binlog",
     ),
     _rule(
         id="mariadb-doublewrite",
         title="Torn pages are not repaired",
         severity="error",
         reads=("innodb_doublewrite",),
-        good=lambda value: value not in ("OFF", "0"),
+        good=lambda value: value.upper() in ("ON", "1", "FAST", "DETECT_AND_RECOVER"),
         wanted="innodb_doublewrite = ON, unless the storage is proven to write pages as a whole",
         why="A page that was half written when the power failed stays broken.",
         fix="innodb_doublewrite = ON.",
-        source="MySQLTuner; MySQL documentation, Doublewrite Buffer",
+        source=f"MySQLTuner; {MYSQL}, Doublewrite Buffer",
     ),
     _rule(
         id="mariadb-checksum",
@@ -62,7 +60,7 @@ RULES = (
         wanted="crc32 or full_crc32",
         why="Storage that returns wrong data is believed.",
         fix="innodb_checksum_algorithm = full_crc32.",
-        source="MySQLTuner; MariaDB documentation, innodb_checksum_algorithm",
+        source=f"MySQLTuner; {MARIADB}, innodb_checksum_algorithm",
     ),
     _rule(
         id="mariadb-binlog-checksum",
@@ -70,10 +68,10 @@ RULES = (
         reads=("binlog_checksum",),
         good=lambda value: value not in ("NONE", "OFF"),
         wanted="binlog_checksum = CRC32",
-        applies=lambda one: None if one.get("log_bin") is None else one.get("log_bin") == "ON",
+        applies=(BINLOG,),
         why="A replica applies what storage or network damaged.",
         fix="binlog_checksum = CRC32.",
-        source="MySQLTuner; MySQL documentation, binlog_checksum",
+        source=f"MySQLTuner; {MYSQL}, binlog_checksum",
     ),
     _rule(
         id="mariadb-flush-method",
@@ -83,7 +81,7 @@ RULES = (
         wanted="innodb_flush_method = O_DIRECT",
         why="The kernel keeps pages that the buffer pool has, and writes them when it likes.",
         fix="innodb_flush_method = O_DIRECT.",
-        source="MySQL documentation, innodb_flush_method",
+        source=f"{MYSQL}, innodb_flush_method",
     ),
     _rule(
         id="mariadb-flush-neighbours",
@@ -92,10 +90,10 @@ RULES = (
         good=lambda value: value == 0,
         wanted="innodb_flush_neighbors = 0 on flash",
         severity="note",
-        applies=lambda one: one.get("data_is_flash") if "data_is_flash" in one.facts else None,
+        applies=(FLASH,),
         why="More is written, for an order that flash does not need.",
         fix="innodb_flush_neighbors = 0.",
-        source="MySQLTuner; MySQL documentation, innodb_flush_neighbors",
+        source=f"MySQLTuner; {MYSQL}, innodb_flush_neighbors",
     ),
     _rule(
         id="mariadb-io-capacity",
@@ -105,7 +103,7 @@ RULES = (
         wanted="between a tenth and three quarters of the IOPS measured",
         why="Dirty pages pile up until a checkpoint stops everything.",
         fix="innodb_io_capacity from the profile, innodb_io_capacity_max at twice that.",
-        source="MySQL documentation, innodb_io_capacity; measured by assay profile",
+        source=f"{MYSQL}, innodb_io_capacity; measured by assay profile",
         shown=lambda value, measured: f"{value:,.0f}, measured {measured:,.0f} IOPS",
     ),
     _rule(
@@ -116,7 +114,7 @@ RULES = (
         wanted="at most the IOPS measured",
         why="Flushing leaves nothing to reads.",
         fix="innodb_io_capacity from the profile.",
-        source="MySQL documentation, innodb_io_capacity; measured by assay profile",
+        source=f"{MYSQL}, innodb_io_capacity; measured by assay profile",
         shown=lambda value, measured: f"{value:,.0f}, measured {measured:,.0f} IOPS",
     ),
     _rule(
@@ -136,7 +134,7 @@ RULES = (
         reads=("log_waits", "log_writes"),
         good=lambda waits, writes: waits <= 0.001 * max(writes, 1),
         wanted="none",
-        applies=lambda one: None if one.get("log_writes") is None else one.get("log_writes") >= 10_000,
+        applies=(When("log_writes", lambda count: count >= 10_000, "the log was written 10,000 times or more"),),
         why="A commit waits for another's write.",
         fix="Raise innodb_log_buffer_size.",
         source="MySQLTuner, Innodb_log_waits",
@@ -150,7 +148,7 @@ RULES = (
         wanted="50 to 75 % of memory on a server of its own",
         why="Sessions and the kernel then swap.",
         fix="Lower innodb_buffer_pool_size.",
-        source="MySQL documentation, innodb_buffer_pool_size: 50 to 75 % of memory",
+        source=f"{MYSQL}, innodb_buffer_pool_size: 50 to 75 % of memory",
         shown=lambda pool, memory: f"{pool / memory:.0%} of memory",
     ),
     _rule(
@@ -159,7 +157,7 @@ RULES = (
         reads=("read_efficiency", "innodb_buffer_pool_size", "memory_bytes"),
         good=lambda hits, pool, memory: hits >= 0.9 or pool >= 0.5 * memory,
         wanted="90 % of the reads from it, or half of memory given to it",
-        applies=_ran_a_while,
+        applies=(When("read_requests", lambda count: count >= 1_000_000, "a million pages or more were asked for"),),
         why="Each miss is a read of storage.",
         fix="Raise innodb_buffer_pool_size.",
         source="MySQLTuner: read efficiency of 90 %",
@@ -174,7 +172,7 @@ RULES = (
         wanted="innodb_file_per_table = ON",
         why="A table that is dropped gives nothing back, and none can be placed apart.",
         fix="innodb_file_per_table = ON, then ALTER TABLE ... FORCE.",
-        source="MySQL documentation, File-Per-Table Tablespaces",
+        source=f"{MYSQL}, File-Per-Table Tablespaces",
     ),
     _rule(
         id="mariadb-autoextend",
@@ -185,7 +183,7 @@ RULES = (
         wanted="8 MiB or more (64 by default)",
         why="Sessions wait while a file grows.",
         fix="innodb_autoextend_increment = 64.",
-        source="MySQL documentation, innodb_autoextend_increment",
+        source=f"{MYSQL}, innodb_autoextend_increment",
     ),
     _rule(
         id="mariadb-open-tables",
@@ -198,5 +196,16 @@ RULES = (
         fix="Raise table_open_cache.",
         source="MySQLTuner, table_open_cache",
         shown=lambda cache, rate: f"{rate:.3g} a second with a cache of {cache:,.0f}",
+    ),
+    _rule(
+        id="mariadb-binlog",
+        title="Changes are not kept beside the backups",
+        severity="note",
+        reads=("log_bin",),
+        good=lambda value: value == "ON",
+        wanted="log_bin, where the last transactions matter",
+        why="A restore ends with the last full backup.",
+        fix="log_bin, and copy the binary logs to other storage.",
+        source=f"{MYSQL}, Point-in-Time (Incremental) Recovery",
     ),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.rules.rule import Rule
+from assay.rules.rule import Rule, When
+from assay.rules.sources import FRK, SCANS_STUDY, SQL_SERVER, STUDIES, TRANSACTIONS_STUDY
 
-METHOD = "the method, best practices checked"
-FRK = "First Responder Kit"
 MIB = 2**20
 GIB = 2**30
+ANALYSIS = When("workload", lambda value: value == "analysis", "the workload is analysis")
 
 
 def _rule(**told: Any) -> Rule:
@@ -18,6 +18,17 @@ def _rule(**told: Any) -> Rule:
 
 def _files(names: Any) -> str:
     return ", ".join(map(str, list(names)[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _growth_wanted(size: float) -> float:
+    """Least step of a file of tempdb; half of what is advised passes above 200 MB."""
+    if size <= 100 * MIB:
+        return 10 * MIB
+    return 20 * MIB if size <= 200 * MIB else min(0.05 * size, 256 * MIB)
+
+
+def _share_of_memory(most: float, memory: float) -> str:
+    return f"{most / memory:.0%} of memory" if most < 2**50 else "no limit"
 
 
 def _none(values: Any) -> bool:
@@ -32,47 +43,52 @@ RULES = (
         good=_none,
         wanted="fixed steps on files of 1 GB and more",
         shown=_files,
-        why="Each step is longer than the last, and everybody waits for it.",
+        why="Each step is longer than the last, and sessions wait for it.",
         fix="ALTER DATABASE ... MODIFY FILE (FILEGROWTH = 256MB).",
         source=f"{FRK}, check 82",
     ),
     _rule(
         id="mssql-growth-small",
-        title="Files grow in steps of 1 MB",
+        title="Files grow in small steps",
         reads=("small_growth_files",),
         good=_none,
         wanted="64 MB or more",
         shown=_files,
         why="A load grows the file thousands of times.",
         fix="ALTER DATABASE ... MODIFY FILE (FILEGROWTH = 256MB).",
-        source=f"{FRK}, check 158; dbachecks: at least 65,535 KB",
+        source=f"{FRK}, check 158, for its least size of a file; dbachecks: at least 65,535 KB",
     ),
     _rule(
         id="mssql-tempdb-size",
         title="tempdb begins small",
         severity="note",
-        reads=("tempdb_bytes", "user_bytes", "workload"),
-        good=lambda temp, user, workload: workload != "analysis" or temp >= 0.1 * user,
+        reads=("tempdb_bytes", "user_bytes"),
+        good=lambda temp, user: temp >= 0.1 * user,
+        applies=(ANALYSIS,),
         wanted="a tenth of the databases for decision support",
         why="It grows in the middle of the first large query.",
         fix="ALTER DATABASE tempdb MODIFY FILE (SIZE = ...).",
-        source=f"{METHOD}: tempdb at 10 % of the databases for decision support",
+        source=f"{SCANS_STUDY}: tempdb at 10 % of the databases for decision support",
         asks="[layout] workload",
-        shown=lambda temp, user, _: f"{temp / GIB:,.1f} GiB beside {user / GIB:,.1f} GiB",
+        shown=lambda temp, user: f"{temp / GIB:,.1f} GiB beside {user / GIB:,.1f} GiB",
     ),
     _rule(
         id="mssql-tempdb-growth",
         title="tempdb grows in steps that do not fit its size",
         severity="note",
-        reads=("tempdb_bytes", "tempdb_growth_bytes"),
-        good=lambda size, step: (
-            step >= (10 * MIB if size <= 100 * MIB else 20 * MIB if size <= 200 * MIB else 0.05 * size)
-        ),
-        wanted="10 MB up to 100 MB, 20 MB up to 200 MB, 10 % above",
+        reads=("tempdb_growths",),
+        good=lambda files: all(step >= _growth_wanted(size) for _, size, step in files),
+        wanted="of each file 10 MB up to 100 MB, 20 MB up to 200 MB, 10 % above, or 256 MB",
         why="Small steps scatter the file and stop queries.",
         fix="ALTER DATABASE tempdb MODIFY FILE (FILEGROWTH = ...).",
-        source=f"{METHOD}: growth of tempdb",
-        shown=lambda size, step: f"{step / MIB:,.0f} MiB at {size / MIB:,.0f} MiB",
+        source=f"{STUDIES}: growth of tempdb",
+        shown=lambda files: _files(
+            [
+                f"{name}: {step / MIB:,.0f} MiB at {size / MIB:,.0f} MiB"
+                for name, size, step in files
+                if step < _growth_wanted(size)
+            ]
+        ),
     ),
     _rule(
         id="mssql-tempdb-files",
@@ -104,7 +120,7 @@ RULES = (
         wanted="SIMPLE",
         why="Its log would have to be backed up.",
         fix="It cannot be changed; look at what was restored.",
-        source=f"{METHOD}: tempdb recovery simple",
+        source=f"{STUDIES}: tempdb recovery simple",
     ),
     _rule(
         id="mssql-log-recovery",
@@ -116,7 +132,7 @@ RULES = (
         shown=_files,
         why="A restore ends with the last full backup.",
         fix="ALTER DATABASE ... SET RECOVERY FULL, then back up the log.",
-        source=f"{METHOD}: log recovery full",
+        source=f"{STUDIES}: log recovery full",
     ),
     _rule(
         id="mssql-log-backups",
@@ -146,12 +162,12 @@ RULES = (
         id="mssql-vlfs",
         title="The log is in many fragments",
         reads=("vlf_counts",),
-        good=lambda counts: max(counts.values(), default=0) < 1000,
+        good=lambda counts: all(count < 1000 for _, count in counts),
         wanted="fewer than 1,000",
         why="Recovery and replication read them one by one.",
         fix="Shrink the log, then grow it in large steps.",
         source=f"{FRK}, check 69; dbachecks: 512",
-        shown=lambda counts: ", ".join(f"{name}: {count:,}" for name, count in counts.items() if count >= 1000),
+        shown=lambda counts: _files([f"{name}: {count:,}" for name, count in counts if count >= 1000]),
     ),
     _rule(
         id="mssql-log-larger",
@@ -173,20 +189,21 @@ RULES = (
         wanted="at most 92 % of memory",
         why="The operating system pages, and stops everything.",
         fix="sp_configure 'max server memory (MB)'.",
-        source=f"{METHOD}: max server memory at most 92 % of RAM; {FRK}, check 50",
-        shown=lambda most, memory: f"{min(most, 2**50) / memory:.0%} of memory" if most < 2**50 else "no limit",
+        source=f"{STUDIES}: max server memory at most 92 % of RAM; {FRK}, check 50",
+        shown=_share_of_memory,
     ),
     _rule(
         id="mssql-max-memory-columnstore",
         title="Memory leaves no room for building columnstores",
         severity="note",
-        reads=("max_server_memory_bytes", "memory_bytes", "columnstore_indexes"),
-        good=lambda most, memory, indexes: not indexes or most <= 0.85 * memory,
-        wanted="less than 85 % of memory with columnstore indexes",
+        reads=("max_server_memory_bytes", "memory_bytes"),
+        good=lambda most, memory: most <= 0.9 * memory,
+        applies=(When("columnstore_indexes", bool, "there are columnstore indexes"),),
+        wanted="at most 90 % of memory with columnstore indexes",
         why="Building one takes about 8 MB x columns x degree of parallelism.",
         fix="Lower max server memory, or build with fewer threads.",
-        source=f"{METHOD}: less with columnstore",
-        shown=lambda most, memory, indexes: f"{most / memory:.0%} with {indexes} columnstore indexes",
+        source=f"{SCANS_STUDY}: 115 of 128 GB after error 701 at 92 %",
+        shown=_share_of_memory,
     ),
     _rule(
         id="mssql-auto-shrink",
@@ -198,7 +215,7 @@ RULES = (
         shown=_files,
         why="They shrink and grow in turn, and tear indexes apart.",
         fix="ALTER DATABASE ... SET AUTO_SHRINK OFF.",
-        source=f"{FRK}; {METHOD}",
+        source=f"{FRK}, check 13",
     ),
     _rule(
         id="mssql-page-verify",
@@ -254,7 +271,42 @@ RULES = (
         shown=_files,
         why="Log writes wait behind random data I/O.",
         fix="Move the log file.",
-        source=f"{METHOD}: separate log and data volumes",
+        source=f"{STUDIES}: separate log and data volumes",
+    ),
+    _rule(
+        id="mssql-tempdb-apart",
+        title="tempdb shares a drive with databases",
+        severity="note",
+        reads=("beside_tempdb",),
+        good=_none,
+        wanted="a drive of its own for tempdb",
+        shown=_files,
+        why="Sorts and hash joins that spill write in bursts, and reads of data wait meanwhile.",
+        fix="ALTER DATABASE tempdb MODIFY FILE (FILENAME = ...), then restart the server.",
+        source=f"{STUDIES}: a volume of its own for tempdb; {SQL_SERVER}, tempdb database",
+    ),
+    _rule(
+        id="mssql-tempdb-log-apart",
+        title="The log of tempdb lies beside its data",
+        severity="note",
+        reads=("tempdb_shared_drives",),
+        good=_none,
+        wanted="another drive, where queries spill much",
+        shown=_files,
+        why="Its log writes wait behind what spills.",
+        fix="ALTER DATABASE tempdb MODIFY FILE (NAME = templog, FILENAME = ...), then restart the server.",
+        source=f"{SCANS_STUDY}: volumes apart for tempdb's data and its log",
+    ),
+    _rule(
+        id="mssql-presized",
+        title="Files are nearly full and will grow under load",
+        reads=("full_files",),
+        good=_none,
+        wanted="a tenth of each file free, of those that may grow",
+        shown=_files,
+        why="A file that grows holds up the transactions that wait for it.",
+        fix="ALTER DATABASE ... MODIFY FILE (SIZE = ...) while little runs.",
+        source=f"{STUDIES}: pre-sized data, log and tempdb; practice: a tenth",
     ),
     _rule(
         id="mssql-default-filegroup",
@@ -266,20 +318,90 @@ RULES = (
         shown=_files,
         why="System pages cannot be placed or restored apart from data.",
         fix="ALTER DATABASE ... MODIFY FILEGROUP ... DEFAULT.",
-        source=f"{METHOD}: user-defined default file group",
+        source=f"{STUDIES}: user-defined default file group",
     ),
     _rule(
-        id="mssql-trace-flags",
-        title="Scans work without their trace flags",
+        id="mssql-contiguous-extents",
+        title="Scans read extents one by one",
         severity="note",
-        reads=("trace_flags", "workload", "version"),
-        good=lambda flags, workload, version: workload != "analysis" or version >= 13 or 1117 in flags,
-        wanted="-T1117 (and -E) for decision support before 2016",
-        why="Files of a group grow one at a time, and scans lose their stripes.",
-        fix="Add -T1117 -E to the start parameters.",
-        source=f"{METHOD}: -E and -T1117 for decision support",
-        asks="[layout] workload",
-        shown=lambda flags, *_: f"flags {flags or 'none'}",
+        reads=("startup_parameters",),
+        good=lambda words: "-E" in words,
+        applies=(ANALYSIS,),
+        wanted="start-up parameter -E for decision support",
+        why="Extents of a table lie apart, and reads stay at 64 KiB where they could be 512 KiB.",
+        fix="Add -E to the start-up parameters, then load the tables again.",
+        source=f"{SCANS_STUDY}: -E; {SQL_SERVER}, Database Engine Service startup options",
+        shown=lambda words: " ".join(words) or "no parameter",
+    ),
+    _rule(
+        id="mssql-even-growth",
+        title="Files of a group grow one at a time",
+        severity="note",
+        reads=("uneven_filegroups",),
+        good=_none,
+        shown=_files,
+        applies=(ANALYSIS,),
+        wanted="AUTOGROW_ALL_FILES for decision support (trace flag 1117 before 2016)",
+        why="The files differ in size, and scans lose their stripes.",
+        fix="ALTER DATABASE ... MODIFY FILEGROUP ... AUTOGROW_ALL_FILES.",
+        source=f"{SCANS_STUDY}: -T1117; {SQL_SERVER}, ALTER DATABASE File and Filegroup options",
+    ),
+    _rule(
+        id="mssql-checkdb",
+        title="Databases were not proven in two weeks",
+        reads=("unproven_databases",),
+        good=_none,
+        shown=_files,
+        wanted="DBCC CHECKDB in the last 14 days",
+        why="Storage that damaged a page is found when its backups are gone.",
+        fix="Schedule DBCC CHECKDB, on a restored copy where it costs too much.",
+        source=f"{FRK}, check 68",
+    ),
+    _rule(
+        id="mssql-backup-compression",
+        title="Backups are not compressed",
+        severity="note",
+        reads=("backup_compression",),
+        good=lambda value: value == 1,
+        wanted="backup compression default = 1",
+        why="They write more, and take longer, than they must.",
+        fix="sp_configure 'backup compression default', 1.",
+        source=f"{FRK}, check 116",
+    ),
+    _rule(
+        id="mssql-backup-beside-data",
+        title="Backups lie on a drive with data",
+        reads=("backups_beside",),
+        good=_none,
+        shown=_files,
+        wanted="another drive, better another system",
+        why="What takes the data takes the backup as well.",
+        fix="Write backups to other storage.",
+        source=f"{FRK}, check 93",
+    ),
+    _rule(
+        id="mssql-indirect-checkpoint",
+        title="Checkpoints come in bursts",
+        severity="note",
+        reads=("automatic_checkpoints",),
+        good=_none,
+        shown=_files,
+        wanted="TARGET_RECOVERY_TIME = 60 SECONDS",
+        why="Databases from before 2016 write all dirty pages at once, and latency rises meanwhile.",
+        fix="ALTER DATABASE ... SET TARGET_RECOVERY_TIME = 60 SECONDS.",
+        source=f"{SQL_SERVER}, Database checkpoints (indirect checkpoints)",
+    ),
+    _rule(
+        id="mssql-lock-pages",
+        title="The buffer pool may be swapped out",
+        severity="note",
+        reads=("memory_model",),
+        good=lambda value: value != "CONVENTIONAL",
+        applies=(When("host_platform", lambda value: value == "Windows", "the server runs on Windows"),),
+        wanted="lock pages in memory",
+        why="What Windows takes of it is read again from storage.",
+        fix="Give the service account the right to lock pages in memory, then restart the server.",
+        source=f"{SCANS_STUDY}: lock pages in memory",
     ),
     _rule(
         id="mssql-read-latency",
@@ -290,7 +412,7 @@ RULES = (
         shown=_files,
         why="Queries wait for storage.",
         fix="assay record and assay diagnose say what causes it.",
-        source=f"the method: 20 ms; {FRK}, check 36, for its least number of reads",
+        source=f"{TRANSACTIONS_STUDY}: 20 ms; {FRK}, check 36, for its least number of reads",
     ),
     _rule(
         id="mssql-write-latency",
@@ -301,6 +423,6 @@ RULES = (
         shown=_files,
         why="Commits and checkpoints wait for storage.",
         fix="assay record and assay diagnose say what causes it.",
-        source=f"the method: 20 ms; {FRK}, check 37, for its least number of writes",
+        source=f"{TRANSACTIONS_STUDY}: 20 ms; {FRK}, check 37, for its least number of writes",
     ),
 )

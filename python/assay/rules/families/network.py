@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from assay.rules.rule import Rule, Subject
+from assay.rules.rule import Rule, When
+from assay.rules.sources import CHECKLIST, KERNEL, SCANS_STUDY, STUDIES, TRANSACTIONS_STUDY
 
-METHOD = "the method, best practices checked"
-
-
-def _carries_storage(interface: Subject) -> bool | None:
-    told = interface.get("is_storage")
-    return None if told is None else bool(told)
-
-
-def _virtual_or_not(interface: Subject) -> bool | None:
-    """Of a virtual interface no ring and no flow control are known."""
-    if interface.get("is_virtual"):
-        return False
-    return _carries_storage(interface)
-
+STORAGE = When("is_storage", bool, "the interface leads to storage")
+PHYSICAL = When("is_virtual", lambda value: not value, "the interface is a card of this host")
+BUSY = When("packets", lambda count: count >= 100_000, "100,000 frames or more passed")
 
 RULES = (
     Rule(
@@ -27,10 +17,10 @@ RULES = (
         reads=("mtu",),
         good=lambda value: value >= 9000,
         wanted="MTU 9000 on every hop",
-        applies=_carries_storage,
+        applies=(STORAGE,),
         why="Six times as many frames for the same bytes cost processor time on both sides.",
         fix="ip link set IF mtu 9000, after the switches and the array.",
-        source=f"{METHOD}: jumbo frames on storage NICs and switches",
+        source=f"{STUDIES}: jumbo frames on storage NICs and switches",
     ),
     Rule(
         id="network-jumbo-hops",
@@ -42,7 +32,7 @@ RULES = (
         severity="error",
         why="One hop that does not drops large frames, or fragments them.",
         fix="Set the MTU on that switch, then test.",
-        source=f"{METHOD}: jumbo frames on every hop",
+        source=f"{STUDIES}: jumbo frames on every hop",
         asks="[network] jumbo_on_all_hops",
     ),
     Rule(
@@ -52,10 +42,10 @@ RULES = (
         reads=("pause_rx",),
         good=lambda value: bool(value),
         wanted="rx on",
-        applies=_virtual_or_not,
+        applies=(PHYSICAL, STORAGE),
         why="A switch that is full drops frames, and TCP waits 200 ms.",
         fix="ethtool -A IF rx on.",
-        source=f"{METHOD}: flow control on storage NICs and switches",
+        source=f"{STUDIES}: flow control on storage NICs and switches",
     ),
     Rule(
         id="network-flow-control-switch",
@@ -66,7 +56,7 @@ RULES = (
         wanted="on for storage ports",
         why="An array that answers many hosts at once overruns their ports.",
         fix="Turn flow control on for these ports.",
-        source=f"{METHOD}: flow control on storage NICs and switches",
+        source=f"{STUDIES}: flow control on storage NICs and switches",
         asks="[network] flow_control",
     ),
     Rule(
@@ -78,7 +68,7 @@ RULES = (
         wanted="off, or edge ports",
         why="A change of the topology blocks the port for half a minute.",
         fix="Configure the ports as edge ports (portfast).",
-        source=f"{METHOD}: spanning tree off and edge-port mode on",
+        source=f"{STUDIES}: spanning tree off and edge-port mode on",
         asks="[network] spanning_tree_on_storage_ports",
     ),
     Rule(
@@ -90,7 +80,7 @@ RULES = (
         wanted="a network, or a VLAN with its own ports",
         why="A backup of a workstation takes the bandwidth of the database.",
         fix="Give storage switches or a VLAN of its own.",
-        source=f"{METHOD}: storage network separate from the LAN",
+        source=f"{STUDIES}: storage network separate from the LAN",
         asks="[network] storage_network_apart",
     ),
     Rule(
@@ -103,8 +93,22 @@ RULES = (
         wanted="two or more",
         why="Its restart stops every database.",
         fix="Add a second switch, and spread paths over both.",
-        source=f"{METHOD}: redundant paths",
+        source=f"{STUDIES}: redundant paths",
         asks="[network] switches",
+    ),
+    Rule(
+        id="network-host-paths",
+        subject="host",
+        title="One interface leads to storage",
+        reads=("storage_links",),
+        good=lambda names: len(names) >= 2,
+        wanted="two interfaces or more, or a bond of two",
+        applies=(When("storage_links", bool, "an interface leads to storage"),),
+        why="Its cable, card or switch port stops the database.",
+        fix="Give storage a second interface on another switch.",
+        source=f"{STUDIES}: redundant paths; {CHECKLIST}: two cards or more for iSCSI",
+        asks="[network] storage_interfaces",
+        shown=lambda names: f"only {', '.join(names)}",
     ),
     Rule(
         id="network-ring-buffers",
@@ -114,7 +118,7 @@ RULES = (
         good=lambda now, most: now >= min(most, 1024),
         severity="note",
         wanted="1,024 or the most the card takes",
-        applies=_virtual_or_not,
+        applies=(PHYSICAL, STORAGE),
         why="A burst that the host does not fetch in time is dropped.",
         fix="ethtool -G IF rx MAX.",
         source="ethtool(8)",
@@ -127,7 +131,7 @@ RULES = (
         reads=("dropped_share", "packets"),
         good=lambda share, _: share < 1e-4,
         wanted="below one in ten thousand",
-        applies=lambda one: None if one.get("packets") is None else one.get("packets") >= 100_000,
+        applies=(BUSY,),
         why="Each costs a retransmission, often 200 ms.",
         fix="Ring buffers, flow control, interrupts on several processors.",
         source="PAL: Network Interface, Packets Outbound Errors",
@@ -141,7 +145,7 @@ RULES = (
         good=lambda share, _: share < 1e-6,
         severity="error",
         wanted="none",
-        applies=lambda one: None if one.get("packets") is None else one.get("packets") >= 100_000,
+        applies=(BUSY,),
         why="A cable or a transceiver is about to fail.",
         fix="Change cable and transceiver, look at both ports.",
         source="PAL: Network Interface, Packets Received Errors",
@@ -153,12 +157,11 @@ RULES = (
         title="The interface runs below its speed",
         reads=("speed_bits_per_s",),
         good=lambda value: value >= 10**9,
-        severity="error",
         wanted="1 Gbit/s or more",
-        applies=lambda one: bool(one.get("is_up")) and not one.get("is_virtual"),
+        applies=(PHYSICAL,),
         why="It has negotiated down: a cable with a broken pair.",
         fix="Change the cable; look at ethtool IF.",
-        source=f"{METHOD}: 1 GbE is enough for random transactions, 10 GbE for decision support",
+        source=f"{TRANSACTIONS_STUDY}: 1 GbE is enough for random transactions",
         shown=lambda value: f"{value / 1e6:,.0f} Mbit/s",
     ),
     Rule(
@@ -169,7 +172,7 @@ RULES = (
         good=lambda value: value == "full",
         severity="error",
         wanted="full duplex",
-        applies=lambda one: bool(one.get("is_up")) and not one.get("is_virtual"),
+        applies=(PHYSICAL,),
         why="Collisions look like a slow disk.",
         fix="Let both ends negotiate.",
         source="ethtool(8)",
@@ -178,15 +181,15 @@ RULES = (
         id="network-scan-speed",
         subject="interface",
         title="Scans share a slow link",
-        reads=("speed_bits_per_s", "workload"),
-        good=lambda speed, workload: workload != "analysis" or speed >= 10**10,
-        applies=_carries_storage,
+        reads=("speed_bits_per_s",),
+        good=lambda speed: speed >= 10**10,
+        applies=(STORAGE, When("workload", lambda value: value == "analysis", "the workload is analysis")),
         wanted="10 GbE for decision support",
         why="A gigabit carries 118 MB/s, a tenth of what scans ask for.",
         fix="Use 10 GbE or several paths.",
-        source=f"{METHOD}: 10 GbE for decision support",
+        source=f"{SCANS_STUDY}: 10 GbE for decision support",
         asks="[layout] workload",
-        shown=lambda speed, _: f"{speed / 1e9:g} Gbit/s",
+        shown=lambda speed: f"{speed / 1e9:g} Gbit/s",
     ),
     Rule(
         id="network-retransmits",
@@ -195,10 +198,10 @@ RULES = (
         reads=("tcp_retransmit_share", "tcp_segments"),
         good=lambda share, _: share < 0.005,
         wanted="below 0.5 %",
-        applies=lambda one: None if one.get("tcp_segments") is None else one.get("tcp_segments") >= 1_000_000,
+        applies=(When("tcp_segments", lambda count: count >= 1_000_000, "a million segments or more were sent"),),
         why="Each holds its connection up, and all I/O on it.",
         fix="assay record, then assay diagnose, name the interface.",
-        source="the method: TCP retransmits below 0.5 %",
+        source=f"{TRANSACTIONS_STUDY}: TCP retransmits below 0.5 %",
         shown=lambda share, count: f"{share:.2%} of {count:,} segments since the host's start",
     ),
     Rule(
@@ -210,7 +213,7 @@ RULES = (
         wanted="net.ipv4.tcp_sack = 1",
         why="One lost segment makes all that follow be sent again.",
         fix="sysctl net.ipv4.tcp_sack=1.",
-        source="RFC 2018; kernel documentation, networking/ip-sysctl",
+        source=f"RFC 2018; {KERNEL}, networking/ip-sysctl",
     ),
     Rule(
         id="network-tcp-buffers",
@@ -222,7 +225,7 @@ RULES = (
         wanted="4 MiB or more",
         why="A long or fast link cannot be filled.",
         fix="sysctl net.ipv4.tcp_rmem='4096 131072 6291456'.",
-        source="kernel documentation, networking/ip-sysctl, tcp_rmem",
+        source=f"{KERNEL}, networking/ip-sysctl, tcp_rmem",
     ),
     Rule(
         id="network-offloads",
@@ -232,9 +235,9 @@ RULES = (
         good=lambda value: bool(value),
         wanted="tso on",
         severity="note",
-        applies=_carries_storage,
+        applies=(STORAGE,),
         why="Each frame is made by the processor.",
         fix="ethtool -K IF tso on.",
-        source=f"{METHOD}: TSO and LRO in guests",
+        source=f"{STUDIES}: TSO and LRO in guests",
     ),
 )

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.rules.rule import Rule, Subject
+from assay.rules.rule import Rule, When
+from assay.rules.sources import POSTGRESQL as DOCS
 
 ENGINE = ("postgresql",)
-DOCS = "PostgreSQL documentation"
 MIB = 2**20
 GIB = 2**30
+LARGE = When("shared_buffers_bytes", lambda cache: cache >= 2 * GIB, "shared_buffers is 2 GB or larger")
+FLASH = When("data_is_flash", bool, "the data lie on flash")
 
 
 def _rule(**told: Any) -> Rule:
     return Rule(subject="database", engines=ENGINE, **told)
-
-
-def _is_large(server: Subject) -> bool | None:
-    cache = server.get("shared_buffers_bytes")
-    return None if cache is None else cache >= 2 * GIB
-
-
-def _has_checkpoints(server: Subject) -> bool | None:
-    count = server.get("checkpoints")
-    return None if count is None else count >= 20
 
 
 RULES = (
@@ -68,7 +60,7 @@ RULES = (
         wanted="data_checksums = on",
         why="Storage that returns wrong data is believed.",
         fix="pg_checksums --enable while the server is stopped.",
-        source=f"{DOCS}, pg_checksums; First Responder Kit, check 14, for SQL Server",
+        source=f"{DOCS}, pg_checksums",
     ),
     _rule(
         id="postgresql-checksum-failures",
@@ -97,7 +89,7 @@ RULES = (
         reads=("checkpoints_requested_share",),
         good=lambda value: value <= 0.2,
         wanted="at most a fifth of the checkpoints requested",
-        applies=_has_checkpoints,
+        applies=(When("checkpoints", lambda count: count >= 20, "20 checkpoints or more are counted"),),
         why="Each makes the log carry whole pages again, and writes more than those that come on time.",
         fix="Raise max_wal_size.",
         source=f"{DOCS}, WAL Configuration (max_wal_size, checkpoint_warning)",
@@ -110,7 +102,7 @@ RULES = (
         good=lambda value: value >= 2 * GIB,
         wanted="max_wal_size = 2 GB for transactions, more where much is written",
         severity="note",
-        applies=_is_large,
+        applies=(LARGE,),
         why="Checkpoints come early on a busy server.",
         fix="max_wal_size = 8GB, with room for it on the log's volume.",
         source="pgtune: max_wal_size of 4 to 16 GB by kind of workload",
@@ -171,7 +163,7 @@ RULES = (
         reads=("huge_pages",),
         good=lambda value: value in ("on", "try"),
         wanted="huge_pages = try, with vm.nr_hugepages to match",
-        applies=_is_large,
+        applies=(LARGE,),
         why="Each session has page tables for all of the cache.",
         fix="vm.nr_hugepages from `postgres -C shared_memory_size_in_huge_pages`, huge_pages = on.",
         source=f"{DOCS}, Linux Huge Pages",
@@ -184,8 +176,7 @@ RULES = (
         wanted="what the storage was measured to cost",
         why="Plans scan where an index is faster, or the other way round.",
         fix="Set random_page_cost to the value measured.",
-        source="Assay: time of a random page over that of a sequential one, from the profile;"
-        " PostgreSQL documentation, random_page_cost",
+        source=f"measured by assay profile, a random page over a sequential one; {DOCS}, random_page_cost",
         shown=lambda value, measured: f"{value:g}, measured {measured:.2g}",
     ),
     _rule(
@@ -195,11 +186,7 @@ RULES = (
         good=lambda value: value <= 2.0,
         wanted="1.1 on flash",
         severity="note",
-        applies=lambda one: (
-            False
-            if "measured_random_cost" in one.facts
-            else (one.get("data_is_flash") if "data_is_flash" in one.facts else None)
-        ),
+        applies=(When("measured_random_cost", lambda _: False, "the storage was not measured", unknown=True), FLASH),
         why="Plans scan whole tables where an index is faster.",
         fix="random_page_cost = 1.1.",
         source="pgtune: 1.1 on SSD and SAN",
@@ -210,7 +197,7 @@ RULES = (
         reads=("effective_io_concurrency",),
         good=lambda value: value >= 16,
         wanted="16 or more (200 on flash)",
-        applies=lambda one: one.get("data_is_flash") if "data_is_flash" in one.facts else None,
+        applies=(FLASH,),
         why="Storage that serves many I/Os at once gets one.",
         fix="effective_io_concurrency = 200.",
         source="pgtune: 200 on SSD, 300 on SAN",
@@ -222,7 +209,7 @@ RULES = (
         reads=("track_io_timing",),
         good=lambda value: value == "on",
         wanted="track_io_timing = on (pg_test_timing says what it costs)",
-        why="Nobody can say how long reads took.",
+        why="How long reads took cannot be told.",
         fix="track_io_timing = on.",
         source=f"{DOCS}, track_io_timing",
     ),
@@ -266,7 +253,7 @@ RULES = (
         reads=("wal_compression",),
         good=lambda value: value not in ("off", False),
         wanted="wal_compression = lz4 (or on)",
-        applies=_is_large,
+        applies=(LARGE,),
         why="After a checkpoint most of the log is whole pages.",
         fix="wal_compression = lz4, where processors have room.",
         source=f"{DOCS}, wal_compression",
@@ -280,7 +267,7 @@ RULES = (
         wanted="archive_mode = on, or a standby",
         why="A restore ends with the last full backup.",
         fix="archive_mode = on with an archive_command, or pg_receivewal.",
-        source=f"{DOCS}, Continuous Archiving; First Responder Kit, check 2, for SQL Server",
+        source=f"{DOCS}, Continuous Archiving and Point-in-Time Recovery",
         shown=lambda *_: "no archive and no standby",
     ),
     _rule(
@@ -290,10 +277,35 @@ RULES = (
         reads=("temp_bytes_per_h",),
         good=lambda value: value < 10 * GIB,
         wanted="below 10 GiB an hour",
-        applies=lambda one: None if one.get("stats_age_s") is None else one.get("stats_age_s") >= 3600,
+        applies=(When("stats_age_s", lambda age: age >= 3600, "statistics are an hour old or older"),),
         why="Sorts and hash joins that do not fit work_mem write and read temporary files.",
         fix="Raise work_mem for the sessions that do it.",
-        source=f"{DOCS}, pg_stat_database.temp_bytes; Assay: 10 GiB an hour",
+        source=f"{DOCS}, pg_stat_database.temp_bytes; practice: 10 GiB an hour",
         shown=lambda value: f"{value / GIB:,.1f} GiB an hour",
+    ),
+    _rule(
+        id="postgresql-archive-failing",
+        title="The log cannot be archived",
+        severity="error",
+        reads=("archive_failing",),
+        good=lambda value: not value,
+        wanted="the last attempt succeeded",
+        applies=(When("archive_mode", lambda mode: mode != "off", "the log is archived"),),
+        why="The log is kept until its volume is full, and then the server stops.",
+        fix="Mend archive_command; the server's log says why it fails.",
+        source=f"{DOCS}, pg_stat_archiver; Continuous Archiving",
+        shown=lambda _: "the last attempt failed",
+    ),
+    _rule(
+        id="postgresql-slots",
+        title="A replication slot without a reader keeps the log",
+        reads=("inactive_slots",),
+        good=lambda names: not names,
+        wanted="no inactive slot, or max_slot_wal_keep_size",
+        applies=(When("max_slot_wal_keep_size", lambda size: size == -1, "slots may keep any amount of log"),),
+        why="The log is kept until its volume is full, and then the server stops.",
+        fix="SELECT pg_drop_replication_slot(...), or set max_slot_wal_keep_size.",
+        source=f"{DOCS}, Replication Slots; max_slot_wal_keep_size",
+        shown=lambda names: ", ".join(names),
     ),
 )

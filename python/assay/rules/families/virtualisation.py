@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from assay.rules.rule import Rule
+from assay.rules.rule import Rule, When
+from assay.rules.sources import STUDIES, TRANSACTIONS_STUDY, VMWARE_PERFORMANCE, VMWARE_SQL
 
-METHOD = "the method, best practices checked"
-EMULATED_DISKS = ("ata_piix", "ahci", "mptspi", "mptsas", "sym53c8xx", "BusLogic", "megaraid_sas_emulated")
+GUEST = When("is_guest", bool, "the host is a guest")
+EMULATED_DISKS = ("ata_piix", "ahci", "mptspi", "mptsas", "sym53c8xx", "BusLogic")
 EMULATED_CARDS = ("e1000", "e1000e", "rtl8139", "8139cp", "pcnet32", "ne2k_pci")
 
 RULES = (
@@ -16,10 +17,10 @@ RULES = (
         reads=("driver",),
         good=lambda value: value not in EMULATED_DISKS,
         wanted="virtio, PVSCSI or NVMe",
-        applies=lambda device: device.get("is_guest"),
+        applies=(GUEST,),
         why="Each I/O costs exits to the hypervisor, and the queue is short.",
         fix="Change the adapter to virtio-blk, virtio-scsi or PVSCSI.",
-        source="VMware, Architecting Microsoft SQL Server on VMware vSphere (PVSCSI)",
+        source=f"{VMWARE_SQL} (PVSCSI)",
     ),
     Rule(
         id="guest-card-driver",
@@ -28,10 +29,10 @@ RULES = (
         reads=("driver",),
         good=lambda value: value not in EMULATED_CARDS,
         wanted="VMXNET3 or virtio-net",
-        applies=lambda card: card.get("is_guest"),
+        applies=(GUEST,),
         why="Each frame costs exits to the hypervisor.",
         fix="Change the card to VMXNET3 or virtio.",
-        source=f"{METHOD}: VMXNET3",
+        source=f"{STUDIES}: VMXNET3",
     ),
     Rule(
         id="guest-offloads",
@@ -40,10 +41,10 @@ RULES = (
         reads=("tso", "gro_or_lro"),
         good=lambda tso, gro: bool(tso) and bool(gro),
         wanted="TSO and LRO (or GRO) on",
-        applies=lambda card: card.get("is_guest"),
+        applies=(GUEST,),
         why="Small frames each pass the virtual switch.",
         fix="ethtool -K IF tso on gro on.",
-        source=f"{METHOD}: TSO and LRO in guests",
+        source=f"{STUDIES}: TSO and LRO in guests",
         shown=lambda tso, gro: f"tso {'on' if tso else 'off'}, gro {'on' if gro else 'off'}",
     ),
     Rule(
@@ -53,12 +54,10 @@ RULES = (
         reads=("steal_share", "uptime_s"),
         good=lambda share, _: share < 0.02,
         wanted="below 2 % since the start",
-        applies=lambda host: (
-            bool(host.get("is_guest")) and (None if host.get("uptime_s") is None else host.get("uptime_s") >= 3600)
-        ),
-        why="I/Os complete, and nobody is there to take them.",
+        applies=(GUEST, When("uptime_s", lambda age: age >= 3600, "the guest has run for an hour or longer")),
+        why="I/Os complete, and no processor takes them.",
         fix="Reserve processors for the guest, or move neighbours.",
-        source="VMware, ready time: 5 % is looked at, 10 % is felt",
+        source="practice",
         shown=lambda share, _: f"{share:.1%} stolen",
     ),
     Rule(
@@ -69,10 +68,13 @@ RULES = (
         good=lambda value: bool(value),
         severity="note",
         wanted="open-vm-tools or qemu-guest-agent",
-        applies=lambda host: host.get("virtualization") in ("vmware", "kvm") if host.get("is_guest") else False,
+        applies=(
+            GUEST,
+            When("virtualization", lambda kind: kind in ("vmware", "kvm"), "the hypervisor is VMware's or KVM"),
+        ),
         why="Snapshots are not consistent, and memory and clock are not looked after.",
         fix="Install open-vm-tools or qemu-guest-agent.",
-        source="VMware and QEMU documentation",
+        source="open-vm-tools; QEMU documentation, Guest Agent",
     ),
     Rule(
         id="guest-memory-balloon",
@@ -82,10 +84,10 @@ RULES = (
         good=lambda value: not value,
         severity="note",
         wanted="memory of a database's guest reserved",
-        applies=lambda host: bool(host.get("is_guest")),
+        applies=(GUEST,),
         why="A balloon that grows makes the guest swap its cache out.",
         fix="Reserve all of the guest's memory.",
-        source="VMware, Architecting Microsoft SQL Server on VMware vSphere (memory reservation)",
+        source=f"{VMWARE_SQL} (memory reservation)",
         asks="[host] balloon",
     ),
     Rule(
@@ -98,7 +100,7 @@ RULES = (
         wanted="thick, zeroed beforehand",
         why="Each new block is allocated and zeroed while a transaction waits.",
         fix="Inflate the disk, or make it eager-zeroed.",
-        source="VMware, Performance Best Practices for vSphere (virtual disk types)",
+        source=f"{VMWARE_PERFORMANCE} (virtual disk types)",
         asks="[[hypervisor]] thin_disks",
     ),
     Rule(
@@ -110,9 +112,22 @@ RULES = (
         wanted="KAVG below 2 ms",
         why="A queue of the hypervisor is too short, the array is not the limit.",
         fix="Raise the device's queue depth (Disk.SchedNumReqOutstanding).",
-        source="esxtop practice: KAVG above 2 ms",
+        source="practice with esxtop: KAVG above 2 ms",
         asks="[[hypervisor]] kernel_latency_ms",
         shown=lambda value: f"KAVG {value:g} ms",
+    ),
+    Rule(
+        id="hypervisor-device-latency",
+        subject="hypervisor",
+        title="I/O waits below the hypervisor",
+        reads=("device_latency_ms",),
+        good=lambda value: value <= 20,
+        wanted="DAVG of 20 ms at most",
+        why="Paths or array are slow; what the guest measures holds the hypervisor's share as well.",
+        fix="Look at paths and array; assay diagnose takes an esxtop log.",
+        source=f"{TRANSACTIONS_STUDY}: 20 ms on volumes of data",
+        asks="[[hypervisor]] device_latency_ms",
+        shown=lambda value: f"DAVG {value:g} ms",
     ),
     Rule(
         id="hypervisor-adapters",
@@ -124,7 +139,7 @@ RULES = (
         wanted="two adapters or more",
         why="They share its queue.",
         fix="Give data, log and tempdb PVSCSI adapters of their own.",
-        source="VMware, Architecting Microsoft SQL Server on VMware vSphere",
+        source=VMWARE_SQL,
         asks="[[hypervisor]] adapters_per_guest",
     ),
     Rule(
@@ -132,11 +147,11 @@ RULES = (
         subject="hypervisor",
         title="The hypervisor saves power",
         reads=("power_policy",),
-        good=lambda value: str(value).lower() in ("high performance", "static", "os controlled"),
+        good=lambda value: value.lower() in ("high performance", "static", "os controlled"),
         wanted="High Performance",
         why="Guests wait for processors to wake.",
         fix="Set the host's power policy, and the BIOS to OS control.",
-        source="VMware, Performance Best Practices for vSphere (power management)",
+        source=f"{VMWARE_PERFORMANCE} (power management)",
         asks="[[hypervisor]] power_policy",
     ),
 )

@@ -55,6 +55,8 @@ SETTINGS_SHOWN = (
     "transaction_isolation",
     "tx_isolation",
     "max_connections",
+    "binlog_checksum",
+    "innodb_autoextend_increment",
 )
 """Settings that matter to storage; those that a version does not have are left out."""
 

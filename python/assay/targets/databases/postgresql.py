@@ -69,6 +69,10 @@ SETTINGS_SHOWN = (
     "default_transaction_isolation",
     "shared_preload_libraries",
     "max_connections",
+    "random_page_cost",
+    "archive_mode",
+    "max_slot_wal_keep_size",
+    "log_statement",
 )
 """Settings that matter to storage; those that a version does not have are left out."""
 

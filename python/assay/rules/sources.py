@@ -1,0 +1,16 @@
+"""Documents that rules cite more than once. "Practice" stands where no document gives a bound."""
+
+TRANSACTIONS_STUDY = "EqualLogic study of SQL Server under transactions (2013)"
+SCANS_STUDY = "EqualLogic study of SQL Server under decision support (2013)"
+STUDIES = "EqualLogic studies of SQL Server (2013)"
+"""Where both say the same."""
+
+FRK = "First Responder Kit, sp_Blitz"
+CHECKLIST = "First Responder Kit, Setup Checklist"
+KERNEL = "kernel documentation"
+POSTGRESQL = "PostgreSQL documentation"
+MYSQL = "MySQL documentation"
+MARIADB = "MariaDB documentation"
+SQL_SERVER = "SQL Server documentation"
+VMWARE_SQL = "VMware, Architecting Microsoft SQL Server on VMware vSphere"
+VMWARE_PERFORMANCE = "VMware, Performance Best Practices for vSphere"
