@@ -125,6 +125,13 @@ def _volume_name(volume: Record) -> str:
     return f"{str(system).split(' ', 1)[0]} on {disk}" if system else disk
 
 
+def _took(run: Record, started: int | None, ended: int | None) -> str:
+    """How long it took, else its status; of what another program measured, who that was."""
+    if run.get("imported") is not None:
+        return f"measured by {joined(str(name) for name in run['imported'].get('programs') or [])}"
+    return f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or "")
+
+
 def _facts_line(facts: RunFacts) -> str:
     run = facts.manifest
     host = run.get("host") or {}
@@ -135,7 +142,7 @@ def _facts_line(facts: RunFacts) -> str:
     words = [
         f"assay {run.get('verb') or ''}".strip(),
         moment(started),
-        f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or ""),
+        _took(run, started, ended),
         f"host {shorten(str(host['hostname']), 40)}" if host.get("hostname") else "",
         shorten(str(paths[0]), 58) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") if paths else "",
         format_bytes(size) if size else "",

@@ -234,7 +234,7 @@ def _written(folder: RunFolder, found: _Files) -> Imported:
         for point in found.points:
             folder.append_point(point)
         verdict = verdict_lines([cast(Point, point) for point in found.points], [])
-        names = {run.hostname for _, run in found.runs} - {None}
+        names = {run.hostname for _, run in found.runs}
         changes = {
             "imported": imported,
             "answers": [],
@@ -248,7 +248,7 @@ def _written(folder: RunFolder, found: _Files) -> Imported:
                     "spent_s": None,
                 }
             ],
-            **({"host": {"hostname": plain(names.pop() or "")}} if len(names) == 1 else {}),
+            **({"host": {"hostname": plain(names.pop() or "")}} if len(names) == 1 and None not in names else {}),
         }
     if recording is not None:
         changes["recording"] = recording

@@ -33,7 +33,7 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     blocks += [Heading("Host and engine"), Facts("host", _host_facts(run, remarks)), Heading("Timing")]
     blocks.append(Paragraph(_timing(facts, [text for found in remarks.values() for text in found.timing])))
     blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
-    if run.get("parts"):
+    if run.get("parts") and run.get("imported") is None:
         blocks.append(_parts_table(run["parts"]))
     blocks.append(Heading("Not measured"))
     blocks += [Paragraph(text) for text in _gaps(facts, remarks)]
@@ -45,10 +45,16 @@ def _run_facts(run: Record) -> list[tuple[str, str]]:
     return [
         ("Run", str(run.get("run_id") or DASH)),
         ("Command", f"assay {command}" if command else DASH),
-        ("Started", moment(run.get("started_utc_ns"))),
-        ("Ended", moment(run.get("ended_utc_ns"))),
+        *_moments(run),
         ("Status", str(run.get("status") or "unknown")),
     ]
+
+
+def _moments(run: Record) -> list[tuple[str, str]]:
+    """When it began and ended; of what another program measured, when it was read."""
+    if run.get("imported") is not None:
+        return [("Imported", moment(run.get("started_utc_ns")))]
+    return [("Started", moment(run.get("started_utc_ns"))), ("Ended", moment(run.get("ended_utc_ns")))]
 
 
 def _own_targets(run: Record) -> list[Block]:
@@ -73,7 +79,7 @@ def _own_targets(run: Record) -> list[Block]:
 
 def _volume_table(volumes: Sequence[Record]) -> Table:
     columns = [
-        Column("Volume", weight=1.3), Column("Path", weight=3.0), Column("Kind", weight=0.9),
+        Column("Volume", weight=1.8), Column("Path", weight=3.0), Column("Kind", weight=0.9),
         Column("Role", weight=0.9),
         Column("Size", number=True, weight=1.1), Column("Laid out", number=True, weight=1.1),
         Column("State", weight=1.4), Column("File system", weight=2.0),

@@ -140,7 +140,7 @@ def _names(jobs: Sequence[Asked]) -> list[str]:
 
 def volume_of(path: str, size_bytes: int | None, role: str) -> dict[str, Any]:
     """A volume that another program used, as manifests have it."""
-    is_device = path.startswith(("/dev/", "\\\\.\\", "#"))
+    is_device = path.startswith(("/dev/", "\\\\.\\", "#", "PHYSICALDRIVE"))
     return {
         # Windows knows both separators; a path of Linux has no other.
         "name": PureWindowsPath(path).name or path,
