@@ -15,7 +15,7 @@ PROC = {
     "stat": "cpu  100000 0 50000 800000 1000 0 0 0 0 0\ncpu0 1 0 0 0 0 0 0 0 0 0\n",
     "interrupts": "      CPU0   CPU1   CPU2   CPU3\n 24: 100000 100000 100000 100000 PCI-MSI nvme0q1\n"
     " 25: 100000 100000 100000 100000 PCI-MSI eth1-rx\nLOC: 9 9 9 9 Local timer interrupts\n",
-    "net/snmp": "Tcp: RtoAlgorithm OutSegs RetransSegs\nTcp: 1 100000000 100\n",
+    "net/snmp": "Tcp: RtoAlgorithm InSegs OutSegs RetransSegs\nTcp: 1 100000000 100000000 100\n",
     "net/dev": "Inter-|   Receive |  Transmit\n face |bytes packets errs drop\n"
     "    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
     "  eth1: 9000000 500000 0 0 0 0 0 0 9000000 500000 0 0 0 0 0 0\n"

@@ -96,7 +96,7 @@ def test_a_guest_with_steal_and_swap_is_found(tmp_path: Path) -> None:
             "stat": "cpu  100 0 50 800 1 0 0 100 0 0\n",
             "meminfo": "MemTotal: 1000000 kB\nSwapTotal: 1000000 kB\nSwapFree: 500000 kB\n",
             "sys/vm/swappiness": "60\n",
-            "net/snmp": "Tcp: RtoAlgorithm OutSegs RetransSegs\nTcp: 1 100000000 2000000\n",
+            "net/snmp": "Tcp: RtoAlgorithm InSegs OutSegs RetransSegs\nTcp: 1 100000000 100000000 2000000\n",
         }
     )
     machine.sys({"class/dmi/id/sys_vendor": "VMware, Inc.\n"})
