@@ -270,52 +270,42 @@ def pools_of(ladder: Ladder, step: Step, demand: Demand) -> list[Pool]:
     ]
 
 
-def configuration(
-    need: Need, ladder: Ladder, step: Step, demand: Demand, *, state: str = "healthy", fill: float | None = None
+def pool_configuration(
+    need: Need, ladder: Ladder, step: Step, demand: Demand, pool: Pool, *, state: str = "healthy"
 ) -> Configuration:
-    """The model of a size with the volumes of a demand, no emptier than the method sizes by.
+    """The model of a pool with its volumes of a demand, no emptier than the method sizes by.
 
-    Parameters
-    ----------
-    fill
-        Of each pool; unless given, that of the demand, raised to the next of the grid.
+    Pools share hosts and links alone, so that each is asked by itself. There is a host for each member, with as many
+    ports, so that it is the array that is judged.
     """
-    pools = pools_of(ladder, step, demand)
-    sizes = {}
-    for pool in pools:
-        wanted = grid_fill(need, pool.fill) if fill is None else max(fill, pool.fill)
-        sizes[pool.role] = min(wanted * pool.usable_bytes, pool.usable_bytes - pool.free_bytes)
-    counts = {DATA: ladder.volumes}
-    data_bytes = sizes[DATA]
-    if demand.has_log:
-        counts[LOG] = LOG_VOLUMES
-        if LOG not in sizes:
-            sizes[LOG] = demand.log_bytes
-            data_bytes -= demand.log_bytes
-    page = int(pools[0].member.value("group.page"))
-    volume_bytes = {DATA: data_bytes / counts[DATA]}
-    if LOG in counts:
-        volume_bytes[LOG] = sizes[LOG] / LOG_VOLUMES
-
-    def whole(role: str) -> int:
-        pages = max(math.floor(volume_bytes[role] / page), 1)
-        # Members hold whole pages; where these are large against a volume, what is asked for stands.
-        return pages * page if volume_bytes[role] >= page else max(int(volume_bytes[role]) // 512 * 512, 1 << 20)
-
-    options: dict[str, str] = {}
-    if ladder.log_raid is None:
-        options |= {"raid": ladder.raid, "members": str(step.members)}
+    wanted = grid_fill(need, pool.fill) * pool.usable_bytes
+    held = min(wanted, pool.usable_bytes - pool.free_bytes)
+    sizes: dict[str, tuple[int, float]] = {}
+    if pool.role == LOG:
+        sizes[LOG] = (LOG_VOLUMES, held / LOG_VOLUMES)
     else:
-        options |= {"raid": f"data:{ladder.raid},log:{ladder.log_raid}", "members": f"data:{step.members - 1},log:1"}
-    options["volumes"] = ",".join(f"{role}:{count}" for role, count in counts.items())
-    options["volume_size"] = ",".join(f"{role}:{whole(role)}B" for role in counts)
-    if step.disks:
-        options["disks.count"] = str(step.disks)
-    if ladder.paths is not None:
-        options["paths"] = str(ladder.paths)
-    if state != "healthy":
-        options["state"] = state
+        log_bytes = demand.log_bytes if ladder.log_raid is None else 0
+        sizes[DATA] = (ladder.volumes, (held - log_bytes) / ladder.volumes)
+        if log_bytes:
+            sizes[LOG] = (LOG_VOLUMES, log_bytes / LOG_VOLUMES)
+    raid = ladder.raid if pool.role == DATA or ladder.log_raid is None else ladder.log_raid
+    page = int(pool.member.value("group.page"))
+    options = {
+        "raid": raid,
+        "volumes": ",".join(f"{role}:{count}" for role, (count, _) in sizes.items()),
+        "volume_size": ",".join(f"{role}:{_whole(size, page)}B" for role, (_, size) in sizes.items()),
+        "members": str(pool.members),
+        "hosts": str(min(pool.members, sum(count for count, _ in sizes.values()))),
+    }
+    options |= {"disks.count": str(step.disks)} if step.disks else {}
+    options |= {"paths": str(ladder.paths)} if ladder.paths is not None else {}
+    options |= {"state": state} if state != "healthy" else {}
     return Configuration(model=_model(ladder.array), options=options)
+
+
+def _whole(size: float, page: int) -> int:
+    """A size that members can hold without room that is lost to their pages; of one below a page, whole sectors."""
+    return int(size // page) * page if size >= page else max(int(size) // 512 * 512, 1 << 20)
 
 
 def grid_fill(need: Need, fill: float) -> float:
@@ -362,7 +352,7 @@ def port_share(pool: Pool, streams: Sequence[Stream]) -> float:
     """Share of the ports' payload that streams take, in the fuller direction."""
     links = pool.member.plan()["links"]
     controllers, ports = pool.member.controllers
-    rate = links["port_bytes_per_s"] * min(controllers * ports * pool.members, pool.member.host_ports * pool.members)
+    rate = links["port_bytes_per_s"] * min(controllers * ports, pool.member.host_ports) * pool.members
     read = sum(one.bytes_per_s * one.read_share for one in streams)
     written = sum(one.bytes_per_s * (1 - one.read_share) for one in streams)
     return max(read, written) / rate

@@ -12,14 +12,14 @@ from assay.sizing.candidates import (
     Ladder,
     Reason,
     Step,
-    configuration,
     disk_share,
     ladders,
+    pool_configuration,
     pools_of,
     static_reasons,
 )
 from assay.sizing.demand import Demand, demand_of
-from assay.sizing.judge import Judge
+from assay.sizing.judge import Judge, questions
 from assay.sizing.need import Need
 
 ESTIMATE_SHARE = 0.6
@@ -170,10 +170,7 @@ def least(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> Found:
     low = _first(len(steps), lambda place: not static(place))
     if low > 0:
         rejected[low - 1] = static(low - 1)
-    if low < len(steps):
-        found = _bracket(low, _estimate(need, ladder, demand, low), len(steps), holds)
-    else:
-        found = None
+    found = _bracket(low, _estimate(need, ladder, demand, low), len(steps), holds) if low < len(steps) else None
     told = tuple((steps[place], rejected[place]) for place in sorted(rejected))
     return Found(ladder=ladder, step=None if found is None else steps[found], rejected=told, asked=len(rejected))
 
@@ -224,9 +221,9 @@ def _estimate(need: Need, ladder: Ladder, demand: Demand, low: int) -> int:
 
 def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
     """Mean latency of random I/O of a holder at the demand; infinite where there is none."""
-    array = configuration(need, found.ladder, _step(found), demand)
     total = weight = 0.0
-    for phase in demand.phases:
+    for pool, phase in questions(found.ladder, _step(found), demand):
+        array = pool_configuration(need, found.ladder, _step(found), demand, pool)
         for one, told in zip(phase, judge.seen(need, array, phase).streams, strict=False):
             if one.read_limit_s is None:
                 continue
