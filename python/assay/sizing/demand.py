@@ -180,9 +180,7 @@ def _joined(streams: Sequence[Stream]) -> tuple[Stream, ...]:
     for one in streams:
         known = found.get(one.form)
         found[one.form] = (
-            one
-            if known is None
-            else replace(known, name=f"{known.name}, {one.name}", rate=known.rate + one.rate)
+            one if known is None else replace(known, name=f"{known.name}, {one.name}", rate=known.rate + one.rate)
         )
     return tuple(found.values())
 

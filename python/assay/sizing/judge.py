@@ -124,12 +124,12 @@ class Judge:
         """Why a size in a state misses the limits under a load, by simulation."""
         for pool, phase in questions(ladder, step, demand):
             array = pool_configuration(need, ladder, step, demand, pool, state=state)
-            found = _reasons(phase, self.seen(need, array, phase, seed=seed), state)
+            found = _reasons(phase, self.seen(array, phase, seed=seed), state)
             if found:
                 return found
         return []
 
-    def seen(self, need: Need, array: Configuration, phase: Sequence[Stream], *, seed: int | None = None) -> Seen:
+    def seen(self, array: Configuration, phase: Sequence[Stream], *, seed: int | None = None) -> Seen:
         """What a model does under a phase.
 
         Raises

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -137,7 +138,7 @@ class Server(Strict):
     @model_validator(mode="after")
     def _rising(self) -> Self:
         ordered = sorted(self.hit_curve)
-        if any(later[1] < sooner[1] for sooner, later in zip(ordered, ordered[1:], strict=False)):
+        if any(later[1] < sooner[1] for sooner, later in itertools.pairwise(ordered)):
             raise ValueError("hit_curve falls: more memory cannot hit less; give it as [MEMORY, HIT SHARE] pairs")
         if self.hit is not None and len(ordered) < 2:
             raise ValueError("hit asks for a hit_curve of two sizes of memory or more")
@@ -194,11 +195,20 @@ class Need(Strict):
 
 @dataclass(frozen=True)
 class Asked:
-    """A need as it was given: its table, where it came from, and what it says once it is read."""
+    """A need as it was given.
+
+    Attributes
+    ----------
+    table
+        As it was written, or measured.
+    origins
+        Where values come from that were not written by hand, by their keys.
+    """
 
     table: Mapping[str, Any]
     source: str
     need: Need
+    origins: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def with_changes(self, changes: Sequence[str]) -> Asked:
         """The need with `KEY=VALUE` changed.
@@ -212,7 +222,19 @@ class Asked:
         for text in changes:
             _change(table, text)
         source = f"--set {', '.join(changes)}"
-        return Asked(table, source, need_of(table, source))
+        return Asked(table, source, need_of(table, source), self.origins)
+
+    def with_value(self, keys: tuple[str, str], value: Any, origin: str) -> Asked:
+        """The need with a value of a table that was measured.
+
+        Raises
+        ------
+        UsageError
+            The value is not accepted.
+        """
+        table = _copied(self.table)
+        table.setdefault(keys[0], {})[keys[1]] = value
+        return Asked(table, self.source, need_of(table, origin), {**self.origins, keys: origin})
 
 
 def template() -> str:

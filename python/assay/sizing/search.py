@@ -224,7 +224,7 @@ def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
     total = weight = 0.0
     for pool, phase in questions(found.ladder, _step(found), demand):
         array = pool_configuration(need, found.ladder, _step(found), demand, pool)
-        for one, told in zip(phase, judge.seen(need, array, phase).streams, strict=False):
+        for one, told in zip(phase, judge.seen(array, phase).streams, strict=False):
             if one.read_limit_s is None:
                 continue
             for value, share in ((told.read_s, one.read_share), (told.write_s, 1 - one.read_share)):
