@@ -355,7 +355,7 @@ def port_share(pool: Pool, streams: Sequence[Stream]) -> float:
     rate = links["port_bytes_per_s"] * min(controllers * ports, pool.member.host_ports) * pool.members
     read = sum(one.bytes_per_s * one.read_share for one in streams)
     written = sum(one.bytes_per_s * (1 - one.read_share) for one in streams)
-    return max(read, written) / rate
+    return float(max(read, written) / rate)
 
 
 def _port_reason(pool: Pool, streams: Sequence[Stream]) -> Iterator[Reason]:
@@ -390,7 +390,7 @@ def disk_share(pool: Pool, streams: Sequence[Stream], demand: Demand) -> float:
         each_s = disk["command_overhead_ns"] / 1e9 + positioning_s + transfer_s
         ios = one.rate * (one.read_share * (1 - hits) + (1 - one.read_share) * write_cost)
         busy_s += ios * each_s
-    return busy_s / active
+    return float(busy_s / active)
 
 
 def _write_cost(pool: Pool) -> float:

@@ -17,9 +17,6 @@ from assay.fields import Strict
 from assay.reading import read_table, validated
 from assay.sizing.quantities import Hours, Latency, Part, Percent, Power, Size, Throughput
 
-METHOD = "the method"
-EQL = "EQL-OLTP (2013)"
-
 DAY = tuple(range(24))
 
 
@@ -186,7 +183,7 @@ class Need(Strict):
     def _whole(self) -> Self:
         if not self.database and not self.mail:
             raise ValueError("asks for nothing; give a [[database]] or [[mail]]")
-        names = [one.name for one in (*self.database, *self.mail)]
+        names = [*(one.name for one in self.database), *(one.name for one in self.mail)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"the name {twice!r} is given twice; give each database and mail its own")

@@ -37,9 +37,9 @@ class Change:
 def changes(need: Need) -> Iterator[Change]:
     """Every assumption of a need at both ends of its range."""
     rules = need.rules
-    growing = any(one.growth or getattr(one, "load_growth", None) for one in (*need.database, *need.mail))
-    if growing and need.years:
-        stated = ", ".join(dict.fromkeys(f"{one.growth:.0%}" for one in (*need.database, *need.mail)))
+    growths = [*(one.growth for one in need.database), *(one.growth for one in need.mail)]
+    if (any(growths) or any(one.load_growth for one in need.database)) and need.years:
+        stated = ", ".join(dict.fromkeys(f"{growth:.0%}" for growth in growths))
         for factor, text in ((0.5, "half of it"), (1.5, "one and a half times it")):
             yield Change(
                 assumption="growth a year", stated=stated, to=text, need=_growing(need, factor), harder=factor > 1

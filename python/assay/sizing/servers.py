@@ -91,7 +91,7 @@ def cache_for(curve: tuple[tuple[int, float], ...], hit: float) -> int | None:
             if above >= 1:
                 return more
             power = math.log((1 - below) / (1 - above)) / math.log(more / less)
-            return round(less * ((1 - below) / (1 - hit)) ** (1 / power))
+            return round(float(less * ((1 - below) / (1 - hit)) ** (1 / power)))
     return None
 
 
