@@ -58,11 +58,14 @@ def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | 
     if not rows:
         return None
     best = frontier(rows)
-    states = ["nothing costs less and answers sooner", "beaten in both"]
+    states = ["nothing costs less and answers sooner", "something else costs less and answers sooner"]
     data = [{**row, "state": states[0] if row in best else states[1]} for row in rows]
     shown = [state for state in states if any(row["state"] == state for row in data)]
     x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(zero=False, padding=30), axis=alt.Axis(format="~s"))
-    y = alt.Y("latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(zero=True))
+    most = max(row["latency_ms"] for row in rows)
+    y = alt.Y(
+        "latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(domain=[0, most * 1.15], nice=False)
+    )
     base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
     points = base.mark_point(size=70, filled=True, opacity=1).encode(
         color=colour("state", shown), shape=shape("state", shown)

@@ -172,7 +172,7 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
         best = chosen["cheapest"]
         words.append(
             f"{best['label']} holds {best['holds_times']:.2f} times that within the limits, is {best['fill']:.0%} full,"
-            f" and holds the need with a probability of {best['probability']:.0%}."
+            f" and holds the need with a probability of {_sure(best['probability'])}."
         )
     for found in outcome.found:
         if found.rejected:
@@ -180,6 +180,10 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
             words.append(f"{found.ladder.label(step)} does not: {reasons[0].kind}: {reasons[0].text}.")
     words += [f"{name} is left out: {reason.text}." for name, reason in outcome.refused]
     return words
+
+
+def _sure(share: float) -> str:
+    return "more than 99%" if share > 0.99 else f"{share:.0%}"
 
 
 def _before(found: Found) -> tuple[Step, tuple[Reason, ...]]:
@@ -282,7 +286,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], changes: Seq
     for choice in CHOICES:
         add(choice, lambda one, choice=choice: (one["chosen"].get(choice) or {"label": "none"})["label"])  # type: ignore[misc]
     add("cost", lambda one: cost_text(one, (one["chosen"].get("cheapest") or {}).get("cost")))
-    add("holds the need with", lambda one: _probability(one))
+    add("probability", lambda one: _probability(one))
     add("first to run out", _first_out)
     return {"changes": list(changes), "rows": [{**row, "differs": row["before"] != row["after"]} for row in rows]}
 
@@ -294,7 +298,7 @@ def _bytes(answer: Mapping[str, Any]) -> int:
 
 def _probability(answer: Mapping[str, Any]) -> str:
     best = answer["chosen"].get("cheapest")
-    return f"{best['probability']:.0%}" if best else "-"
+    return _sure(best["probability"]) if best else "-"
 
 
 def _first_out(answer: Mapping[str, Any]) -> str:

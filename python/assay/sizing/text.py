@@ -46,7 +46,7 @@ def headline(answer: Record) -> str:
         return nearest_sentence(answer)
     cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
     return (
-        f"Buy {best['label']}{cost}: it holds the need of the next {answer['years']:g} years with"
+        f"Buy {best['label']}{cost}: it holds the need of the next {answer['years']:g} years with a probability of"
         f" {probability_text(best['probability'])}."
     )
 
@@ -75,11 +75,11 @@ def demand_rows(answer: Record) -> Rows:
     return rows
 
 
-DEMAND_COLUMNS = ("hours", "what", "role", "IOPS", "block", "reads", "order")
+DEMAND_COLUMNS = ("peak", "what", "role", "IOPS", "block", "reads", "order")
 
 CHOICE_COLUMNS = (
     "choice", "candidate", "disks", "cost", "rack units", "power", "usable", "full", "IOPS it holds", "latency",
-    "holds with", "lost in service", "first to run out",
+    "probability", "lost in service", "first to run out",
 )  # fmt: skip
 
 
@@ -165,12 +165,16 @@ def sensitivity_rows(answer: Record) -> Rows:
 def sensitivity_sentence(answer: Record) -> str:
     """The assumptions that change the purchase, in a sentence."""
     rows = answer["sensitivity"] or ()
-    changing = list(dict.fromkeys(f"{one['assumption']} ({one['to']})" for one in rows if one["changes"]))
+    changing: dict[str, list[str]] = {}
+    for one in rows:
+        if one["changes"]:
+            changing.setdefault(one["assumption"], []).append(one["to"])
     if not rows:
         return "What would change the purchase was not asked."
     if not changing:
         return "No assumption changes the purchase within its range."
-    return f"The purchase hangs on {', '.join(changing)}; no other assumption changes it within its range."
+    words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())
+    return f"The purchase hangs on {words}; no other assumption changes it within its range."
 
 
 GROWTH_COLUMNS = ("resource", "runs out in year")

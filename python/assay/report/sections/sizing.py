@@ -78,7 +78,7 @@ def _summary(answer: Record) -> Section:
     return Section("summary", "What to buy", blocks)
 
 
-_CHOICES = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "holds with")
+_CHOICES = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
 
 
 def _choices(answer: Record) -> list[list[str]]:
@@ -122,7 +122,7 @@ def _need(answer: Record) -> Section:
             " more than they will."
         )
     )
-    caption = f"What storage must hold in {answer['years']:g} years; streams of one number coincide"
+    caption = f"What storage must hold in {answer['years']:g} years; streams of one peak coincide"
     blocks.append(_table("demand", caption, words.DEMAND_COLUMNS, words.demand_rows(answer)))
     return Section("need", "The need", blocks)
 
