@@ -55,6 +55,10 @@ def size(
     short: Annotated[
         bool, typer.Option("--short", help="Accept less than an hour of recording.", rich_help_panel=MEASURED)
     ] = False,
+    volume: Annotated[
+        list[str] | None,
+        typer.Option("--volume", help="Of files: what a device is for: data=D:, log=sdb.", rich_help_panel=MEASURED),
+    ] = None,
     derating: Annotated[
         Path | None,
         typer.Option(
@@ -85,7 +89,7 @@ def size(
     from assay.sizing.answer import size as size_need
     from assay.sizing.judge import Judge
 
-    asked, measured = _asked(need, measured_from, percentile, busiest, short=short)
+    asked, measured = _asked(need, measured_from, percentile, busiest, volume or [], short=short)
     if derating is not None:
         from assay.sizing.measured import derating_of
 
@@ -125,7 +129,7 @@ def size(
 
 
 def _asked(
-    need: Path | None, measured_from: Path | None, percentile: str, busiest: int, *, short: bool
+    need: Path | None, measured_from: Path | None, percentile: str, busiest: int, volumes: Sequence[str], *, short: bool
 ) -> tuple[Asked, Measured | None]:
     """The need as a file states it, as it was measured, or both."""
     from assay.reading import read_table
@@ -140,7 +144,7 @@ def _asked(
     share = parse_percent(percentile, what="--percentile")
     if busiest < 1:
         raise UsageError(f"--busiest: {busiest} is not 1 or more")
-    measured = measure(measured_from, percentile=share, busiest=busiest, short=short)
+    measured = measure(measured_from, percentile=share, busiest=busiest, short=short, volumes=volumes)
     table = table_of(measured, read_table(need, option="need") if need is not None else None)
     source = f"--from {measured.source}"
     return Asked(table, source if need is None else f"{need}, {source}", need_of(table, source)), measured

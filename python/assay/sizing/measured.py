@@ -13,7 +13,9 @@ from assay.analysis.diagnosis.inputs import sources_of
 from assay.analysis.diagnosis.observed import Source
 from assay.analysis.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, step_of, trends
 from assay.errors import UsageError
+from assay.results.run_folder import RunFolder
 from assay.telemetry.importers.importer import Options
+from assay.telemetry.importers.recording import parse_roles
 from assay.units import count_of, format_duration
 from assay.workloads.registry import workload_recorded
 from assay.workloads.workload import SeenIo
@@ -92,7 +94,9 @@ class Measured:
         }  # fmt: skip
 
 
-def measure(path: Path, *, percentile: float, busiest: int, short: bool = False) -> Measured:
+def measure(
+    path: Path, *, percentile: float, busiest: int, short: bool = False, volumes: Sequence[str] = ()
+) -> Measured:
     """What a run, a recording or a file of another tool says of the load.
 
     Parameters
@@ -103,13 +107,16 @@ def measure(path: Path, *, percentile: float, busiest: int, short: bool = False)
         How many hours these are.
     short
         Accept less than an hour.
+    volumes
+        Of files of other tools: what a device is for, such as `log=sdb`.
 
     Raises
     ------
     UsageError
         Nothing was recorded there, no I/O was done, or it is shorter than an hour.
     """
-    sources, notices = sources_of([path], Options(host="imported", zone_s=None, roles={}))
+    roles = parse_roles(list(volumes))
+    sources, notices = sources_of([path], Options(host="imported", zone_s=None, roles=roles))
     source = sources[0]
     if "recording" not in source.manifest:
         return _of_run(source, percentile, notices)
@@ -264,7 +271,8 @@ def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> dict[str, An
     days = len({day for day, _ in hours})
     text = (
         f"covers {format_duration(covered_s)}: {count_of(len(hours), 'hour')} of the {WEEK_HOURS} of a week, on"
-        f" {count_of(days, 'day')} of seven; the demand is of the {count_of(busiest, 'busiest hour')}"
+        f" {count_of(days, 'day')} of seven; the demand is of the {count_of(busiest, 'busiest hour')}, in intervals of"
+        f" {format_duration(step_of(own) / SECOND_NS)}"
     )
     missing = WEEK_HOURS - len(hours)
     if missing:
@@ -414,8 +422,6 @@ def derating_of(path: Path) -> list[tuple[tuple[str, str], str, str]]:
     UsageError
         It is no such run, or it found no gap.
     """
-    from assay.results.run_folder import RunFolder
-
     manifest = RunFolder.open(path).manifest
     gaps = (manifest.get("study") or {}).get("gaps") or []
     known = [one for one in gaps if isinstance(one, dict) and one.get("gap_share") is not None]

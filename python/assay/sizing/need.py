@@ -90,8 +90,8 @@ class Database(Strict):
 
     @property
     def log_bytes(self) -> int:
-        """Space of its log; a tenth of the database unless it is stated."""
-        if not self.ios:
+        """Space of its log, where it writes one; a tenth of the database unless it is stated."""
+        if not self.ios or not self.log:
             return 0
         return self.log_size if self.log_size is not None else self.size // 10
 
