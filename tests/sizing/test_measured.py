@@ -9,7 +9,7 @@ import pytest
 from assay.errors import UsageError
 from assay.sizing.measured import Measured, derating_of, measure, table_of
 from assay.sizing.need import need_of
-from needs import of_the_day, recording
+from sizing_needs import of_the_day, recording
 
 DAYS = 2
 DAY_S = 86400

@@ -9,7 +9,7 @@ import pytest
 from assay.errors import UsageError
 from assay.sizing.demand import LOG, demand_of, mail_servers, mailbox_bytes
 from assay.sizing.need import Asked, Need, need_of, stated, template
-from needs import need
+from sizing_needs import need
 
 
 def refused(table: dict[str, object]) -> str:

@@ -10,7 +10,7 @@ from assay.sizing.demand import demand_of
 from assay.sizing.judge import Judge
 from assay.sizing.need import Need
 from assay.sizing.search import _bracket, _first, capacity_factor, least, search
-from needs import need
+from sizing_needs import need
 
 
 def ladder_of(asked: Need, raid: str = "10") -> Ladder:
