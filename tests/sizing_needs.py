@@ -27,9 +27,7 @@ def need(database: dict[str, Any] | None = None, **others: Any) -> Need:
     return need_of(table, "test")
 
 
-def recording(
-    path: Path, *, seconds: int, every_s: int = 60, rate: Callable[[int], float] = lambda _: 1000.0
-) -> Path:
+def recording(path: Path, *, seconds: int, every_s: int = 60, rate: Callable[[int], float] = lambda _: 1000.0) -> Path:
     """A flight recording of a data disk with a rate by second, and of a log disk with a tenth of its writes."""
     told = {"hosts": ["db1"], "from_utc_ns": START_NS, "to_utc_ns": START_NS + seconds * 10**9, "notices": []}
     manifest = {"recording": told, "parts": [], "answers": [], "verdict": []}

@@ -1,4 +1,4 @@
-"""The search: what it finds holds, what is smaller does not, bounds never refuse what a model holds, reasons are told."""
+"""The search: what it finds holds, what is smaller does not, bounds refuse nothing that a model holds, reasons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ladder_of(asked: Need, raid: str = "10") -> Ladder:
     return next(one for one in ladders(asked)[0] if one.raid == raid and one.log_raid is None)
 
 
-@pytest.mark.parametrize("first", [*range(0, 12), None])
+@pytest.mark.parametrize("first", [*range(12), None])
 @pytest.mark.parametrize("start", [0, 3, 11])
 def test_the_bracket_finds_the_first_that_holds_from_anywhere(first: int | None, start: int) -> None:
     asked: list[int] = []

@@ -15,7 +15,7 @@ from assay.sizing.judge import Judge
 from assay.sizing.measured import Measured
 from assay.sizing.need import Asked, Need, stated
 from assay.sizing.rules import rules_of
-from assay.sizing.search import Found, Outcome, capacity_factor, search
+from assay.sizing.search import FACTOR_MOST, Found, Outcome, capacity_factor, search
 from assay.sizing.sensitivity import sensitivity
 from assay.targets.arrays.configuration import size_text
 from assay.units import format_bytes, format_iops
@@ -171,7 +171,7 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
     if "cheapest" in chosen:
         best = chosen["cheapest"]
         words.append(
-            f"{best['label']} holds {best['holds_times']:.2f} times that within the limits, is {best['fill']:.0%} full,"
+            f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is {best['fill']:.0%} full,"
             f" and holds the need with a probability of {_sure(best['probability'])}."
         )
     for found in outcome.found:
@@ -180,6 +180,17 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
             words.append(f"{found.ladder.label(step)} does not: {reasons[0].kind}: {reasons[0].text}.")
     words += [f"{name} is left out: {reason.text}." for name, reason in outcome.refused]
     return words
+
+
+def times_text(factor: float) -> str:
+    """How many times a demand is held.
+
+    Examples
+    --------
+    >>> times_text(1.5424), times_text(16.0)
+    ('1.54 times', '16 times or more')
+    """
+    return f"{factor:.0f} times or more" if factor >= FACTOR_MOST else f"{factor:.2f} times"
 
 
 def _sure(share: float) -> str:

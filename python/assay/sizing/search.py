@@ -26,6 +26,10 @@ ESTIMATE_SHARE = 0.6
 """The share of its lower bound on disk time at which an array usually reaches its limits: where a search begins."""
 
 
+FACTOR_MOST = 16.0
+"""More than so many times the need is not asked for."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """What came of a ladder.
@@ -234,7 +238,7 @@ def _latency_s(need: Need, found: Found, demand: Demand, judge: Judge) -> float:
 
 
 def capacity_factor(
-    need: Need, ladder: Ladder, step: Step, demand: Demand, judge: Judge, *, known: float = 1.0, most: float = 64.0
+    need: Need, ladder: Ladder, step: Step, demand: Demand, judge: Judge, *, known: float = 1.0
 ) -> float:
     """How many times the demand a healthy size holds within the limits, to 3 %.
 
@@ -242,6 +246,11 @@ def capacity_factor(
     ----------
     known
         A factor that it holds.
+
+    Returns
+    -------
+    float
+        At most `FACTOR_MOST`, which stands for any more.
     """
     holds_factor = known
 
@@ -249,8 +258,8 @@ def capacity_factor(
         return not judge.state_reasons(need, ladder, step, demand.times(factor))
 
     fails = known
-    while fails < most:
-        fails = min(fails * 1.25, most)
+    while fails < FACTOR_MOST:
+        fails = min(fails * 1.25, FACTOR_MOST)
         if not holds(fails):
             break
         holds_factor = fails

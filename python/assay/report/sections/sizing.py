@@ -22,7 +22,7 @@ from assay.document.text import DASH, moment, shorten
 from assay.report.figures_sizing import frontier_chart, growth_chart
 from assay.results.source import Record, clean
 from assay.sizing import text as words
-from assay.sizing.answer import cost_text
+from assay.sizing.answer import cost_text, times_text
 from assay.targets.arrays.configuration import size_text
 from assay.units import format_iops, format_latency
 
@@ -59,7 +59,7 @@ def _summary(answer: Record) -> Section:
         blocks.append(
             Paragraph(
                 f"Within the limits it holds {format_iops(best['iops_held'])} IOPS,"
-                f" {best['holds_times']:.2f} times what is needed in {answer['years']:g} years. It is"
+                f" {times_text(best['holds_times'])} what is needed in {answer['years']:g} years. It is"
                 f" {best['fill']:.0%} full then. The first to run out is {words.first_out(best)}."
             )
         )
