@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from assay.errors import UsageError
-from assay.sizing.measured import Measured, derating_of, measure, table_of
+from assay.sizing.measured import Measured, Volume, derating_of, measure, table_of
 from assay.sizing.need import need_of
 from sizing_needs import of_the_day, recording
 
@@ -60,6 +61,16 @@ def test_a_recording_of_five_minutes_is_refused_and_may_be_accepted(tmp_path: Pa
     with pytest.raises(UsageError, match="covers 5 min and has no busiest hours; record an hour at least"):
         measure(path, percentile=0.95, busiest=4)
     assert measure(path, percentile=0.95, busiest=4, short=True).roles["data"].iops == pytest.approx(1000)
+
+
+def test_large_reads_are_scans_and_a_log_that_is_not_recorded_is_said() -> None:
+    scanned = Volume(name="data", role="data", iops=800, bytes_per_s=2e8, read_share=0.99, block_bytes=262144)
+    told = Measured(source="r", percentile=0.95, volumes=[scanned], roles={"data": scanned}, size_bytes=10**12)
+    (database,) = need_of(table_of(told, None), "measured").database
+    assert (database.scan, database.scan_block, database.ios) == (2e8, 262144, 0)
+    random = replace(scanned, block_bytes=8192)
+    (database,) = need_of(table_of(replace(told, roles={"data": random}), None), "measured").database
+    assert (database.scan, database.ios, database.log) == (None, 800, 0)
 
 
 def test_several_databases_cannot_share_one_measured_load(two_days: Measured) -> None:

@@ -171,8 +171,8 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
     if "cheapest" in chosen:
         best = chosen["cheapest"]
         words.append(
-            f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is {best['fill']:.0%} full,"
-            f" and holds the need with a probability of {_sure(best['probability'])}."
+            f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is {best['fill']:.0%}"
+            f" full, and holds the need with a probability of {_sure(best['probability'])}."
         )
     for found in outcome.found:
         if found.rejected:

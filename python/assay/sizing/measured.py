@@ -30,8 +30,8 @@ HOUR_COVERED_SHARE = 0.5
 """An hour of the week counts as covered from this share of it on."""
 SPREAD_LEAST = 0.05
 BLOCK_MIN_BYTES, BLOCK_MAX_BYTES = 4096, 1 << 20
-SEQUENTIAL_BYTES = 65536
-"""From this mean size on reads are taken for scans: random reads of databases are pages."""
+SCAN_BYTES, SCAN_READS = 65536, 0.9
+"""From this mean size and share of reads on a load is taken for scans: random I/O of databases is pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +154,13 @@ def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequ
         if part["ios"].sum()
     }
     size, growth = _size_and_growth(source.series)
+    told = list(notices)
+    if "log" not in roles:
+        told.append(
+            "no volume is recorded as the log's: its writes count as data and are not judged by the log's limit"
+        )
+    if "data" in roles and is_scanned(roles["data"]):
+        told.append("large reads: the load is taken for scans, in order")
     return Measured(
         source=source.name,
         percentile=percentile,
@@ -163,7 +170,7 @@ def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequ
         size_bytes=size,
         growth=growth,
         coverage=_coverage(own, covered_s, len(hours)),
-        notices=notices,
+        notices=told,
     )
 
 
@@ -385,12 +392,17 @@ def table_of(measured: Measured, table: Mapping[str, Any] | None) -> dict[str, A
     data, log = measured.roles.get("data"), measured.roles.get("log")
     total = sum(one.iops for one in measured.roles.values())
     database.setdefault("name", "measured")
-    database |= {"iops": total, "log": f"{(log.iops if log else 0.0) / total * 100:.4f}%"}
-    if data is not None:
-        database |= {"block": f"{data.block_bytes}B", "read": f"{data.read_share * 100:.4f}%"}
+    if data is not None and is_scanned(data):
+        database |= {"scan": f"{data.bytes_per_s:.0f}B/s", "scan_block": f"{data.block_bytes}B"}
+        if log is not None:
+            database |= {"iops": log.iops, "log": "100%"}
+    else:
+        database |= {"iops": total, "log": f"{(log.iops if log else 0.0) / total * 100:.4f}%"}
+        if data is not None:
+            database |= {"block": f"{data.block_bytes}B", "read": f"{data.read_share * 100:.4f}%"}
     if log is not None:
         database["log_block"] = f"{log.block_bytes}B"
-    if measured.transactions_per_s:
+    if measured.transactions_per_s and "scan" not in database:
         database |= {"transactions": measured.transactions_per_s,
                      "ios_per_transaction": total / measured.transactions_per_s}  # fmt: skip
         del database["iops"]
@@ -412,6 +424,11 @@ def table_of(measured: Measured, table: Mapping[str, Any] | None) -> dict[str, A
         made["server"] = server
     made["database"] = [database]
     return made
+
+
+def is_scanned(volume: Volume) -> bool:
+    """Whether a load is taken for scans."""
+    return volume.block_bytes >= SCAN_BYTES and volume.read_share >= SCAN_READS
 
 
 def derating_of(path: Path) -> list[tuple[tuple[str, str], str, str]]:
