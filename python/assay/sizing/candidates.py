@@ -13,6 +13,7 @@ from assay.sizing.demand import DATA, LOG, Demand, Stream
 from assay.sizing.need import Need, Offer
 from assay.targets.arrays.configuration import VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model
+from assay.units import count_of
 
 LOG_VOLUMES = 2
 LARGE_BYTES = 3_000_000_000_000
@@ -63,9 +64,9 @@ class Ladder:
         if self.log_raid is not None:
             words[-1] += f", log on RAID {self.log_raid.upper()}"
         if self.paths is not None:
-            words.append(f"{self.paths} paths")
+            words.append(count_of(self.paths, "path"))
         if self.offer.volumes:
-            words.append(f"{self.volumes} volumes")
+            words.append(count_of(self.volumes, "volume"))
         return ", ".join(words)
 
     def label(self, step: Step) -> str:
