@@ -7,10 +7,11 @@ measured percentile has, and a head-room of 5 %. No derating is asked for, becau
 array of the catalogue under one RAID policy is then sized. The chosen size and the next smaller one are asked to hold
 the hidden demand itself in virtual time: other seeds, windows of 40,000 I/Os, healthy, degraded and rebuilding.
 
-The bars are those of the issue: the chosen size holds it in at least 90 % of the needs, the next smaller one does not
+The bars: the chosen size holds it in at least 90 % of the needs, the next smaller one does not
 in at least 80 %. A need whose smallest size is chosen has no next smaller one and is left out of the second share.
 A fifth as many needs are sized with the head-room and derating that are shipped: how often the next smaller size then
-holds the bare demand is what these margins cost. What the arithmetic refused for its disks is simulated too: how often it was wrong says what the bound is worth.
+holds the bare demand is what these margins cost. What arithmetic refused for its disks is simulated, too: how often it
+was wrong says what the bound is worth.
 """
 
 from __future__ import annotations
