@@ -78,6 +78,7 @@ bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, chec
 	$(BIN)/python benches/models.py
 	$(BIN)/python benches/oltp.py
 	$(BIN)/python benches/dss_load.py
+	$(BIN)/python benches/sizing.py
 
 bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs without any index
 	$(BIN)/python packaging/bundle.py

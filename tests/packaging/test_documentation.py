@@ -24,7 +24,7 @@ from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccSearch, TpccTimi
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/integrity.md",
     "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/plans.md", "docs/reliability.md", "docs/results.md",
-    "docs/studies.md",
+    "docs/size.md", "docs/studies.md",
 )  # fmt: skip
 
 

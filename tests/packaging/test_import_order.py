@@ -28,6 +28,7 @@ ORDER = (
     ("studies",),
     ("analysis",),
     ("rules",),
+    ("sizing",),
     ("report",),
     ("service",),
     ("cli", "api", "__init__", "__main__"),

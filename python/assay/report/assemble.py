@@ -16,6 +16,7 @@ from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
+from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
 from assay.report.sections.verdict import verdict_section
@@ -29,6 +30,8 @@ def assemble(facts: RunFacts) -> Document:
     """Build the document of a run; sections without matter are left out."""
     if "reliability" in facts.manifest:
         return reliability_document(facts.manifest)
+    if "sizing" in facts.manifest:
+        return sizing_document(facts.manifest)
     imported = facts.manifest.get("imported")
     if "recording" in facts.manifest and imported is None:
         return recording_document(facts)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from assay import _core
-from assay.progress import SILENT
+from assay.progress import SILENT, Display
 from assay.results.run_folder import RunFolder
 from assay.run.nowhere import Nowhere
 from assay.run.points import PointLoop
@@ -17,7 +17,7 @@ from assay.targets.storage.spec import VolumeSpec
 from assay.targets.storage.volume import Volume
 from assay.telemetry.recorder import Recorder
 from assay.workloads.io.opened import OpenIo
-from assay.workloads.io.plan import Plan
+from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -42,6 +42,7 @@ def simulate(
     *,
     interrupt: threading.Event | None = None,
     warm: _core.WarmCaches | None = None,
+    display: Display = SILENT,
 ) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
     """Run a plan on a model; returns its points and its answers, as a run folder would hold them.
 
@@ -49,6 +50,8 @@ def simulate(
     ----------
     warm
         Warm caches shared by several such runs.
+    display
+        Where progress goes.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def simulate(
     context = RunContext(
         folder=cast(RunFolder, Nowhere()),
         recorder=Recorder([]),
-        display=SILENT,
+        display=display,
         interrupt=interrupt or threading.Event(),
         keeps_series=False,
     )
@@ -74,3 +77,60 @@ def simulate(
     )
     loop.run()
     return loop.points, loop.answers
+
+
+def simulate_load(
+    configuration: Configuration,
+    activities: Sequence[Mapping[str, Any]],
+    *,
+    warmup_s: float,
+    duration_s: float,
+    seed: int | None = None,
+    interrupt: threading.Event | None = None,
+    warm: _core.WarmCaches | None = None,
+    display: Display = SILENT,
+) -> Mapping[str, Any]:
+    """One point of activities that run at once on a model, each at the load it names.
+
+    Raises
+    ------
+    Interrupted
+        `interrupt` was set.
+    UsageError
+        An activity is wrong, or does not fit the volumes.
+    """
+    table = {
+        "name": "load",
+        "timing": {"warmup_s": warmup_s, "duration_s": duration_s},
+        "activity": [dict(activity) for activity in activities],
+    }
+    plan = load_plan(table | ({} if seed is None else {"seed": seed}), source="load")
+    points, _ = simulate(configuration, plan, interrupt=interrupt, warm=warm, display=display)
+    return points[0]
+
+
+def search_rate(
+    configuration: Configuration,
+    activity: Mapping[str, Any],
+    limits: Sequence[str],
+    *,
+    start: float,
+    end: float,
+    warm: _core.WarmCaches | None = None,
+) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """The answer and the points of a search for the most I/Os a second of one activity within limits.
+
+    Raises
+    ------
+    UsageError
+        The activity is wrong, or does not fit the volumes.
+    """
+    table = {
+        "name": "search",
+        "limits": list(limits),
+        "timing": {"warmup_s": 2, "min_s": 2, "max_s": 6},
+        "search": {"axis": "rate", "start": start, "end": end},
+        "activity": [dict(activity)],
+    }
+    points, answers = simulate(configuration, load_plan(table, source="search"), warm=warm)
+    return answers[0], points

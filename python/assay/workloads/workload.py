@@ -89,6 +89,10 @@ class SeenIo:
         What else is known of it, under the names of docs/studies.md.
     reasons
         What explains that it is not more or less, in words.
+    log_writes_per_s, log_bytes_per_s
+        Of the databases' logs, among the I/Os above; None where it is not known.
+    transactions_per_s, cpu_share
+        Of databases, and how busy the processors of their server were; None where it is not known.
     """
 
     iops: float
@@ -98,6 +102,10 @@ class SeenIo:
     devices: frozenset[str] = frozenset()
     facts: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    log_writes_per_s: float | None = None
+    log_bytes_per_s: float | None = None
+    transactions_per_s: float | None = None
+    cpu_share: float | None = None
 
     @property
     def bytes_per_s(self) -> float:

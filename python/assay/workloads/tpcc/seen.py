@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_bytes, format_latency
 from assay.workloads.databases.seen import seen_io as seen_in
@@ -31,7 +33,16 @@ def seen_io(point: Point) -> SeenIo | None:
     if not storage:
         return None
     facts = {name: storage[name] for name in _FACTS}
-    return seen_in(storage, facts=facts, reasons=_reasons(point, storage))
+    seen = seen_in(storage, facts=facts, reasons=_reasons(point, storage))
+    database = storage.get("database") or {}
+    tpm = oltp_of(point).get("tpm_client")
+    return seen and replace(
+        seen,
+        log_writes_per_s=database.get("log_writes_per_s"),
+        log_bytes_per_s=database.get("log_bytes_per_s"),
+        transactions_per_s=tpm / 60 if tpm is not None else None,
+        cpu_share=storage["server_cpu_share"],
+    )
 
 
 def _reasons(point: Point, storage: Record) -> list[str]:

@@ -1,0 +1,204 @@
+"""Back-test of `assay size`: random demands that the search does not see as they are.
+
+    python benches/sizing.py [--needs 200] [--seed 1]
+
+Each demand is hidden: the need that is sized states its rate with an error of 3 % (one standard deviation), as a
+measured percentile has, and a head-room of 5 %. No derating is asked for, because a model has no database on it. One
+array of the catalogue under one RAID policy is then sized. The chosen size and the next smaller one are asked to hold
+the hidden demand itself in virtual time: other seeds, windows of 40,000 I/Os, healthy, degraded and rebuilding.
+
+The bars: the chosen size holds it in at least 90 % of the needs, the next smaller one does not
+in at least 80 %. A need whose smallest size is chosen has no next smaller one and is left out of the second share.
+A fifth as many needs are sized with the head-room and derating that are shipped: how often the next smaller size then
+holds the bare demand is what these margins cost. What arithmetic refused for its disks is simulated, too: how often it
+was wrong says what the bound is worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from assay.sizing.candidates import Ladder, Step, disk_share, ladders, pools_of, static_reasons
+from assay.sizing.demand import Demand, demand_of
+from assay.sizing.judge import Judge
+from assay.sizing.need import Need, need_of
+from assay.sizing.search import least
+
+RESULTS = Path(__file__).parent / "results" / "sizing.json"
+ARRAYS = (("ps6100xv", ("10", "50", "6")), ("ps6110x", ("10", "50", "6")), ("ps3800xv", ("10", "50")))
+ERROR_SHARE = 0.03
+HEAD_ROOM = "5%"
+MEMBERS_MOST = 10
+SEED_OF_TEST = 4711
+HOLDS_BAR, FAILS_BAR = 0.90, 0.80
+
+
+def hidden(rng: random.Random) -> tuple[Need, str, str]:
+    """A demand, and the array and policy that are sized for it."""
+    array, policies = rng.choice(ARRAYS)
+    raid = rng.choice(policies)
+    database: dict[str, Any] = {
+        "block": rng.choice(("8KiB", "8KiB", "16KiB", "32KiB", "64KiB")),
+        "read": f"{rng.uniform(50, 95):.0f}%",
+        "log": rng.choice(("0%", "5%", "10%", "20%")),
+        "size": "100GB",
+        "iops": 1000.0,
+    }
+    if rng.random() < 0.25:
+        database["scan"] = f"{rng.uniform(20, 150):.0f}MB/s"
+    need = _need(database, array, raid)
+    # So much that some members are needed: by the load, by the bytes, or by both.
+    ladder = ladders(need)[0][0]
+    demand = demand_of(need, 0)
+    share = max(disk_share(pool, phase, demand) for pool in pools_of(ladder, Step(1, 0), demand)
+                for phase in demand.phases)  # fmt: skip
+    members = rng.uniform(1.2, 4.2)
+    by_bytes = rng.random()
+    usable = sum(pool.usable_bytes for pool in pools_of(ladder, Step(1, 0), demand))
+    load_members = members if by_bytes < 0.7 else members * rng.uniform(0.2, 0.9)
+    byte_members = members if by_bytes > 0.5 else members * rng.uniform(0.1, 0.9)
+    database["iops"] = 1000.0 * load_members * 0.5 / share
+    database["size"] = f"{int(usable * 0.6 * byte_members)}B"
+    return _need(database, array, raid), array, raid
+
+
+def _need(database: dict[str, Any], array: str, raid: str) -> Need:
+    return need_of(
+        {
+            "years": 0,
+            "head_room": HEAD_ROOM,
+            "limits": {"rebuild": "1000h"},
+            "rules": {"derating_transactions": "0%", "derating_scans": "0%", "raid_by_role": False},
+            "database": [dict(database)],
+            "candidate": [{"array": array, "raid": [raid], "members": [1, MEMBERS_MOST]}],
+        },
+        "bench",
+    )
+
+
+def told(need: Need, rng: random.Random, *, shipped: bool) -> Need:
+    """The need as a measurement would state it; with the head-room and derating that are shipped, or without."""
+    error = math.exp(rng.gauss(0, ERROR_SHARE))
+    database = need.database[0]
+    changed = {"iops": database.ios * error}
+    if database.scan is not None:
+        changed["scan"] = database.scan * error
+    stated = need.model_copy(update={"database": (database.model_copy(update=changed),)})
+    if not shipped:
+        return stated
+    derated = need.rules.model_copy(update={"derating_transactions": 0.22, "derating_scans": 0.14})
+    return stated.model_copy(update={"head_room": 0.2, "rules": derated})
+
+
+def holds(need: Need, ladder: Ladder, step: Step, demand: Demand, judge: Judge) -> list[str]:
+    """Why a size does not hold the hidden demand, without any head-room; nothing where it does."""
+    static = [reason for reason in static_reasons(need, ladder, step, demand, demand) if reason.kind != "IOPS"]
+    if static:
+        return [f"{reason.kind}: {reason.text}" for reason in static]
+    for state in ("healthy", "degraded", "rebuilding"):
+        found = judge.state_reasons(need, ladder, step, demand, state, seed=SEED_OF_TEST)
+        if found:
+            return [f"{reason.kind}: {reason.text}" for reason in found]
+    return []
+
+
+def one(seed: int, *, shipped: bool = False) -> dict[str, Any]:
+    """Size one need, and try what was chosen."""
+    rng = random.Random(seed)
+    need, array, raid = hidden(rng)
+    seen = told(need, rng, shipped=shipped)
+    began = time.thread_time()
+    judge = Judge()
+    ladder = next(one for one in ladders(seen)[0] if one.log_raid is None)
+    found = least(seen, ladder, demand_of(seen, 0), judge)
+    spent_s = time.thread_time() - began
+    demand = demand_of(need, 0)
+    record: dict[str, Any] = {
+        "seed": seed, "array": array, "raid": raid, "iops": round(demand.iops), "bytes": demand.total_bytes,
+        "stated_iops": round(demand_of(seen, 0).iops), "members": found.step.members if found.step else None,
+        "simulations": judge.simulations, "cpu_s": round(spent_s, 2),
+    }  # fmt: skip
+    if found.step is None:
+        return record
+    after = Judge(window_ios=40_000)
+    record["fails"] = holds(need, ladder, found.step, demand, after)
+    if found.step.members > 1:
+        smaller = Step(found.step.members - 1, 0)
+        record["smaller_fails"] = holds(need, ladder, smaller, demand, after)
+    record["bound"] = bound(need, ladder, demand, after)
+    return record
+
+
+def bound(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> str:
+    """Whether arithmetic refused for its disks what a simulation holds: asked of the largest size that it refuses.
+
+    The demand is raised where it refuses none.
+    """
+    for times in (1.0, 2.0, 4.0):
+        raised = demand.times(times)
+        for step in reversed(ladder.steps[:MEMBERS_MOST]):
+            kinds = {reason.kind for reason in static_reasons(need, ladder, step, raised, raised)}
+            if kinds == {"IOPS"}:
+                held = not judge.state_reasons(need, ladder, step, raised, seed=SEED_OF_TEST)
+                return "wrong" if held else "right"
+    return "not asked"
+
+
+def main() -> None:
+    """Run all needs, print the shares and keep the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--needs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    rows = sized_needs(asked.seed, asked.needs, shipped=False)
+    with_margins = sized_needs(asked.seed, asked.needs // 5, shipped=True)
+    table = {"summary": summary(rows), "with_shipped_margins": summary(with_margins), "needs": rows,
+             "needs_with_shipped_margins": with_margins}  # fmt: skip
+    RESULTS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({name: table[name] for name in ("summary", "with_shipped_margins")}, indent=1))
+
+
+def sized_needs(seed: int, count: int, *, shipped: bool) -> list[dict[str, Any]]:
+    """So many needs that some size holds; one that none does says nothing of the size that is chosen."""
+    rows: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        while (missing := count - sum(row["members"] is not None for row in rows)) > 0:
+            for row in pool.map(partial(one, shipped=shipped), range(seed, seed + missing)):
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+            seed += missing
+    return rows
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Shares of the needs, beside the bars."""
+    sized = [row for row in rows if row["members"] is not None]
+    tried = [row for row in sized if "smaller_fails" in row]
+    checked = [row for row in sized if row["bound"] != "not asked"]
+    return {
+        "needs": len(sized),
+        "too_large_for_any_size": len(rows) - len(sized),
+        "holds_share": sum(not row["fails"] for row in sized) / len(sized),
+        "holds_bar": HOLDS_BAR,
+        "with_a_smaller_size": len(tried),
+        "smaller_fails_share": sum(bool(row["smaller_fails"]) for row in tried) / len(tried) if tried else None,
+        "smaller_fails_bar": FAILS_BAR,
+        "bound_checked": len(checked),
+        "bound_wrong": sum(row["bound"] == "wrong" for row in checked),
+        "simulations_mean": sum(row["simulations"] for row in sized) / len(sized),
+        "cpu_s_mean": sum(row["cpu_s"] for row in sized) / len(sized),
+    }
+
+
+if __name__ == "__main__":
+    main()

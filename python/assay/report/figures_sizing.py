@@ -1,0 +1,98 @@
+"""Figures of `assay size`: the use of each resource over the years, and cost against what it buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from assay.document.charts import PANEL_WIDTH, marked_lines, ordered
+from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
+
+Row = Mapping[str, Any]
+
+
+def growth_chart(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
+    """Use of each resource by year; the dashed line is where it runs out, the upright one the end of the need.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `year`, `resource`, `used` (share of what there is).
+    years : float
+        The years that the need is for.
+    """
+    if not rows:
+        return None
+    resources = ordered(rows, "resource")
+    if len(resources) > MAX_SERIES:
+        raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(resources)}")
+    most = max(max(row["used"] for row in rows), 1.0)
+    data = [{**row, "percent": row["used"] * 100} for row in rows]
+    y = alt.Y("percent:Q", title="used, % of what there is",
+              scale=alt.Scale(domain=[0, most * 108], nice=False))  # fmt: skip
+    x = alt.X("year:Q", title="year", axis=alt.Axis(tickMinStep=1, format="d"))
+    base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+    lines = marked_lines(base, colour("resource", resources, columns=3), shape("resource", resources))
+    out = alt.Chart(alt.InlineData(values=[{"percent": 100}])).mark_rule(color=LIMIT, strokeDash=[5, 4]).encode(y=y)
+    end = alt.Chart(alt.InlineData(values=[{"year": years}])).mark_rule(color=QUIET, strokeDash=[2, 2]).encode(x=x)
+    chart: alt.TopLevelMixin = alt.layer(lines, out, end).properties(width=PANEL_WIDTH[1], height=240)
+    return chart
+
+
+NAMED_MOST = 8
+"""Points of the frontier that carry their names: more would overlap."""
+
+
+def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | None:
+    """Latency of every candidate that holds the need over its cost; a line joins those that no other beats in both.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        `label`, `cost`, `latency_ms`.
+    cost_title : str
+        What the cost is.
+    """
+    if not rows:
+        return None
+    best = frontier(rows)
+    states = ["nothing costs less and answers sooner", "something else costs less and answers sooner"]
+    data = [{**row, "state": states[0] if row in best else states[1]} for row in rows]
+    shown = [state for state in states if any(row["state"] == state for row in data)]
+    x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(zero=False, padding=30), axis=alt.Axis(format="~s"))
+    most = max(row["latency_ms"] for row in rows)
+    y = alt.Y(
+        "latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(domain=[0, most * 1.15], nice=False)
+    )
+    base = alt.Chart(alt.InlineData(values=data)).encode(x=x, y=y)
+    points = base.mark_point(size=70, filled=True, opacity=1).encode(
+        color=colour("state", shown), shape=shape("state", shown)
+    )
+    line = (
+        alt.Chart(alt.InlineData(values=[dict(row) for row in best]))
+        .mark_line(color=QUIET, strokeWidth=1.2, interpolate="step-after")
+        .encode(x=x, y=y)
+    )
+    named = alt.Chart(alt.InlineData(values=[dict(row) for row in best[:NAMED_MOST]])).mark_text(
+        align="left", dx=7, dy=-7, fontSize=9, color=INK
+    ).encode(x=x, y=y, text="label:N")  # fmt: skip
+    chart: alt.TopLevelMixin = alt.layer(line, points, named).properties(width=PANEL_WIDTH[1], height=230)
+    return chart
+
+
+def frontier(rows: Sequence[Row]) -> list[Row]:
+    """Rows of which no other costs less and answers sooner, by cost.
+
+    Examples
+    --------
+    >>> rows = [{"cost": 1, "latency_ms": 9}, {"cost": 2, "latency_ms": 5}, {"cost": 3, "latency_ms": 7}]
+    >>> [row["cost"] for row in frontier(rows)]
+    [1, 2]
+    """
+    found: list[Row] = []
+    for row in sorted(rows, key=lambda one: (one["cost"], one["latency_ms"])):
+        if not found or row["latency_ms"] < found[-1]["latency_ms"]:
+            found.append(row)
+    return found

@@ -1,0 +1,221 @@
+"""The report of `assay size`: the purchase, its reasons, how long it lasts, and what it hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.document.elements import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Figure,
+    Notice,
+    Notices,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from assay.document.text import DASH, moment, shorten
+from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.results.source import Record, clean
+from assay.sizing import text as words
+from assay.sizing.answer import cost_text, times_text
+from assay.targets.arrays.configuration import size_text
+from assay.units import format_iops, format_latency
+
+
+def sizing_document(manifest: Record) -> Document:
+    """The document of a run whose manifest has the key `sizing`."""
+    manifest = clean(manifest)
+    answer: Record = manifest["sizing"]
+    run_id = str(manifest.get("run_id") or DASH)
+    started = moment(manifest.get("started_utc_ns"))
+    sections = sizing_sections(answer)
+    return Document(
+        title=f"Sizing report: {shorten(str(answer['title']), 80)}",
+        facts_line=" · ".join(("assay size", started, shorten(str(answer["source"]), 60))),
+        sections=sections,
+        footer=f"Assay · run {shorten(run_id, 80)}",
+        run_id=run_id,
+        started=started,
+    )
+
+
+def sizing_sections(answer: Record) -> list[Section]:
+    """Every section of an answer, in the order in which a reader decides."""
+    sections = [_summary(answer), _need(answer), _candidates(answer)]
+    if answer["chosen"]:
+        sections += [_growth(answer), _what_if(answer)]
+    return [*sections, _rules(answer)]
+
+
+def _summary(answer: Record) -> Section:
+    blocks: list[Block] = [Paragraph(words.headline(answer), strong=True, tone="good" if answer["holds"] else "bad")]
+    best = answer["chosen"].get("cheapest")
+    if best is not None:
+        blocks.append(
+            Paragraph(
+                f"Within the limits it holds {format_iops(best['iops_held'])} IOPS,"
+                f" {times_text(best['holds_times'])} what is needed in {answer['years']:g} years. It is"
+                f" {best['fill']:.0%} full then. The first to run out is {words.first_out(best)}."
+            )
+        )
+        if answer["sensitivity"] is not None:
+            blocks.append(Paragraph(words.sensitivity_sentence(answer)))
+        blocks.append(_table("chosen", f"What to buy; cheapest by {answer['cheapest_by']}, smallest by"
+                             f" {answer['smallest_by']}", _CHOICES, _choices(answer)))  # fmt: skip
+        blocks.append(Facts("chosen-facts", _facts(answer, best)))
+    if answer["difference"] is not None:
+        rows = [[one["what"], one["before"], one["after"]] for one in answer["difference"]["rows"]]
+        asked = ", ".join(answer["difference"]["changes"])
+        blocks.append(_table("difference", f"What if {asked}", ("", "before", "after"), rows))
+    blocks += [Paragraph(sentence) for sentence in words.server_sentences(answer)]
+    if answer["notices"]:
+        blocks.append(Notices([Notice(str(text)) for text in answer["notices"]]))
+    return Section("summary", "What to buy", blocks)
+
+
+_CHOICES = ("choice", "candidate", "disks", "cost", "IOPS it holds", "latency", "probability")
+
+
+def _choices(answer: Record) -> list[list[str]]:
+    known = words.CHOICE_COLUMNS
+    return [[row[known.index(name)] for name in _CHOICES] for row in words.choice_rows(answer)]
+
+
+def _facts(answer: Record, best: Record) -> list[tuple[str, str]]:
+    items = [
+        ("Array", f"{best['title']}, {best['members']} of them, RAID {str(best['raid']).upper()}"),
+        ("Model", ", ".join(best["targets"])),
+        ("Cost", cost_text(answer, best["cost"])),
+        ("Rack units", f"{best['rack_units']:g}" if best["rack_units"] is not None else DASH),
+        ("Power", f"{best['power_w']:,.0f} W" if best["power_w"] is not None else DASH),
+        ("Space", f"{size_text(best['usable_bytes'])} usable, {size_text(best['free_bytes'])} of it stay free"),
+        ("Latency at the need", format_latency(best["latency_ns"])),
+        ("Rebuild of a disk", f"{best['rebuild_h']:.1f} h"),
+        ("Loss of data", f"{words.loss_text(best['loss_probability'])} in {answer['service_years']:g} years"),
+        ("Certainty", f"one standard deviation {best['model_share']:.0%}: {best['model_basis']}; demand"
+                      f" {answer['demand']['spread']:.0%}"),
+    ]  # fmt: skip
+    return [(name, value) for name, value in items if value != DASH]
+
+
+def _need(answer: Record) -> Section:
+    blocks: list[Block] = []
+    measured = answer["measured"]
+    if measured is not None:
+        told = measured["coverage"]
+        at = f"{measured['percentile'] * 100:g}th percentile of the busiest hours"
+        blocks.append(Paragraph(f"The load is measured: {measured['source']}" + (f" {told['text']}." if told else ".")))
+        caption = f"What was measured, {at}" if told else "What was measured at the busiest point"
+        blocks.append(_table("measured", caption, words.VOLUME_COLUMNS, words.volume_rows(answer)))
+    sized, now = answer["demand"]["sized_for"], answer["demand"]["now"]
+    held = [one["data_bytes"] + one["log_bytes"] for one in (now, sized)]
+    blocks.append(
+        Paragraph(
+            f"Now it is {format_iops(now['iops'])} IOPS and {size_text(held[0])}; in {answer['years']:g} years"
+            f" {format_iops(sized['iops'])} IOPS and {size_text(held[1])}. A healthy array must hold"
+            f" {answer['demand']['head_room']:.0%} more I/O than that. Databases are derated: a raw profile must reach"
+            " more than they will."
+        )
+    )
+    caption = f"What storage must hold in {answer['years']:g} years; streams of one peak coincide"
+    blocks.append(_table("demand", caption, words.DEMAND_COLUMNS, words.demand_rows(answer)))
+    return Section("need", "The need", blocks)
+
+
+def _candidates(answer: Record) -> Section:
+    blocks: list[Block] = [_frontier(answer)] if _frontier_rows(answer) else []
+    rows = []
+    for one, texts in zip(answer["candidates"], words.candidate_rows(answer), strict=True):
+        tone: Tone = "good" if one["holds"] else "quiet"
+        place = words.CANDIDATE_COLUMNS.index("holds")
+        rows.append([Cell(text, tone=tone if number == place else "plain") for number, text in enumerate(texts)])
+    numbers = ("disks", "cost", "full", "latency")
+    weights = {"candidate": 2.2, "why not": 4.0, "disks": 0.6, "full": 0.6, "holds": 0.6}
+    columns = [Column(name, number=name in numbers, weight=weights.get(name, 1.0)) for name in words.CANDIDATE_COLUMNS]
+    shown = f"Every size that was looked at, and why others do not hold the need; {answer['simulations']} simulations"
+    blocks.append(Table("candidates", shown, columns, rows, dense=True))
+    return Section("candidates", "Candidates", blocks)
+
+
+def _frontier_rows(answer: Record) -> list[Record]:
+    by_cost = answer["cheapest_by"] == "cost"
+    return [
+        {"label": one["label"], "cost": one["cost"] if by_cost else one["disks"], "latency_ms": one["latency_ns"] / 1e6}
+        for one in answer["candidates"]
+        if one["holds"] and one.get("latency_ns")
+    ]
+
+
+def _frontier(answer: Record) -> Figure:
+    rows = _frontier_rows(answer)
+    by_cost = answer["cheapest_by"] == "cost"
+    title = f"cost, {answer['currency']}".rstrip(", ") if by_cost else "disks (no costs are stated)"
+    chart = frontier_chart(rows, title)
+    assert chart is not None
+    caption = (
+        "The smallest size of each array that holds the need: what it costs and how soon it answers. The line joins"
+        " those that no other beats in both."
+    )
+    alternative = "; ".join(f"{row['label']}: {row['cost']:g}, {row['latency_ms']:.1f} ms" for row in rows)
+    return Figure("frontier", caption, alternative, chart)
+
+
+def _growth(answer: Record) -> Section:
+    best = answer["chosen"]["cheapest"]
+    rows = [
+        {"year": one["year"], "resource": name, "used": used}
+        for one in best["growth"]["years"]
+        for name, used in one["used"].items()
+    ]
+    blocks: list[Block] = []
+    chart = growth_chart(rows, answer["years"])
+    if chart is not None:
+        caption = (
+            f"{best['label']}: what is used of each resource over the years. At the dashed line it runs out; the"
+            f" upright line is the end of the {answer['years']:g} years."
+        )
+        alternative = "; ".join(": ".join(row) for row in words.growth_rows(best))
+        blocks.append(Figure("growth", caption, alternative, chart))
+    blocks.append(_table("runs-out", "The year in which each resource runs out", words.GROWTH_COLUMNS,
+                         words.growth_rows(best)))  # fmt: skip
+    return Section("growth", "How long it lasts", blocks)
+
+
+def _what_if(answer: Record) -> Section:
+    blocks: list[Block] = [Paragraph(words.sensitivity_sentence(answer))]
+    rows = words.sensitivity_rows(answer)
+    if rows:
+        place = words.SENSITIVITY_COLUMNS.index("changes")
+        cells = [
+            [
+                Cell(text, tone="warn" if number == place and text == "yes" else "plain")
+                for number, text in enumerate(row)
+            ]
+            for row in rows
+        ]
+        columns = [Column(name, weight=2.2 if "cheapest" in name else 1.3) for name in words.SENSITIVITY_COLUMNS]
+        caption = "What would be bought if one assumption were another, of the arrays that cost least"
+        blocks.append(Table("what-if", caption, columns, cells, dense=True))
+    return Section("what-if", "What would change the purchase", blocks)
+
+
+def _rules(answer: Record) -> Section:
+    blocks: list[Block] = [
+        _table("rules", "The method's rules and what they did", words.RULE_COLUMNS, words.rule_rows(answer)),
+        _table("assumptions", "What the answer rests on", words.ASSUMPTION_COLUMNS, words.assumption_rows(answer)),
+    ]
+    return Section("rules", "Rules and assumptions", blocks)
+
+
+_NUMBERS = {"disks", "cost", "IOPS", "IOPS it holds", "latency", "block", "reads", "mean I/O", "runs out in year"}
+_WIDE = {"candidate": 2.4, "rule": 1.6, "effect here": 2.2, "source": 1.6, "assumption": 2.0, "from": 1.6, "what": 1.6}
+
+
+def _table(name: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    heads = [Column(title, number=title in _NUMBERS, weight=_WIDE.get(title, 1.0)) for title in columns]
+    return Table(name, caption, heads, [[Cell(text) for text in row] for row in rows], dense=True)

@@ -1,0 +1,141 @@
+"""The method's rules, each with its source and what it did to this answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.sizing.candidates import Ladder, Step, pools_of
+from assay.sizing.demand import demand_of
+from assay.sizing.judge import Judge
+from assay.sizing.search import Found, Outcome
+from assay.targets.arrays.configuration import size_text
+from assay.units import format_iops
+
+
+def rules_of(outcome: Outcome, judge: Judge) -> list[dict[str, Any]]:
+    """Every rule with its effect on the cheapest choice, or on all that was looked at."""
+    need, rules, best = outcome.need, outcome.need.rules, outcome.cheapest
+    rows: list[dict[str, Any]] = []
+
+    def add(rule: str, source: str, effect: str) -> None:
+        rows.append({"rule": rule, "source": source, "effect": effect})
+
+    add(
+        f"fill {rules.fill:.0%} at most",
+        "the method, section 1: size with 60-70 %",
+        _rejected(outcome, ("fill",)) or _fill_effect(outcome, best),
+    )
+    add(
+        f"an emptier array is simulated {rules.modelled_fill:.0%} full",
+        "the method, section 1: never with the flattering 40 % figure",
+        _flattering_effect(outcome, best),
+    )
+    add(
+        f"above {rules.add_array:.0%} an array is added",
+        "the method, section 1",
+        "the year is among those in which a resource runs out",
+    )
+    add(
+        "5 % of a pool or 100 GB a member stay free, whichever is less",
+        "the method, section 7; other arrays as their model files say",
+        _free_effect(outcome, best),
+    )
+    if any(one.ios for one in need.database):
+        plain = _iops_with(outcome, derating=0.0)
+        add(
+            f"a database reaches {rules.derating_transactions:.0%} fewer I/Os than the raw profile",
+            "EQL study of transactions, 2013, or a measured raw-vs-database study",
+            f"{format_iops(outcome.demand.iops)} instead of {format_iops(plain)} IOPS are asked of the array",
+        )
+    if any(one.scan for one in need.database):
+        add(
+            f"scans reach {rules.derating_scans:.0%} less than the raw profile",
+            "EQL study of decision support, 2013, or a measured study",
+            f"scans ask for {1 / (1 - rules.derating_scans) - 1:.0%} more of the array",
+        )
+    if any(one.log_bytes for one in need.database):
+        log = "has volumes of its own, judged by " if rules.log_apart else "shares the volumes of the data, judged by "
+        add("the log apart", "the method, section 8", f"the log {log}{need.limits.log * 1e3:g} ms")
+        add("RAID by role: no log on parity RAID", "the method, section 8",
+            _left_out(outcome, "log would lie") if rules.raid_by_role else "is switched off")  # fmt: skip
+    add(
+        "no single parity on disks of 3 TB and more at 7,200 rpm",
+        "the method, section 8: RAID 6 for large nearline disks",
+        _left_out(outcome, "large nearline") if rules.raid6_large else "is switched off",
+    )
+    switched = [name for name in ("degraded", "rebuilding") if getattr(rules, name)]
+    add(
+        "the limits are met with a disk lost and while it is rebuilt",
+        "the method, studies of degraded arrays",
+        (
+            _rejected(outcome, ("degraded", "rebuilding", "rebuild window"))
+            or "nothing that holds the need healthy fails"
+        )
+        if switched
+        else "is switched off",
+    )
+    if need.mail:
+        add(
+            "at most 10,000 mailboxes a server",
+            "the method, section 5",
+            ", ".join(f"{one.name}: {-(-one.mailboxes // one.mailboxes_per_server)} servers now" for one in need.mail),
+        )
+    if need.server is not None:
+        add(f"CPU of a server {need.server.cpu_limit:.0%} at most", "the method, section 3: below 80 % on average",
+            "decides the number of servers")  # fmt: skip
+    del judge
+    return rows
+
+
+def _rejected(outcome: Outcome, kinds: tuple[str, ...]) -> str:
+    hit = [
+        found.ladder.label(step)
+        for found in outcome.found
+        for step, reasons in found.rejected
+        if reasons and reasons[0].kind in kinds
+    ]
+    return f"refuses {_some(hit)}" if hit else ""
+
+
+def _left_out(outcome: Outcome, words: str) -> str:
+    hit = [name for name, reason in outcome.refused if words in reason.text]
+    return f"leaves out {_some(hit)}" if hit else "leaves nothing out"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return "; ".join(names[:3]) + more
+
+
+def _fill_effect(outcome: Outcome, best: Found | None) -> str:
+    if best is None or best.step is None:
+        return "refuses nothing"
+    fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
+    return f"refuses nothing; the cheapest is {fill:.0%} full in {outcome.need.years:g} years"
+
+
+def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
+    if best is None or best.step is None:
+        return "-"
+    fill = max(pool.fill for pool in pools_of(best.ladder, best.step, demand_of(outcome.need, 0)))
+    if fill >= outcome.need.rules.modelled_fill:
+        return f"none: the cheapest is {fill:.0%} full from the start"
+    return f"the cheapest is {fill:.0%} full now, and is not credited with that"
+
+
+def _free_effect(outcome: Outcome, best: Found | None) -> str:
+    if best is None or best.step is None:
+        return _rejected(outcome, ("capacity",)) or "-"
+    free, usable = _free(outcome, best.ladder, best.step)
+    return f"keeps {size_text(free)} of {size_text(usable)} of the cheapest free"
+
+
+def _free(outcome: Outcome, ladder: Ladder, step: Step) -> tuple[int, int]:
+    pools = pools_of(ladder, step, outcome.demand)
+    return sum(pool.free_bytes for pool in pools), sum(pool.usable_bytes for pool in pools)
+
+
+def _iops_with(outcome: Outcome, *, derating: float) -> float:
+    need = outcome.need
+    changed = need.model_copy(update={"rules": need.rules.model_copy(update={"derating_transactions": derating})})
+    return demand_of(changed, need.years).iops

@@ -1,0 +1,80 @@
+"""The report of `assay size`: every section of an answer, figures from its numbers, texts of a need as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.document.elements import Document, Figure, Paragraph, Table
+from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.report.html import html_report
+from assay.report.pdf import pdf_report
+from assay.report.render import render_figures
+from assay.report.sections.sizing import sizing_document
+from assay.sizing.answer import size
+from assay.sizing.judge import Judge
+from assay.sizing.need import Asked, need_of
+
+HOSTILE = '<script>alert("x")</script> #set \u202e|*_'
+
+
+def answered(database: dict[str, Any]) -> dict[str, Any]:
+    table = {
+        "title": HOSTILE,
+        "years": 1,
+        "database": [{"name": "orders", "growth": "20%", **database}],
+        "mail": [{"name": "post", "mailboxes": 100, "size": "1GB", "iops_per_mailbox": 0.1}],
+        "candidate": [{"array": "nvme-mirror", "raid": ["1"]}],
+    }
+    answer = size(Asked(table, "need.toml", need_of(table, "test")), Judge(), what_if=False).answer
+    return {**answer, "difference": None}
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict[str, Any]:
+    return answered({"size": "200GB", "iops": 500})
+
+
+def document_of(answer: dict[str, Any]) -> Document:
+    return sizing_document({"sizing": answer, "run_id": "r", "started_utc_ns": 0})
+
+
+def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str, Any]) -> None:
+    document = document_of(answer)
+    assert [one.name for one in document.sections] == ["summary", "need", "candidates", "growth", "what-if", "rules"]
+    assert [one.name for one in document.figures] == ["frontier", "growth"]
+    tables = {block.name: block for part in document.sections for block in part.blocks if isinstance(block, Table)}
+    assert len(tables["candidates"].rows) == len(answer["candidates"])
+    assert len(tables["rules"].rows) == len(answer["rules"])
+    assert len(tables["assumptions"].rows) == len(answer["assumptions"])
+    told = [block.text for part in document.sections for block in part.blocks if isinstance(block, Paragraph)]
+    assert told[0].startswith("Buy nvme-mirror, RAID 1, 1 member")
+    assert any("post: 100 mailboxes take 1 server" in text for text in told)
+
+
+def test_titles_are_shown_and_never_run(answer: dict[str, Any]) -> None:
+    document = document_of(answer)
+    drawings = render_figures(document)
+    page = html_report(document, drawings)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "\u202e" not in page
+    assert pdf_report(document, drawings).startswith(b"%PDF")
+
+
+def test_an_answer_without_a_purchase_says_what_is_missing() -> None:
+    answer = answered({"size": "20TB", "iops": 500})
+    document = document_of(answer)
+    assert [one.name for one in document.sections] == ["summary", "need", "candidates", "rules"]
+    first = document.sections[0].blocks[0]
+    assert isinstance(first, Paragraph)
+    assert (first.tone, "nearest comes nvme-mirror" in first.text) == ("bad", True)
+    assert not document.figures
+
+
+def test_figures_of_nothing_are_left_out() -> None:
+    assert growth_chart([], 3) is None
+    assert frontier_chart([], "cost") is None
+    figure = frontier_chart([{"label": "a", "cost": 1.0, "latency_ms": 2.0}], "cost")
+    assert isinstance(Figure("f", "c", "a", figure), Figure)  # type: ignore[arg-type]
