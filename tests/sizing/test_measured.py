@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from assay.errors import UsageError
+from assay.results.run_folder import RunFolder
 from assay.sizing.measured import Measured, Volume, derating_of, measure, table_of
-from assay.sizing.need import need_of
-from sizing_needs import of_the_day, recording
+from assay.sizing.need import Asked, need_of
+from sizing_needs import need, of_the_day, recording
 
 DAYS = 2
 DAY_S = 86400
@@ -77,6 +78,23 @@ def test_several_databases_cannot_share_one_measured_load(two_days: Measured) ->
     stated = {"database": [{"size": "1TB", "iops": 1}, {"size": "1TB", "iops": 1, "name": "b"}]}
     with pytest.raises(UsageError, match="2 databases; give one"):
         table_of(two_days, stated)
+
+
+def test_a_measured_derating_takes_the_place_of_the_published_one(tmp_path: Path) -> None:
+    common = {"part": "raw", "follows": "database", "point_ids": ["p0001"], "block_bytes": 8192, "read_share": 0.7,
+              "database_iops": 1.0, "raw_iops": 1.0, "sentences": ["a gap"]}  # fmt: skip
+    gaps = [{**common, "gap_share": 0.31, "sequential": False}, {**common, "gap_share": -0.1, "sequential": True}]
+    study = {"name": "raw-vs-database", "title": "t", "question": "q", "factors": [], "comparison": None,
+             "levels": {}, "order": [], "gaps": gaps}  # fmt: skip
+    manifest = {"study": study, "parts": [], "answers": [], "verdict": []}
+    with RunFolder.create(tmp_path, "study", manifest) as folder:
+        path = folder.path
+    asked = Asked({"database": [{"size": "1TB", "iops": 100}]}, "need.toml", need())
+    for keys, value, origin in derating_of(path):
+        asked = asked.with_value(keys, value, origin)
+        assert path.name in asked.origins[keys]
+    # A database that reached more than the raw profile is not credited with it.
+    assert (asked.need.rules.derating_transactions, asked.need.rules.derating_scans) == (0.31, 0.0)
 
 
 def test_a_run_without_a_gap_gives_no_derating(tmp_path: Path) -> None:

@@ -160,6 +160,24 @@ def test_a_rebuild_that_takes_too_long_and_a_loss_that_is_too_likely_refuse() ->
         assert [reason.kind for reason in reasons] == [kind]
 
 
+def test_a_slow_log_is_told_from_slow_data() -> None:
+    asked = need({"iops": 300}, limits={"log": "0.1ms"})
+    ladder = ladder_of(asked)
+    (reason,) = Judge().reasons(asked, ladder, ladder.steps[0], demand_of(asked, 0))
+    assert (reason.kind, "log writes take" in reason.text, reason.share > 1) == ("log latency", True, True)
+
+
+def test_what_ports_do_not_carry_is_refused_by_arithmetic() -> None:
+    offer = [{"array": "ps6100xv", "raid": ["10"], "members": [1, 4], "paths": [1, 4]}]
+    asked = need({"iops": None, "scan": "250MB/s", "log": "0%"}, candidate=offer)
+    judge, demand = Judge(), demand_of(asked, 0)
+    by_paths = {ladder.paths: least(asked, ladder, demand, judge) for ladder in ladders(asked)[0]}
+    # 250 MB/s, derated by 14 % and with 20 % of head-room, are 349 MB/s: three ports of 117 MB/s.
+    assert {paths: found.step and found.step.members for paths, found in by_paths.items()} == {1: 3, 4: 1}
+    (_, (reason, *_)) = by_paths[1].rejected[-1]
+    assert reason.kind == "port rate"
+
+
 def test_a_lost_disk_may_decide() -> None:
     # Between what a healthy array holds and what one that rebuilds does.
     asked = need({"iops": 3000, "log": "0%"}, head_room="0%",
