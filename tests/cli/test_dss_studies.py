@@ -29,6 +29,7 @@ def by_part(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {point["part"]: point for point in document["points"]}
 
 
+@pytest.mark.slow(reason="two databases are loaded, and each is measured alone and together")
 def test_queries_beside_transactions_are_measured_alone_and_together(bench: Bench, folder: Path) -> None:
     outcome = study(
         bench, "interference", f"embedded:{folder}/oltp", "--set", "warehouses=1", "--set", "users=2", "--set",

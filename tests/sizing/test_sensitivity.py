@@ -20,6 +20,7 @@ OFFERS = [
 ]
 
 
+@pytest.mark.slow(reason="whole searches of each change")
 def test_the_shortened_search_finds_what_the_whole_one_finds() -> None:
     asked = need({"iops": 3300, "growth": "20%"}, years=1, candidate=OFFERS)
     judge = Judge()
