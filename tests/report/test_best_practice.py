@@ -34,7 +34,7 @@ def test_findings_stand_worst_first_with_what_to_do(facts: RunFacts) -> None:
     rows = cells(assemble(facts), "findings")
 
     assert [row[0] for row in rows] == ["error", "warning", "warning", "note"]
-    assert rows[0][1] == "layout-backup-apart: Backups lie beside what they are backups of"
+    assert rows[0][1] == "layout-backup-apart: Backups lie beside the data"
     assert rows[0][3] == "sda holds both"
     assert "Write backups to other storage." in rows[0][5]
 
@@ -51,8 +51,8 @@ def test_what_is_not_checked_stands_with_its_reason_once(facts: RunFacts) -> Non
 def test_the_first_page_says_what_to_do_about_the_worst(facts: RunFacts) -> None:
     told = " ".join(texts(section(assemble(facts), "summary")))
 
-    assert "Backups lie beside what they are backups of (db1): Write backups to other storage." in told
-    assert "Memory of the guest may be taken back" not in told
+    assert "Backups lie beside the data (db1): Write backups to other storage." in told
+    assert "The hypervisor may take" not in told
 
 
 def test_a_run_that_was_not_checked_has_no_such_section(facts: RunFacts) -> None:

@@ -168,7 +168,7 @@ RULES = (
     Rule(
         id="mount-atime",
         subject="mount",
-        title="Each read may write a time",
+        title="Each read may write a time of access",
         reads=("options",),
         good=lambda value: "noatime" in value or "relatime" in value or "lazytime" in value,
         applies=(

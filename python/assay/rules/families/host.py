@@ -59,11 +59,11 @@ RULES = (
     Rule(
         id="host-overcommit-mode",
         subject="host",
-        title="Memory is always promised",
+        title="The kernel promises memory that it does not have",
         reads=("vm.overcommit_memory",),
         good=lambda value: value != 1,
         wanted="vm.overcommit_memory = 0 or 2",
-        why="What cannot be given ends with the kernel killing the largest program, the database.",
+        why="When the promise is called in, the kernel kills the largest program: the database.",
         fix="sysctl vm.overcommit_memory=2 beside PostgreSQL, with vm.overcommit_ratio to match; else 0.",
         source=f"{POSTGRESQL}, Linux Memory Overcommit",
     ),
@@ -94,7 +94,7 @@ RULES = (
     Rule(
         id="host-transparent-huge-pages",
         subject="host",
-        title="Huge pages are given without being asked for",
+        title="Programs get huge pages that they did not ask for",
         reads=("transparent_hugepage",),
         good=lambda value: value != "always",
         wanted="madvise or never",

@@ -51,7 +51,7 @@ RULES = (
     Rule(
         id="layout-backup-apart",
         subject="layout",
-        title="Backups lie beside what they are backups of",
+        title="Backups lie beside the data",
         reads=("data_devices", "backup_devices"),
         good=lambda data, backup: not set(data) & set(backup),
         severity="error",
@@ -127,7 +127,7 @@ RULES = (
         good=lambda value: value >= 65536,
         wanted="64 KiB on NTFS and ReFS",
         severity="note",
-        why="Extents of 64 KiB may lie in pieces.",
+        why="An extent of 64 KiB may lie in several pieces.",
         fix="Format the volume with 64 KiB units.",
         source=f"{STUDIES}: 64 KiB allocation units; {CHECKLIST}",
         asks="[layout] allocation_unit_bytes",

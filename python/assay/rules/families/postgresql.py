@@ -64,7 +64,7 @@ RULES = (
     ),
     _rule(
         id="postgresql-checksum-failures",
-        title="Pages were read whose checksum is wrong",
+        title="Pages were read with a wrong checksum",
         severity="error",
         reads=("checksum_failures",),
         good=lambda value: value == 0,
@@ -170,7 +170,7 @@ RULES = (
     ),
     _rule(
         id="postgresql-random-page-cost",
-        title="The planner's price of a random read is not that of this storage",
+        title="The planner's cost of a random read is not what this storage costs",
         reads=("random_page_cost", "measured_random_cost"),
         good=lambda value, measured: measured / 1.8 <= value <= max(measured * 1.8, 1.1),
         wanted="what the storage was measured to cost",

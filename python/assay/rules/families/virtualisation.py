@@ -79,7 +79,7 @@ RULES = (
     Rule(
         id="guest-memory-balloon",
         subject="host",
-        title="Memory of the guest may be taken back",
+        title="The hypervisor may take the guest's memory back",
         reads=("balloon",),
         good=lambda value: not value,
         severity="note",
