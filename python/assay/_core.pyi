@@ -9,6 +9,7 @@ __all__ = [
     "ColumnBuffer",
     "CrashCheck",
     "Histogram",
+    "MailboxRun",
     "ModelSession",
     "ModelledArray",
     "OltpRun",
@@ -122,6 +123,28 @@ class ModelSession:
         """What stands in for backend and features."""
     def clock_cost_ns(self) -> float | None:
         """None: a virtual clock costs nothing."""
+
+@final
+class MailboxRun:
+    """Databases of a mail server at work on real volumes or on a modelled array (crates/mailbox/src/plan.rs)."""
+
+    def __new__(cls, plan_json: str, array: ModelledArray | None = None, warm: bool = False) -> MailboxRun: ...
+    def poll(self) -> str:
+        """Let a tick pass on a model; how the run stands, and what is new since the last poll."""
+    def measure_from(self, tick: int) -> None:
+        """Forget the ticks before this one."""
+    def point(self, from_tick: int, to_tick: int, fullest_worker: float) -> str:
+        """Figures of the complete ticks `from_tick..to_tick`."""
+    def set_rate(self, rate: float) -> None:
+        """Set the I/Os per second of all databases together; what was late before is forgotten."""
+    def stop(self) -> None:
+        """End the load; what the databases hold is written then, and verified."""
+    def abort(self) -> None:
+        """End the run as soon as what is under way has ended."""
+    def wait(self, timeout_s: float) -> None:
+        """Wait for the end."""
+    def engine(self) -> str:
+        """Backend and features in force."""
 
 @final
 class Verification:

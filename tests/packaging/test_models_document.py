@@ -23,7 +23,7 @@ from assay.targets.arrays.model_file import load_model
 from assay.targets.arrays.options import OPTIONS, REPLACED_BY
 from assay.targets.arrays.parameters import ORIGINS, PARAMETERS
 from assay.workloads.io import opened
-from assay.workloads.io.modelled import summarise_model
+from assay.workloads.modelled import summarise_model
 
 UNITS = {
     "time": (TIME,), "bytes": (BYTES,), "bytes per time": (RATE,), "share": (SHARE,), "count": (COUNT,),

@@ -10,7 +10,7 @@ import pytest
 from assay.errors import UsageError
 from assay.targets.arrays.configuration import Configuration, configure
 from assay.telemetry.columns import SeriesColumns
-from assay.workloads.io.modelled import ModelRun, add_telemetry, summarise_model
+from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
 from series_rows import batches_of, rows_of
 
 

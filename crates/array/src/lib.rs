@@ -32,4 +32,4 @@ pub use plan::{
     MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
-pub use session::{ModelSession, Reading, SessionPlan, warm};
+pub use session::{ModelSession, Reading, SessionPlan, Telemetry, warm};

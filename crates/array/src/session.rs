@@ -82,6 +82,11 @@ pub struct ModelSession {
     interval_ns: u64,
     ticks_run: u64,
     workers_count: usize,
+    telemetry: Telemetry,
+}
+
+/// What is read of a model while I/O goes on, whoever does it.
+pub struct Telemetry {
     readings: Vec<Reading>,
     last: (u64, Vec<MemberReading>, Vec<Vec<PortReading>>),
     balance: Balance,
@@ -122,8 +127,7 @@ impl ModelSession {
             .map(|(volume, worker)| Worker::new(WorkerPlan { volume: volume as u16, ..worker }))
             .collect();
         model.begin_session();
-        let last = (0, model.readings(), model.host_ports());
-        let (dirty_bytes, destaged_bytes) = sums(&last.1);
+        let telemetry = Telemetry::new(&model);
         Ok(Self {
             workers_count: workers.len(),
             driver: VirtualDriver::new(model, workers),
@@ -131,9 +135,7 @@ impl ModelSession {
             stop,
             interval_ns: plan.interval_ns,
             ticks_run: 0,
-            readings: Vec::new(),
-            last,
-            balance: Balance { since_ns: 0, dirty_bytes, destaged_bytes, settled: false },
+            telemetry,
         })
     }
 
@@ -144,7 +146,7 @@ impl ModelSession {
             let to_ns = self.ticks_run * self.interval_ns;
             self.driver.run_to(to_ns);
             self.collector.collect();
-            self.read(to_ns);
+            self.telemetry.read(self.driver.model(), to_ns);
         }
     }
 
@@ -173,38 +175,14 @@ impl ModelSession {
         }))
     }
 
-    fn read(&mut self, now_ns: u64) {
-        let ends_reading = now_ns - self.last.0 >= READING_NS;
-        let judges = now_ns - self.balance.since_ns >= BALANCE_NS;
-        if !ends_reading && !judges {
-            return;
-        }
-        let after = self.driver.model().readings();
-        if judges {
-            let (dirty_bytes, destaged_bytes) = sums(&after);
-            // Not what was written: a page that is written again before it goes to disk is dirty once.
-            let dirtied = (dirty_bytes + destaged_bytes) - (self.balance.dirty_bytes + self.balance.destaged_bytes);
-            let change = dirty_bytes.abs_diff(self.balance.dirty_bytes);
-            let settled = change as f64 <= BALANCE_SHARE * dirtied as f64;
-            self.balance = Balance { since_ns: now_ns, dirty_bytes, destaged_bytes, settled };
-        }
-        if ends_reading {
-            let hosts_after = self.driver.model().host_ports();
-            let last = (now_ns, after.clone(), hosts_after.clone());
-            let (since_ns, before, hosts_before) = std::mem::replace(&mut self.last, last);
-            let interval_ns = now_ns - since_ns;
-            self.readings.push(Reading { at_ns: now_ns, interval_ns, before, after, hosts_before, hosts_after });
-        }
-    }
-
     /// Whether the caches have come to rest: as much went to disk lately as was written.
     pub fn settled(&self) -> bool {
-        self.balance.settled
+        self.telemetry.settled()
     }
 
     /// What the members did since the last call.
     pub fn take_readings(&mut self) -> Vec<Reading> {
-        std::mem::take(&mut self.readings)
+        self.telemetry.take()
     }
 
     pub fn collector(&mut self) -> &mut IoCollector {
@@ -222,6 +200,51 @@ impl ModelSession {
     /// The model, as the session leaves it.
     pub fn into_model(self) -> ArrayModel {
         self.driver.into_model()
+    }
+}
+
+impl Telemetry {
+    /// From a model whose clock is at 0.
+    pub fn new(model: &ArrayModel) -> Self {
+        let last = (0, model.readings(), model.host_ports());
+        let (dirty_bytes, destaged_bytes) = sums(&last.1);
+        let balance = Balance { since_ns: 0, dirty_bytes, destaged_bytes, settled: false };
+        Self { readings: Vec::new(), last, balance }
+    }
+
+    /// Looks at the model, whose clock is at `now_ns`.
+    pub fn read(&mut self, model: &ArrayModel, now_ns: u64) {
+        let ends_reading = now_ns - self.last.0 >= READING_NS;
+        let judges = now_ns - self.balance.since_ns >= BALANCE_NS;
+        if !ends_reading && !judges {
+            return;
+        }
+        let after = model.readings();
+        if judges {
+            let (dirty_bytes, destaged_bytes) = sums(&after);
+            // Not what was written: a page that is written again before it goes to disk is dirty once.
+            let dirtied = (dirty_bytes + destaged_bytes) - (self.balance.dirty_bytes + self.balance.destaged_bytes);
+            let change = dirty_bytes.abs_diff(self.balance.dirty_bytes);
+            let settled = change as f64 <= BALANCE_SHARE * dirtied as f64;
+            self.balance = Balance { since_ns: now_ns, dirty_bytes, destaged_bytes, settled };
+        }
+        if ends_reading {
+            let hosts_after = model.host_ports();
+            let last = (now_ns, after.clone(), hosts_after.clone());
+            let (since_ns, before, hosts_before) = std::mem::replace(&mut self.last, last);
+            let interval_ns = now_ns - since_ns;
+            self.readings.push(Reading { at_ns: now_ns, interval_ns, before, after, hosts_before, hosts_after });
+        }
+    }
+
+    /// Whether the caches have come to rest: as much went to disk lately as was written.
+    pub fn settled(&self) -> bool {
+        self.balance.settled
+    }
+
+    /// What the members did since the last call.
+    pub fn take(&mut self) -> Vec<Reading> {
+        std::mem::take(&mut self.readings)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use assay_load::{Completion, DataQueue, Op, Request, Watch};
+use assay_load::{
+    Completion, DataQueue, Op, Request, Watch,
+    tasks::{Schedule, Task, TaskId},
+};
 use rand::{SeedableRng, rngs::SmallRng};
 
 use crate::{
@@ -18,7 +21,6 @@ use crate::{
     pool::Pool,
     slots::Slots,
     stamp::{NOT_READ, PageId, Stamp, Stamper},
-    tasks::{Schedule, Task, TaskId},
     throttle::Throttle,
     user::User,
 };

@@ -1,8 +1,8 @@
 //! I/Os under way.
 
-use assay_load::Op;
+use assay_load::{Op, tasks::TaskId};
 
-use crate::{stamp::PageId, tasks::TaskId, user::User};
+use crate::{stamp::PageId, user::User};
 
 /// What becomes of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

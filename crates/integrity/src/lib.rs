@@ -26,7 +26,6 @@ mod pool;
 mod run;
 mod slots;
 mod stamp;
-mod tasks;
 mod throttle;
 mod user;
 mod users;

@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use assay_load::{Completion, DataQueue, Pulse, Watch};
+use assay_load::{
+    Completion, DataQueue, Pulse, Watch,
+    tasks::{Task, TaskId, Tasks},
+};
 
 use crate::{
     Finding, VerifyPlan,
@@ -13,7 +16,6 @@ use crate::{
     observer::{Observer, RunView, Standing},
     phases::script,
     slots::Slots,
-    tasks::{Task, TaskId, Tasks},
     users,
 };
 

@@ -8,9 +8,9 @@ pub const UNIT_BYTES: usize = 4096;
 /// A device tears blocks into sectors of this size; each says on its own that Assay wrote it.
 pub const SECTOR_BYTES: usize = 512;
 /// Place of `MARK` in a sector, behind what `stamp` writes.
-const MARK_AT: usize = 16;
+pub const MARK_AT: usize = 16;
 /// What every sector carries that is not all zeros: 1.6 % of it that is alike everywhere.
-const MARK: [u8; 8] = [0xa5, 0x5a, 0x79, 0xe1, 0x0d, 0xc4, 0x93, 0xb6];
+pub const MARK: [u8; 8] = [0xa5, 0x5a, 0x79, 0xe1, 0x0d, 0xc4, 0x93, 0xb6];
 
 /// Fills `buffer` with random bytes; the last `compressible_share` of every unit is zeros. Sectors carry the mark by
 /// which [`is_marked`] knows them again.

@@ -21,6 +21,7 @@ mod pulse;
 mod queue;
 mod random;
 mod simulated;
+pub mod tasks;
 mod turns;
 mod worker;
 mod workers;

@@ -7,6 +7,7 @@ mod crash;
 mod errors;
 mod histogram;
 mod loading;
+mod mailbox;
 mod model;
 mod oltp;
 mod session;
@@ -28,6 +29,7 @@ mod _core {
         crash::CrashCheck,
         histogram::Histogram,
         loading::{ChunkRows, ColumnBuffer, RowsLoad},
+        mailbox::MailboxRun,
         model::{ModelSession, ModelledArray, WarmCaches},
         oltp::OltpRun,
         session::Session,

@@ -102,7 +102,7 @@ impl ModelledArray {
                 // A cache that was in use is as warm as it should be.
                 State::Idle(model) => *model,
                 State::Fresh { read_realloc } => {
-                    let mut model = if plan.load.warm { self.warmed(&plan.load) } else { self.fresh.clone() };
+                    let mut model = self.fresh_or_warmed(&plan.load);
                     if let Some(on) = read_realloc {
                         model.set_read_realloc(on);
                     }
@@ -133,6 +133,11 @@ impl ModelledArray {
 }
 
 impl ModelledArray {
+    /// A copy for a session of its own, its caches warm where the plan asks for it.
+    pub(crate) fn fresh_or_warmed(&self, plan: &SessionPlan) -> ArrayModel {
+        if plan.warm { self.warmed(plan) } else { self.fresh.clone() }
+    }
+
     /// A copy with warm caches. The array's seed draws what warms them, so that repeats begin alike.
     fn warmed(&self, plan: &SessionPlan) -> ArrayModel {
         let accesses: Vec<_> = plan.activities.iter().map(|each| (&each.access, &each.volumes)).collect();
@@ -266,7 +271,7 @@ struct ModelReport {
 
 /// Rows of the series over one interval.
 #[derive(Serialize)]
-struct Telemetry {
+pub(crate) struct Telemetry {
     at_ns: u64,
     interval_ns: u64,
     rows: Vec<Row>,
@@ -297,7 +302,7 @@ fn report(session: &mut ArraySession) -> String {
 }
 
 impl Telemetry {
-    fn of(reading: &Reading) -> Self {
+    pub(crate) fn of(reading: &Reading) -> Self {
         let mut rows = Vec::new();
         let interval_ns = reading.interval_ns as f64;
         for (number, (before, after)) in reading.before.iter().zip(&reading.after).enumerate() {

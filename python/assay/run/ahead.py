@@ -189,9 +189,12 @@ class _InTurn(OpenWorkload):
 
     def steps(self) -> Steps:
         opened: OpenWorkload = self._stream.take(self._context)
-        yield from opened.steps()
-        for text in self._stream.take(self._context):
-            self._context.note(text)
+        try:
+            yield from opened.steps()
+            for text in self._stream.take(self._context):
+                self._context.note(text)
+        finally:
+            self.told = opened.told
 
     def measure(self, ask: Ask, *, repeat: int, point_id: str) -> Measured:
         del ask, repeat

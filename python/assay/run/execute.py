@@ -217,6 +217,7 @@ class Execution:
                 self.notices += [notice for notice in context.notices if notice not in self.notices]
                 if workload.document_key is not None and opened.told is not None:
                     self.told[workload.document_key] = opened.told
+                    self.folder.update(**{workload.document_key: opened.told})
                 spent = spent_before.get(part.name, 0.0) + time.monotonic() - began
                 reports[part.name] = part_report(part) | {"spent_s": spent}
                 self.folder.update(

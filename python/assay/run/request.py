@@ -61,6 +61,8 @@ class Request:
     size_most_bytes: int = SIZE_MAX_DEFAULT_BYTES
     database: bool = False
     """The volumes are for an imitated database alone: a folder stands for a data file and a log file."""
+    numbered: bool = False
+    """Volumes may be named for one of several databases or logs: `db1=PATH,log1=PATH`."""
     crash_journal: str | None = None
     """Where acknowledged writes shall be recorded."""
     after_crash: str | None = None
@@ -71,7 +73,7 @@ class Request:
     ) -> StorageTarget:
         """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
         needs = [workload_of(part.plan).needs(part.plan) for part in parts]
-        specs = self._specs(needs)
+        specs = self._sized(self._specs(needs), needs)
         if any(spec.kind == "model" for spec in specs):
             self._refuse_on_model(needs)
         if not all(need.names_faults for need in needs):
@@ -103,7 +105,9 @@ class Request:
                 raise UsageError("--size: the plan's files have sizes of their own; change them, or name a target")
             _refuse_same(files)
             return list(files)
-        specs = parse_targets(self.paths, volumes=self.volumes, sizes=self.size, with_log=self.database)
+        specs = parse_targets(
+            self.paths, volumes=self.volumes, sizes=self.size, with_log=self.database, numbered=self.numbered
+        )
         if self.database and self.size is not None and "=" not in self.size:
             # One size is that of the data; a log of its own takes a share of it.
             has_data = any(spec.role != "log" for spec in specs)
@@ -112,6 +116,17 @@ class Request:
                 for spec in specs
             ]
         return specs
+
+    @staticmethod
+    def _sized(specs: list[VolumeSpec], needs: Sequence[Needs]) -> list[VolumeSpec]:
+        """The volumes with the sizes that plans need, where none was asked for."""
+        sizes = {name: size for need in needs for name, size in need.sizes(specs).items()}
+        return [
+            replace(spec, size_bytes=sizes[spec.name])
+            if spec.name in sizes and spec.size_bytes is None and spec.size_rule is None
+            else spec
+            for spec in specs
+        ]
 
     def _refuse_on_model(self, needs: Sequence[Needs]) -> None:
         """Refuse what only storage has: bytes, files, caches of the host and waiting in real time."""
@@ -143,7 +158,9 @@ class Request:
             kept[key] = absolute_path(kept[key]) if kept[key] is not None else None
         return kept | {
             "paths": [text if is_database(text) else absolute_target(text) for text in self.paths],
-            "volumes": [f"{role}={absolute_target(path)}" for role, path in split_volumes(self.volumes)],
+            "volumes": [
+                f"{role}={absolute_target(path)}" for role, path in split_volumes(self.volumes, numbered=self.numbered)
+            ],
         }
 
     @classmethod

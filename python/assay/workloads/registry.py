@@ -11,6 +11,7 @@ from assay.results.figures import Figure, join_figures
 from assay.results.shapes.kinds import join_shapes
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
+from assay.workloads.mailbox.workload import MailboxWorkload
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.workload import TpccWorkload
 from assay.workloads.tpch.workload import TpchWorkload
@@ -34,7 +35,7 @@ def register(workload: Workload[Any]) -> None:
     _join(workload.kind, workload)
 
 
-for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload(), TpchWorkload()):
+for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload(), TpchWorkload(), MailboxWorkload()):
     register(_workload)
 _join(None, _KINDS[DEFAULT_KIND])
 

@@ -56,6 +56,8 @@ class Needs:
         Volumes that the plan names itself, used where none are given.
     sparse
         Names of volumes whose space is not to be reserved.
+    sizes
+        Bytes that files are to have, by the name of their volume, where the user asks for none.
     """
 
     writes: bool = True
@@ -63,6 +65,7 @@ class Needs:
     on_model: Callable[[], None] = lambda: None
     files: tuple[VolumeSpec, ...] = ()
     sparse: Callable[[Sequence[VolumeSpec]], Collection[str]] = lambda _specs: ()
+    sizes: Callable[[Sequence[VolumeSpec]], Mapping[str, int]] = lambda _specs: {}
 
 
 BLOCK_MIN_BYTES, BLOCK_MAX_BYTES = 4 << 10, 1 << 20

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ROLES = ("data", "log", "tempdb")
 """What a volume can be for."""
 
+_PLACE = re.compile(r"(data|db|log)([1-9][0-9]{0,3})")
+"""A role with a number, where volumes of a role are told apart."""
+
 NULL_OPTIONS = {
     "latency": "time each I/O takes, such as 200us",
     "stall_at": "when the first stall begins, such as 3s",
@@ -80,6 +83,8 @@ class VolumeSpec:
         Absolute, symbolic links kept; None for `null:` and `model:`.
     size_bytes
         Size asked for; None if the file's own size or the verb's choice applies.
+    place
+        What of several of its role is to lie on it, as `--volume db1=PATH` says; empty where that is left open.
     size_rule
         `2x-cache`: twice the cache stated or detected.
     options
@@ -92,6 +97,7 @@ class VolumeSpec:
     kind: Kind
     path: Path | None
     role: str = "data"
+    place: str = ""
     size_bytes: int | None = None
     size_rule: SizeRule | None = None
     options: dict[str, str] = field(default_factory=dict)
@@ -99,7 +105,12 @@ class VolumeSpec:
 
 
 def parse_targets(
-    paths: Sequence[str], *, volumes: Sequence[str] = (), sizes: str | None = None, with_log: bool = False
+    paths: Sequence[str],
+    *,
+    volumes: Sequence[str] = (),
+    sizes: str | None = None,
+    with_log: bool = False,
+    numbered: bool = False,
 ) -> list[VolumeSpec]:
     """Volumes of one target, in the order they were named.
 
@@ -115,6 +126,8 @@ def parse_targets(
         Value of `--size`, for each volume: `10G`, `2x-cache`, or by role `data=10G,log=2G`.
     with_log
         The first folder among `paths` stands for a log as well, `assay-log.dat` in it, unless `volumes` has one.
+    numbered
+        Roles of `volumes` may have numbers, which become places: `db1=PATH,log1=PATH`.
 
     Raises
     ------
@@ -128,11 +141,12 @@ def parse_targets(
     >>> [(volume.name, volume.role, volume.size_bytes) for volume in parse_targets(["/srv/none/f"], sizes="1G")]
     [('f', 'data', 1073741824)]
     """
-    asked = [("data", text) for text in paths] + split_volumes(volumes)
+    pairs = split_volumes(volumes, numbered=numbered)
+    asked = [("data", text) for text in paths] + pairs
     if any(is_model(text) for _, text in asked):
         return _parse_model(asked, sizes)
     specs = [_parse_one(text, "data") for text in paths]
-    specs += [_parse_one(text, role) for role, text in split_volumes(volumes)]
+    specs += [_parse_placed(text, role) for role, text in pairs]
     if with_log and not any(spec.role == "log" for spec in specs):
         logs = [_parse_one(text, "log") for text in paths]
         specs += [log for log, data in zip(logs, specs, strict=False) if log.path != data.path][:1]
@@ -141,6 +155,15 @@ def parse_targets(
     _refuse_repeats(specs)
     by_role = _parse_sizes(sizes, {spec.role for spec in specs})
     return named([replace(spec, size_bytes=by_role[spec.role][0], size_rule=by_role[spec.role][1]) for spec in specs])
+
+
+def _parse_placed(text: str, role: str) -> VolumeSpec:
+    """A volume by its role, which may have a number."""
+    match = _PLACE.fullmatch(role)
+    if match is None:
+        return _parse_one(text, role)
+    kind = "log" if match[1] == "log" else "data"
+    return replace(_parse_one(text, kind), place=f"{kind}{match[2]}")
 
 
 def parse_file(path: str, role: str) -> VolumeSpec:
@@ -346,8 +369,8 @@ def _check_null_options(options: dict[str, str]) -> None:
             raise UsageError(f"null: option {key!r} needs 'stall', how long a stall lasts, such as stall=1s")
 
 
-def split_volumes(volumes: Sequence[str]) -> list[tuple[str, str]]:
-    """Role and path of each volume in values of `--volume`.
+def split_volumes(volumes: Sequence[str], *, numbered: bool = False) -> list[tuple[str, str]]:
+    """Role and path of each volume in values of `--volume`; roles may be `numbered`.
 
     Raises
     ------
@@ -361,7 +384,8 @@ def split_volumes(volumes: Sequence[str]) -> list[tuple[str, str]]:
             role = role.strip()
             if not separator:
                 raise UsageError(f"--volume {value!r}: {item!r} has no role; write ROLE=PATH,ROLE=PATH")
-            _check_role(role, f"--volume {value!r}")
+            if not (numbered and _PLACE.fullmatch(role)):
+                _check_role(role, f"--volume {value!r}")
             if not text:
                 raise UsageError(f"--volume {value!r}: {role} has no path; write {role}=PATH")
             pairs.append((role, text))
@@ -377,13 +401,13 @@ def _check_role(role: str, where: str) -> None:
 
 def _refuse_repeats(specs: Sequence[VolumeSpec]) -> None:
     """One path may serve two roles, but not the same role twice: the I/O would be counted as two volumes'."""
-    seen: dict[tuple[str, str], Path] = {}
+    seen: dict[tuple[str, str, str], Path] = {}
     for spec in specs:
         if spec.path is None:
             continue
         path = spec.path
         resolved = answer_within(ANSWER_TIMEOUT_S, partial(os.path.realpath, path), what=str(path))
-        key = str(resolved), spec.role
+        key = str(resolved), spec.role, spec.place
         if key in seen:
             same = f"{path} is given twice" if path == seen[key] else f"{path} and {seen[key]} are the same"
             raise UsageError(f"target: {same} for role {spec.role}; give each path once")

@@ -61,6 +61,8 @@ class StorageTarget:
     examined: list[Examined]
     sizes: dict[str, int]
     roles: dict[str, tuple[str, ...]]
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What of several of a role is to lie on a volume, by its name; empty where that is left open."""
     cache_bytes: int | None = None
     foreign: frozenset[str] = frozenset()
     """Names of files whose content is not Assay's and may only be read: never laid out, never grown."""
@@ -94,6 +96,7 @@ class StorageTarget:
             Volume(
                 spec=volume.spec,
                 roles=self.roles[volume.spec.name],
+                places=self.places.get(volume.spec.name, ()),
                 size_bytes=self.sizes[volume.spec.name],
                 sector_bytes=volume.logical_block_bytes or 512,
                 hold=self.holds.get(volume.spec.name),
@@ -266,6 +269,7 @@ def choose_target(
         examined=examined,
         sizes={},
         roles={spec.name: roles for spec, roles in merged},
+        places={spec.name: places for spec, places in _places(specs, merged)},
         cache_bytes=cache_bytes,
         foreign=frozenset() if writes else _foreign(examined, overwrite),
         database=database,
@@ -325,8 +329,24 @@ def _merge_shared(specs: Sequence[VolumeSpec]) -> list[tuple[VolumeSpec, tuple[s
         if spec.path is not None:
             key = answer_within(ANSWER_TIMEOUT_S, partial(os.path.realpath, spec.path), what=str(spec.path))
         known = merged.get(key)
-        merged[key] = (spec, (spec.role,)) if known is None else (known[0], (*known[1], spec.role))
+        if known is None:
+            merged[key] = spec, (spec.role,)
+        elif spec.role not in known[1]:
+            merged[key] = known[0], (*known[1], spec.role)
     return list(merged.values())
+
+
+def _places(
+    specs: Sequence[VolumeSpec], merged: Sequence[tuple[VolumeSpec, tuple[str, ...]]]
+) -> list[tuple[VolumeSpec, tuple[str, ...]]]:
+    """The merged volumes, each with all places that it was named for."""
+    paths = [os.path.realpath(spec.path) if spec.path is not None else None for spec in specs]
+    found = []
+    for one, _ in merged:
+        path = paths[next(place for place, spec in enumerate(specs) if spec is one)]
+        own = [spec.place for spec, other in zip(specs, paths, strict=True) if spec is one or (path and other == path)]
+        found.append((one, tuple(filter(None, own))))
+    return found
 
 
 def _size_of(volume: Examined, target: StorageTarget, size_most_bytes: int, *, new_bytes: int | None = None) -> int:

@@ -15,12 +15,13 @@ from assay.units import parse_duration
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """A volume ready for load; `roles` are those it was named for, several when it is shared."""
+    """A volume ready for load; `roles` are those it was named for, several when it is shared, and `places` likewise."""
 
     spec: VolumeSpec
     roles: tuple[str, ...]
     size_bytes: int
     sector_bytes: int
+    places: tuple[str, ...] = ()
     hold: Hold | None = None
     """The file or device itself; None for `null:` and `model:`."""
 

@@ -23,10 +23,10 @@ from assay.telemetry.summary import summarise
 from assay.telemetry.ticks import batches, tick_sums
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
-from assay.workloads.io.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
 from assay.workloads.io.ticks import add_session, tick_length_s
+from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps

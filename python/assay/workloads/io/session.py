@@ -12,7 +12,7 @@ from assay.targets.storage.session import AnySession
 from assay.targets.storage.volume import Volume, begin_io, volume_plan
 from assay.units import format_bytes
 from assay.workloads.io.activities import DEEPEST_QUEUE, Activity, Workload, parse_skew
-from assay.workloads.io.modelled import ModelRun
+from assay.workloads.modelled import ModelRun
 
 BUFFERS_MAX_BYTES = 1 << 30
 """Most memory one worker's buffers take; deeper queues of large blocks are refused rather than swapped."""

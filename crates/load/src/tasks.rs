@@ -10,13 +10,13 @@ use std::{
 };
 
 /// Number of a task.
-pub(crate) type TaskId = usize;
+pub type TaskId = usize;
 
-pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Which tasks can go on, and when those that sleep do.
 #[derive(Default)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     ready: VecDeque<TaskId>,
     queued: Vec<bool>,
     sleeping: BinaryHeap<Reverse<(u64, TaskId)>>,
@@ -25,7 +25,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn wake(&mut self, task: TaskId) {
+    /// Lets a task go on.
+    pub fn wake(&mut self, task: TaskId) {
         if self.queued.len() <= task {
             self.queued.resize(task + 1, false);
         }
@@ -34,16 +35,18 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn wake_at(&mut self, at_ns: u64, task: TaskId) {
+    /// Lets a task go on at a time.
+    pub fn wake_at(&mut self, at_ns: u64, task: TaskId) {
         self.sleeping.push(Reverse((at_ns, task)));
     }
 
     /// When the first sleeping task goes on.
-    pub(crate) fn next_ns(&self) -> Option<u64> {
+    pub fn next_ns(&self) -> Option<u64> {
         self.sleeping.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    pub(crate) fn wake_due(&mut self, now_ns: u64) {
+    /// Lets those go on whose time has come.
+    pub fn wake_due(&mut self, now_ns: u64) {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Some(Reverse((_, task))) = self.sleeping.pop() else { return };
             self.wake(task);
@@ -51,17 +54,18 @@ impl Schedule {
     }
 
     /// Lets all sleeping tasks look whether they still want to sleep; those that do stay on their list.
-    pub(crate) fn wake_sleeping(&mut self) {
+    pub fn wake_sleeping(&mut self) {
         let tasks: Vec<TaskId> = self.sleeping.iter().map(|Reverse((_, task))| *task).collect();
         tasks.into_iter().for_each(|task| self.wake(task));
     }
 
     /// Whether no task can go on.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.ready.is_empty()
     }
 
-    pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
+    /// Takes the next task that can go on.
+    pub fn next_ready(&mut self) -> Option<TaskId> {
         let task = self.ready.pop_front()?;
         self.queued[task] = false;
         self.current = task;
@@ -71,13 +75,16 @@ impl Schedule {
 
 /// The tasks themselves; ended ones leave their number to new ones.
 #[derive(Default)]
-pub(crate) struct Tasks {
+pub struct Tasks {
     tasks: Vec<Option<Task>>,
+    /// Numbers of tasks that ended; the lowest is given first, so that the same run gives the same numbers.
+    free: BinaryHeap<Reverse<TaskId>>,
 }
 
 impl Tasks {
-    pub(crate) fn add(&mut self, task: Task) -> TaskId {
-        if let Some(free) = self.tasks.iter().position(Option::is_none) {
+    /// Adds a task; it runs once it is woken.
+    pub fn add(&mut self, task: Task) -> TaskId {
+        if let Some(Reverse(free)) = self.free.pop() {
             self.tasks[free] = Some(task);
             return free;
         }
@@ -86,11 +93,12 @@ impl Tasks {
     }
 
     /// Lets a task go on; tells whether it ended.
-    pub(crate) fn run(&mut self, id: TaskId) -> bool {
+    pub fn run(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks[id].as_mut() else { return false };
         let ended = task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
         if ended {
             self.tasks[id] = None;
+            self.free.push(Reverse(id));
         }
         ended
     }

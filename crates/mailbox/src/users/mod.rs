@@ -1,0 +1,15 @@
+//! What goes on in the databases, a file for each kind of task.
+
+mod backup;
+mod checkpoint;
+mod log_writer;
+mod mailboxes;
+mod maintenance;
+mod prepare;
+mod recovery;
+mod replay;
+mod script;
+mod shipping;
+mod verify;
+
+pub(crate) use script::script;

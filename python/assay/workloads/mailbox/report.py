@@ -1,0 +1,245 @@
+"""The tables that a submission of such a test has: result, configuration, profile, databases, servers, backup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table, Tone
+from assay.document.text import DASH, shorten
+from assay.results.source import RunFacts
+from assay.units import format_bytes, format_duration, format_latency, format_throughput
+
+Record = Mapping[str, Any]
+
+TESTS = {
+    "performance": "Performance",
+    "stress": "Stress",
+    "backup": "Database Backup",
+    "recovery": "Soft Recovery",
+}
+"""Types of test, as scripts look for them."""
+
+RESULTS: dict[bool | None, tuple[str, Tone]] = {
+    True: ("Pass", "good"), False: ("Fail", "bad"), None: ("Not finished", "warn")
+}  # fmt: skip
+
+STREAMS = {
+    "database_read": "Database reads",
+    "database_write": "Database writes",
+    "log_write": "Log writes",
+    "maintenance_read": "Maintenance reads",
+    "shipping_read": "Log reads for copies",
+    "replay_read": "Replay reads",
+    "replay_write": "Replay writes",
+    "backup_read": "Backup reads",
+    "recovery_read": "Recovery reads",
+    "recovery_write": "Recovery writes",
+}
+
+RATIOS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "read_write": ("Database reads to writes", lambda value: f"{value:.2f} : 1"),
+    "database_log": ("Database I/Os to log writes", lambda value: f"{value:.1f} : 1"),
+    "log_write_bytes": ("Mean log write", lambda value: format_bytes(round(value))),
+}
+
+DERIVED = "Derived from what Jetstress does; figures are not comparable with published ones."
+
+
+def mailbox_section(facts: RunFacts) -> Section | None:
+    """The section on mailboxes; None where the run holds none."""
+    told: Record | None = facts.manifest.get("mailbox")
+    if not told or not told.get("profile"):
+        return None
+    word, tone = RESULTS[told.get("passed")]
+    blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
+    blocks.append(Facts("mailbox-result", _result(told, word)))
+    blocks += [Heading("Configuration"), Facts("mailbox-configuration", _configuration(told["profile"]))]
+    blocks += [Heading("Mailbox profile"), Facts("mailbox-profile", _profile(told["profile"]))]
+    if told.get("ratios"):
+        blocks.append(_ratio_table(told["ratios"]))
+    if told.get("databases"):
+        blocks += [Heading("Results per database"), _database_table(told["databases"])]
+    if told.get("servers"):
+        blocks += [Heading("Results per server"), _server_table(told["servers"])]
+    if told.get("backup"):
+        blocks += [Heading("Database backup"), Facts("mailbox-backup", _backup(told["backup"]))]
+    if told.get("recovery"):
+        blocks += [Heading("Soft recovery"), Facts("mailbox-recovery", _recovery(told["recovery"]))]
+    if told.get("bad"):
+        blocks += [Heading("Pages that are not what was written"), _bad_table(told["bad"])]
+    return Section("mailbox", "Mailboxes", blocks, place="answer", wide=True)
+
+
+def _headline(told: Record, word: str) -> str:
+    text = f"Overall Test Result: {word}."
+    if told.get("achieved_iops") is not None and told.get("target_iops") is not None:
+        text += (
+            f" {told['mailboxes']:,} mailboxes ask for {told['target_iops']:,.1f} transactional I/Os per second, and"
+            f" {told['achieved_iops']:,.1f} were achieved."
+        )
+    if told["bad_pages"]:
+        text += f" {told['bad_pages']:,} pages are not what was written."
+    return text
+
+
+def _result(told: Record, word: str) -> list[tuple[str, str]]:
+    rows = [("Overall Test Result", word), ("Test Type", TESTS.get(str(told.get("test")), str(told.get("test"))))]
+    if told.get("target_iops") is not None:
+        rows.append(("Target Transactional I/O per Second", f"{told['target_iops']:,.1f}"))
+        rows.append(("Achieved Transactional I/O per Second", _number(told.get("achieved_iops"), "{:,.1f}")))
+    verified = told.get("pages_verified")
+    if verified is None:
+        checked = "a model holds no bytes"
+    else:
+        checked = f"{verified:,} pages verified, {told['bad_pages']:,} bad"
+        checked += ", every page at the end among them" if told.get("verified") else "; not every page"
+    return [*rows, ("Checksums", checked)]
+
+
+def _configuration(profile: Record) -> list[tuple[str, str]]:
+    copies = f"{profile['copies']} of each database"
+    return [
+        ("Servers", f"{profile['servers']}"),
+        ("Databases per server", f"{profile['databases']} active, {profile['passive']} passive copies"),
+        ("Copies", copies),
+        ("Layout", str(profile["layout"])),
+        ("Database", f"{format_bytes(profile['database_bytes'])}, pages of {format_bytes(profile['page_bytes'])}"),
+        ("Log", f"{format_bytes(profile['log_bytes'])}, files of {format_bytes(profile['log_file_bytes'])}"),
+        ("Page cache", f"{format_bytes(profile['cache_bytes'])} for all databases"),
+        ("Checkpoint depth", format_bytes(profile["checkpoint_depth_bytes"])),
+        ("Background maintenance", f"{format_throughput(profile['maintenance_bytes_per_s'])} of each database"),
+        ("Backup streams meanwhile", f"{profile['backup_streams']}"),
+        ("Measured", format_duration(profile["measured_s"])),
+    ]
+
+
+def _profile(profile: Record) -> list[tuple[str, str]]:
+    shares = {name: profile[f"{name}_share"] for name in ("insert", "replace", "delete", "seek", "lazy")}
+    return [
+        ("Mailboxes", f"{profile['mailboxes']:,}"),
+        ("I/Os per second of each", f"{profile['iops_per_mailbox']:g}"),
+        ("Mailbox size", format_bytes(profile["mailbox_size_bytes"])),
+        *(
+            (f"{name.capitalize()} operations", f"{shares[name]:.0%}")
+            for name in ("insert", "replace", "delete", "seek")
+        ),
+        ("Lazy commits", f"{shares['lazy']:.0%}"),
+    ]
+
+
+def _ratio_table(ratios: Record) -> Table:
+    rows = []
+    for name, (title, words) in RATIOS.items():
+        found = ratios.get(name) or {}
+        value, (low, high) = found.get("value"), found.get("expected") or (0.0, 0.0)
+        is_within = value is not None and low <= value <= high
+        text = DASH if value is None else words(value)
+        tone: Tone = "plain" if is_within or value is None else "warn"
+        rows.append([Cell(title), Cell(text, tone), Cell(f"{words(low)} to {words(high)}")])
+    columns = [
+        Column("Ratio", weight=2),
+        Column("Of this run", number=True),
+        Column("Expected", number=True, weight=1.5),
+    ]
+    caption = "Ratios that came of the run, beside the ranges at which tuning of such tests aims."
+    return Table("mailbox-ratios", caption, columns, rows)
+
+
+def _database_table(databases: Sequence[Record]) -> Table:
+    rows = []
+    for one in databases:
+        streams = [(title, one[name]) for name, title in STREAMS.items() if one.get(name)]
+        for place, (title, stream) in enumerate(streams):
+            name = [Cell(shorten(str(one["name"]), 40), rowspan=len(streams))] if place == 0 else []
+            rows.append(
+                [
+                    *name,
+                    Cell(title),
+                    Cell(_number(stream.get("per_s"), "{:,.1f}")),
+                    Cell(format_bytes(round(stream["bytes_mean"])) if stream.get("bytes_mean") else DASH),
+                    Cell(format_latency(stream.get("latency_mean_ns"))),
+                    Cell(format_latency(stream.get("latency_peak_ns"))),
+                ]
+            )
+    columns = [
+        Column("Database", weight=1.3), Column("I/O", weight=1.6), Column("Per second", number=True),
+        Column("Mean size", number=True), Column("Mean latency", number=True), Column("Highest latency", number=True),
+    ]  # fmt: skip
+    caption = (
+        "I/O of each database. Latencies count from when an I/O was needed; the highest is that of the worst 15 s."
+    )
+    return Table("mailbox-databases", caption, columns, rows)
+
+
+def _server_table(servers: Sequence[Record]) -> Table:
+    rows = []
+    for one in servers:
+        word, tone = RESULTS[one.get("passed")]
+        rows.append(
+            [
+                Cell(str(one["name"])),
+                Cell(_number(one.get("mailboxes"), "{:,}")),
+                Cell(_number(one.get("target_iops"), "{:,.1f}")),
+                Cell(_number(one.get("transactional_iops"), "{:,.1f}")),
+                *(
+                    Cell(format_latency(one.get(f"{stream}_latency_mean_ns")))
+                    for stream in ("database_read", "database_write", "log_write")
+                ),
+                Cell(_number(one.get("total_iops"), "{:,.1f}")),
+                Cell(format_throughput(one.get("bytes_per_s") or 0.0)),
+                Cell(word, tone),
+            ]
+        )
+    columns = [Column("Server", weight=1.2)]
+    columns += [
+        Column(title, number=True)
+        for title in (
+            "Mailboxes", "Target", "Achieved", "Database reads", "Database writes", "Log writes", "All I/Os per s",
+            "All bytes",
+        )
+    ]  # fmt: skip
+    caption = (
+        "What the databases of each server did together: transactional I/Os per second, mean latencies, and all I/O."
+    )
+    return Table("mailbox-servers", caption, [*columns, Column("Result")], rows)
+
+
+def _backup(backup: Record) -> list[tuple[str, str]]:
+    rows = [
+        ("Read", f"{format_bytes(backup['bytes'])} in {format_duration(backup['seconds'])}"),
+        ("Throughput", format_throughput(backup.get("bytes_per_s") or 0.0)),
+    ]
+    return rows if backup.get("complete") else [*rows, ("Left out", "the time was up before every page was read")]
+
+
+def _recovery(recovery: Record) -> list[tuple[str, str]]:
+    return [
+        ("Log files replayed", f"{recovery['log_files']:,}"),
+        ("Time", format_duration(recovery["seconds"])),
+        ("Log files per second", _number(recovery.get("log_files_per_s"), "{:,.2f}")),
+        ("Seconds per log file", _number(recovery.get("seconds_per_log_file"), "{:,.3f}")),
+    ]
+
+
+def _bad_table(bad: Sequence[Record]) -> Table:
+    rows = [
+        [
+            Cell(str(one.get("database"))),
+            Cell(_number(one.get("page"), "{:,}") if one.get("page") is not None else "log"),
+            Cell(shorten(str(one.get("volume")), 40)),
+            Cell(_number(one.get("offset_bytes"), "{:,}")),
+            Cell(str(one.get("activity"))),
+            Cell(shorten(str(one.get("what")), 120)),
+        ]
+        for one in bad[:100]
+    ]
+    columns = [
+        Column("Database"), Column("Page", number=True), Column("Volume"), Column("Offset, bytes", number=True),
+        Column("Found by"), Column("What is wrong", weight=3),
+    ]  # fmt: skip
+    return Table("mailbox-bad-pages", "Pages whose checksum or place is wrong; the first 100.", columns, rows)
+
+
+def _number(value: float | None, shape: str) -> str:
+    return DASH if value is None else shape.format(value)

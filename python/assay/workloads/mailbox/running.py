@@ -1,0 +1,170 @@
+"""The compiled core being followed: its ticks, its telemetry, and why it ended."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from assay import _core
+from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.telemetry.columns import SeriesColumns
+from assay.telemetry.ticks import add_ticks
+from assay.units import format_duration, format_iops, format_latency
+from assay.workloads.mailbox.result import ACTIVITIES, stream_name
+from assay.workloads.modelled import ModelRun, add_telemetry
+from assay.workloads.opened import RunContext
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOOK_S = 0.05
+TICKS_KEPT = 400_000
+
+ROLES = {"database": "data"}
+"""Roles of streams that are not called as they are."""
+
+PHASES = {
+    "prepare": "filling the databases",
+    "warm": "warming the cache",
+    "backup": "backup",
+    "make-log": "making log",
+    "recovery": "replaying log",
+    "flush": "writing what is in memory",
+    "verify": "verifying every page",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailboxProgress:
+    """What the display shows of a load."""
+
+    part: str
+    title: str
+    phase: str
+    left_s: float | None
+    iops: float
+    latency_mean_ns: float | None
+    bad_pages: int
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        left = "" if self.left_s is None else f", {format_duration(max(self.left_s, 0))} left"
+        text = f"[{self.part}] {self.title}: {self.phase}{left}, {format_iops(self.iops)} transactional IOPS"
+        text += f", {format_latency(self.latency_mean_ns)}" if self.latency_mean_ns is not None else ""
+        return f"{text}, {self.bad_pages} bad pages" if self.bad_pages else text
+
+
+class Running:
+    """A run of the compiled core, on files and devices or on a modelled array."""
+
+    def __init__(
+        self, plan_json: str, context: RunContext, names: list[str], interval_s: float, model: ModelRun | None
+    ) -> None:
+        self.context, self.names, self.interval_s, self.model = context, names, interval_s, model
+        if model is None:
+            self.core = _core.MailboxRun(plan_json)
+        else:
+            self.core = _core.MailboxRun(plan_json, model.modelled, model.configuration.starts_warm)
+        self.started_ns = time.time_ns() if model is None else model.epoch_ns
+        self.clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
+        self.report: dict[str, Any] = {}
+        self.ticks: list[dict[str, Any]] = []
+        self.columns = SeriesColumns()
+        self.told_phase = ""
+        self.has_ended = False
+
+    @property
+    def complete_ticks(self) -> int:
+        """Ticks that are over."""
+        return int(self.report["complete_ticks"]) if self.report else 0
+
+    def look(self) -> dict[str, Any]:
+        """Take what is new; on a model a tick passes before.
+
+        Raises
+        ------
+        Interrupted, IoFailed, NotAnswering
+            The run cannot go on, or shall not.
+        """
+        if self.model is None:
+            time.sleep(min(self.interval_s, LOOK_S) / 2)
+        report: dict[str, Any] = json.loads(self.core.poll())
+        self.report = report
+        self._take(report)
+        self._show_phase(report)
+        self._judge(report)
+        return report
+
+    def _take(self, report: Mapping[str, Any]) -> None:
+        self.ticks += report["ticks"]
+        if len(self.ticks) > TICKS_KEPT:
+            del self.ticks[: TICKS_KEPT // 2]
+        if self.context.keeps_series:
+            entities = [self._entity(tick["volume"]) for tick in report["ticks"]]
+            add_ticks(self.columns, report["ticks"], entities, self.started_ns, self.interval_s, clock=self.clock)
+        add_telemetry(self.columns, report, self.started_ns)
+        if self.model is None:
+            self.context.recorder.drain(self.columns)
+        else:
+            self.model.elapsed_ns = report["now_ns"]
+
+    def _entity(self, stream: int) -> tuple[str, str]:
+        database, place = divmod(stream, len(ACTIVITIES))
+        activity = ACTIVITIES[place]
+        return stream_name(self.names[database], activity), ROLES.get(activity, activity)
+
+    def take_series(self) -> list[pa.RecordBatch]:
+        """Rows since the last call."""
+        return self.columns.take()
+
+    def _show_phase(self, report: Mapping[str, Any]) -> None:
+        phase = report["phase"]
+        if phase in PHASES and report["of"]:
+            self.context.display.layout(PHASES[phase], report["done"], report["of"])
+        if phase in PHASES and phase != self.told_phase:
+            self.context.display.phase(PHASES[phase])
+        self.told_phase = phase
+
+    def _judge(self, report: Mapping[str, Any]) -> None:
+        names = ", ".join(self.names)
+        if report["state"] == "not-answering":
+            self.has_ended = True
+            raise NotAnswering(f"{names}: stopped answering: {report['detail']}")
+        if report["state"] == "failed":
+            self.has_ended = True
+            raise IoFailed(str(report["detail"]))
+        self.has_ended = report["state"] == "ended"
+        if self.context.interrupt.is_set():
+            raise Interrupted("interrupted; the load that was running is not kept, and pages were not verified")
+
+    def until_phase(self, *phases: str) -> dict[str, Any]:
+        """Follow the run until one of some phases begins, or it ends."""
+        while True:
+            report = self.look()
+            if report["phase"] in phases or self.has_ended:
+                return report
+
+    def until_end(self) -> dict[str, Any]:
+        """Follow the run to its end."""
+        while not self.has_ended:
+            self.look()
+        return self.report
+
+    def abandon(self, timeout_s: float) -> None:
+        """End early; what is under way is waited for."""
+        if self.has_ended:
+            return
+        self.core.abort()
+        deadline = time.monotonic() + timeout_s
+        try:
+            while not self.has_ended and time.monotonic() < deadline:
+                state = json.loads(self.core.poll())["state"]
+                self.has_ended = state != "running"
+                if self.model is None:
+                    time.sleep(LOOK_S)
+        except AssayError:
+            self.has_ended = True

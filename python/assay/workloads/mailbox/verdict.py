@@ -1,0 +1,65 @@
+"""The verdict lines of a run of mailboxes: what was achieved, and whether every page was right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from assay.results.shapes.point import VerdictLine
+from assay.units import format_duration, format_throughput
+from assay.workloads.mailbox.result import has_achieved
+
+
+def mailbox_lines(told: Mapping[str, Any]) -> Iterator[VerdictLine]:
+    """What a run found, in the order in which reports of such tests give it."""
+    passed = told.get("passed")
+    if told.get("target_iops") is not None and told.get("achieved_iops") is not None:
+        achieved, target = told["achieved_iops"], told["target_iops"]
+        yield _line(
+            "achieved transactional I/O per second",
+            achieved,
+            "iops",
+            has_achieved(achieved, target),
+            f"{achieved:,.0f} of {target:,.0f} asked by {told['mailboxes']:,} mailboxes",
+            told.get("point_id"),
+        )
+    if told.get("backup"):
+        backup = told["backup"]
+        whole = "" if backup["complete"] else ", not all of it"
+        yield _line(
+            "database backup", backup["bytes_per_s"], "bytes_per_s", None,
+            f"read {format_throughput(backup['bytes_per_s'] or 0)} in {format_duration(backup['seconds'])}{whole}",
+        )  # fmt: skip
+    if told.get("recovery"):
+        recovery = told["recovery"]
+        yield _line(
+            "soft recovery", recovery["log_files_per_s"], "count", None,
+            f"replayed {recovery['log_files']} log files in {format_duration(recovery['seconds'])}, "
+            f"{recovery['log_files_per_s'] or 0:.2f} a second",
+        )  # fmt: skip
+    yield _pages_line(told)
+    words = {True: "passed", False: "failed", None: "ended early"}[passed]
+    yield _line("overall test result", None, None, passed, words)
+
+
+def _pages_line(told: Mapping[str, Any]) -> VerdictLine:
+    bad, verified = told["bad_pages"], told.get("pages_verified")
+    if bad:
+        first = (told.get("bad") or [{}])[0]
+        where = f"{first.get('database')}, page {first.get('page')}" if first.get("page") is not None else "a log"
+        return _line(
+            "checksums", bad, "count", False, f"FAILED: {bad} bad pages, the first: {where}: {first.get('what')}"
+        )
+    if verified is None:
+        return _line("checksums", None, "count", None, "a model holds no bytes to verify")
+    if told.get("verified"):
+        return _line("checksums", 0, "count", True, f"{verified:,} pages verified, every page at the end among them")
+    return _line("checksums", 0, "count", None, f"{verified:,} pages verified; not every page, the run ended early")
+
+
+def _line(
+    question: str, value: float | None, unit: str | None, met: bool | None, meaning: str, point_id: str | None = None
+) -> VerdictLine:
+    return VerdictLine(
+        question=question, limit=None, value=value, unit=unit, met=met, meaning=meaning, point_id=point_id
+    )

@@ -1,0 +1,158 @@
+"""The registration of mailboxes: what the pipeline knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import UsageError
+from assay.results.shapes.point import Point
+from assay.targets.storage.target import StorageTarget
+from assay.units import format_bytes, format_duration
+from assay.workloads.mailbox.core_plan import cache_bytes
+from assay.workloads.mailbox.figures import FIGURES
+from assay.workloads.mailbox.layout import check_layout, layout_of, place, seats_of_volumes, sizes_needed
+from assay.workloads.mailbox.opened import OpenMailbox
+from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
+from assay.workloads.mailbox.result import profile
+from assay.workloads.mailbox.shapes import SHAPES
+from assay.workloads.mailbox.verdict import mailbox_lines
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
+from assay.workloads.steps import points_of_search
+from assay.workloads.workload import Conclusion, Needs, Record, Workload
+
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.results.source import RunFacts
+    from assay.targets.storage.spec import VolumeSpec
+
+
+class MailboxWorkload(Workload[MailboxPlan]):
+    """Mailboxes on databases of checksummed pages."""
+
+    kind = "mailbox"
+    verbs = "assay.workloads.mailbox.verbs"
+    preset_default = "exchange-2010"
+    figures = FIGURES
+    shapes = SHAPES
+    plan_type = MailboxPlan
+    title = "Mailboxes"
+    document_key = "mailbox"
+    apart = ("filling the databases", "verifying every page")
+
+    def load_plan(self, data: Record, *, source: str) -> MailboxPlan:
+        """A plan from its TOML or JSON form, with the limits that follow from it."""
+        return with_own_limits(super().load_plan(data, source=source))
+
+    def estimate_s(self, plan: MailboxPlan) -> tuple[float, float]:
+        """Shortest and longest time its loads take."""
+        each = plan.timing.warmup_s + plan.measured_s
+        fewest, most = (1, 1) if plan.search.axis == "none" else points_of_search(plan.search.repeats)
+        return fewest * each, most * each
+
+    def points_least(self, plan: MailboxPlan) -> int | None:
+        """One."""
+        return 1
+
+    def expected_points(self, plan: MailboxPlan) -> Iterable[tuple[Record, Record]]:
+        """A load."""
+        yield (
+            {"kind": self.kind, "name": plan.title, "test": plan.test},
+            {"kind": self.kind, "rate": plan.target_iops, "arrivals": "poisson"},
+        )
+
+    def lines(self, part: Part[MailboxPlan], target: Any) -> list[str]:
+        """The part in words, with its databases."""
+        plan = part.plan
+        placed = place(plan, seats_of_volumes(target.volumes))
+        limits = ", ".join(plan.limits) or "none"
+        asked = (
+            f"{plan.mailboxes:,} mailboxes of {format_bytes(plan.mailbox_size_bytes)} at {plan.iops_per_mailbox:g} I/Os"
+            f" per second, {plan.target_iops:,.0f} together"
+        )
+        lines = [
+            f"part {part.name}: {part.title}; type {plan.test}, {format_duration(plan.measured_s)}; limits: {limits}",
+            f"  {asked}",
+            f"  layout {layout_of(placed)}, {plan.copies} copies; page cache {format_bytes(cache_bytes(plan, placed))}",
+        ]
+        for one in placed:
+            names = [target.volumes[extent.volume].name for extent in (one.data, one.log)]
+            lines.append(
+                f"  {one.name}: {format_bytes(one.data.size_bytes)} on {names[0]} from"
+                f" {format_bytes(one.data.start_bytes)}, log of {format_bytes(one.log.size_bytes)} on {names[1]} from"
+                f" {format_bytes(one.log.start_bytes)}"
+            )
+        if target.array is None:
+            lines.append(f"  filling writes {format_bytes(sum(one.data.size_bytes for one in placed))}")
+        return lines
+
+    def document(self, part: Part[MailboxPlan], target: Any) -> dict[str, Any]:
+        """What is asked, and where databases lie."""
+        placed = place(part.plan, seats_of_volumes(target.volumes))
+        names = [volume.name for volume in target.volumes]
+        return {
+            "profile": profile(part.plan, placed, cache_bytes(part.plan, placed)),
+            "databases": [
+                {
+                    "name": one.name,
+                    **{
+                        what: {
+                            "volume": names[extent.volume],
+                            "start_bytes": extent.start_bytes,
+                            "size_bytes": extent.size_bytes,
+                        }
+                        for what, extent in (("data", one.data), ("log", one.log))
+                    },
+                }
+                for one in placed
+            ],
+        }
+
+    # Targets
+
+    def needs(self, plan: MailboxPlan) -> Needs:
+        """Files as large as the databases and logs on them."""
+
+        def sizes(specs: Sequence[VolumeSpec]) -> dict[str, int]:
+            return sizes_needed(plan, specs)
+
+        return Needs(sizes=sizes)
+
+    def check(self, part: Part[MailboxPlan], target: Any) -> None:
+        """Refuse volumes without bytes, and a layout that does not fit them."""
+        if any(volume.spec.kind == "null" for volume in target.volumes):
+            raise UsageError("target null: holds no databases; give files, devices or model:NAME")
+        check_layout(part.plan, target.volumes, place(part.plan, seats_of_volumes(target.volumes)))
+
+    # A run
+
+    def open(self, part: Part[MailboxPlan], target: Any, context: RunContext) -> OpenMailbox:
+        """Begin a part on its volumes."""
+        assert isinstance(target, StorageTarget), "mailboxes run on storage"
+        return OpenMailbox(part, target, context)
+
+    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
+        """What was achieved, and whether every page was right."""
+        told = manifest.get("mailbox")
+        return Conclusion(first=list(mailbox_lines(told)) if told else [])
+
+    def failures(self, told: Record) -> str | None:
+        """Pages that were not what was written."""
+        bad = told.get("bad_pages")
+        return f"mailbox databases: {bad} bad pages" if bad else None
+
+    # Report
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """Result, configuration and tables of the test, then figures and curves of its searches."""
+        from assay.workloads.mailbox.report import mailbox_section
+
+        own = mailbox_section(facts)
+        figures = [replace(one, name="mailbox-loads", title="Loads") for one in super().sections(facts)]
+        return [own, *figures] if own else figures
+
+    def label(self, workload: Record) -> str:
+        """The name of a test."""
+        return f"{workload.get('name') or self.kind}, {workload.get('test') or 'performance'}"

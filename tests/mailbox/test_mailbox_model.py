@@ -1,0 +1,56 @@
+"""`assay mailbox` on modelled arrays, in virtual time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from assay_command import Bench
+
+FAS = "model:fas2040?volumes=5&volume_size=400GB"
+ASKED = (
+    "--mailbox-size",
+    "100M",
+    "--iops-per-mailbox",
+    "0.12",
+    "--duration",
+    "60s",
+    "--json",
+    "--no-report",
+    "--quiet",
+)
+
+
+def told(bench: Bench, target: str, *arguments: str) -> dict[str, Any]:
+    outcome = bench.assay("mailbox", target, *arguments, *ASKED, "-o", bench.results)
+    assert outcome.code == 0, outcome.stderr
+    return outcome.document
+
+
+def test_a_model_gives_the_same_figures_twice(bench: Bench) -> None:
+    first, second = (told(bench, FAS, "--mailboxes", "500")["mailbox"] for _ in range(2))
+    assert first == second
+    assert first["achieved_iops"] == pytest.approx(60, rel=0.03)
+    assert first["passed"] is True
+    assert (first["pages_verified"], first["verified"]) == (None, None)
+
+
+def test_more_mailboxes_wait_longer(bench: Bench) -> None:
+    few, many = (told(bench, FAS, "--mailboxes", count)["mailbox"] for count in ("500", "6000"))
+    read = [one["servers"][0]["database_read_latency_mean_ns"] for one in (few, many)]
+    assert read[0] < read[1]
+
+
+def test_the_most_mailboxes_within_the_limits_are_found(bench: Bench) -> None:
+    document = told(bench, FAS, "--mailboxes", "500", "--search", "rate", "--repeats", "0")
+    (answer,) = document["answers"]
+    best = answer["max"]
+    assert best["mailboxes"] == pytest.approx(best["rate"] / 0.12, rel=0.02)
+    assert 500 < best["mailboxes"] < 50_000
+    assert answer["limited_by"] != "axis end"
+    found = document["mailbox"]
+    assert found["target_iops"] == best["rate"]
+    assert found["passed"] is True
+    assert "array" in document["points"][0]

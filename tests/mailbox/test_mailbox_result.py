@@ -1,0 +1,70 @@
+"""What is computed of the compiled core's figures: maxima, ratios, what passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.workloads.mailbox.result import peaks, ratios, server_figures, server_passed
+from assay.workloads.mailbox.workload import MailboxWorkload
+
+NOTHING = {"count": 0, "mean_ns": None}
+
+
+def tick(number: int, count: int, mean_ns: float, stream: int = 0) -> dict[str, Any]:
+    return {"tick": number, "volume": stream, "read": {"count": count, "mean_ns": mean_ns}, "write": NOTHING}
+
+
+def test_a_maximum_is_the_highest_mean_of_fifteen_seconds() -> None:
+    ticks = [tick(number, 10, 1e6) for number in range(60)]
+    ticks[30] = tick(30, 10, 91e6)
+    assert peaks(ticks, 0, 60, 1.0) == {(0, "read"): 7e6}
+    assert peaks(ticks, 31, 60, 1.0) == {(0, "read"): 1e6}
+    assert peaks(ticks, 28, 33, 1.0) == {(0, "read"): 19e6}, "a short window is judged as a whole"
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.floats(1e3, 1e9)), min_size=1, max_size=80))
+def test_a_maximum_is_that_of_every_window(counted: list[tuple[int, float]]) -> None:
+    ticks = [tick(number, count, mean_ns) for number, (count, mean_ns) in enumerate(counted)]
+    length = min(15, len(counted))
+    means = []
+    for start in range(len(counted) - length + 1):
+        own = counted[start : start + length]
+        if count := sum(one for one, _ in own):
+            means.append(sum(one * mean for one, mean in own) / count)
+    found = peaks(ticks, 0, len(counted), 1.0).get((0, "read"), 0.0)
+    assert abs(found - max(means, default=0.0)) <= 1e-6 * max(means, default=1.0)
+
+
+def database(**streams: tuple[float, float]) -> dict[str, Any]:
+    told = {
+        name: {"per_s": per_s, "bytes_mean": 8192.0, "latency_mean_ns": latency_ns, "latency_peak_ns": latency_ns}
+        for name, (per_s, latency_ns) in streams.items()
+    }
+    iops = sum(told[name]["per_s"] for name in ("database_read", "database_write") if name in told)
+    return {"name": "db1", "server": 1, "passive": False, "transactional_iops": iops, **told}
+
+
+def test_ratios_are_of_active_databases_and_of_log_writes() -> None:
+    active = database(database_read=(60, 1e6), database_write=(40, 1e6), log_write=(10, 1e6), shipping_read=(99, 1e6))
+    passive = database(replay_read=(500, 1e6), log_write=(7, 1e6)) | {"passive": True}
+    found = ratios([active, passive])
+    assert found["read_write"] == {"value": 1.5, "expected": [1.5, 2.0]}
+    assert found["database_log"]["value"] == 10
+    assert found["log_write_bytes"]["value"] == 8192
+
+
+def test_a_server_passes_by_its_rate_and_its_means() -> None:
+    plan = MailboxWorkload().load_plan({"mailboxes": 1000}, source="plan")
+    good = database(database_read=(60, 19e6), database_write=(40, 19e6), log_write=(10, 9e6))
+    (server,) = server_figures(plan, [good], 100.0)
+    assert (server["mailboxes"], server["transactional_iops"], server["total_iops"]) == (1000, 100, 110)
+    assert server_passed(plan, server)
+    for worse in (
+        {"database_read_latency_mean_ns": 21e6},
+        {"log_write_latency_mean_ns": 11e6},
+        {"transactional_iops": 98.0},
+    ):
+        assert not server_passed(plan, server | worse), worse
