@@ -67,7 +67,9 @@ pub(crate) struct Core {
     to_submit: Vec<Request>,
     flights: Vec<Option<Flight>>,
     slots: Slots,
-    slot_waiting: [VecDeque<TaskId>; 2],
+    /// Tasks that wait for a place, with their tickets, which rise.
+    slot_waiting: [VecDeque<(u64, TaskId)>; 2],
+    tickets: u64,
     meters: Vec<Option<Counter<IoTally>>>,
     cpu_ns: u64,
     pub failure: Option<Failure>,
@@ -103,6 +105,7 @@ impl Core {
             flights: vec![None; slots.count()],
             slots,
             slot_waiting: Default::default(),
+            tickets: 0,
             meters,
             cpu_ns: 0,
             failure: None,
@@ -162,19 +165,31 @@ impl Core {
 
     // I/O
 
-    pub(crate) fn take_slot(&mut self, size: Size) -> Option<u32> {
-        self.slots.take(size)
+    /// A place for an I/O; who gets one waits no longer, so that no place that gets free is offered to it in vain.
+    pub(crate) fn take_slot(&mut self, size: Size, ticket: Option<u64>) -> Option<u32> {
+        let tag = self.slots.take(size)?;
+        let waiting = &mut self.slot_waiting[size as usize];
+        if let Some(Ok(place)) = ticket.map(|ticket| waiting.binary_search_by_key(&ticket, |(ticket, _)| *ticket)) {
+            waiting.remove(place);
+        }
+        Some(tag)
     }
 
-    pub(crate) fn wait_for_slot(&mut self, size: Size) {
-        let task = self.schedule.current;
-        self.slot_waiting[size as usize].push_back(task);
+    /// Lets the task wait for a place, unless it does so by its ticket; gives its ticket.
+    pub(crate) fn wait_for_slot(&mut self, size: Size, ticket: Option<u64>) -> u64 {
+        let waiting = &mut self.slot_waiting[size as usize];
+        if let Some(ticket) = ticket.filter(|own| waiting.binary_search_by_key(own, |(ticket, _)| *ticket).is_ok()) {
+            return ticket;
+        }
+        self.tickets += 1;
+        waiting.push_back((self.tickets, self.schedule.current));
+        self.tickets
     }
 
     pub(crate) fn release(&mut self, tag: u32) {
         self.flights[tag as usize] = None;
         let size = self.slots.give_back(tag);
-        if let Some(task) = self.slot_waiting[size as usize].pop_front() {
+        if let Some((_, task)) = self.slot_waiting[size as usize].pop_front() {
             self.schedule.wake(task);
         }
     }

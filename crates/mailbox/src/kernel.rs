@@ -84,12 +84,13 @@ impl Kernel {
     // I/O
 
     pub(crate) async fn slot(&self, size: Size) -> u32 {
+        let mut ticket = None;
         poll_fn(|_| {
             let mut core = self.0.borrow_mut();
-            match core.take_slot(size) {
+            match core.take_slot(size, ticket) {
                 Some(tag) => Poll::Ready(tag),
                 None => {
-                    core.wait_for_slot(size);
+                    ticket = Some(core.wait_for_slot(size, ticket));
                     Poll::Pending
                 }
             }
@@ -138,7 +139,6 @@ impl Kernel {
         loop {
             let must_read = self
                 .until(at, Event::Room, |core| {
-                    let task = core.schedule.current;
                     let database = &mut core.databases[at];
                     if database.bad.contains(&page) {
                         return Some(Err(Bad));
@@ -148,12 +148,7 @@ impl Kernel {
                             database.cache.used(page);
                             return Some(Ok(Some(false)));
                         }
-                        Standing::Coming => {
-                            if let Some(entry) = database.cache.entry_mut(page) {
-                                entry.waiting.push(task);
-                            }
-                            return Some(Ok(None));
-                        }
+                        Standing::Coming => return Some(Ok(None)),
                         Standing::Absent => {}
                     }
                     if database.cache.make_room() {
@@ -178,8 +173,18 @@ impl Kernel {
     /// Waits for a page that another task reads.
     async fn until_come(&self, at: usize, page: u64) {
         poll_fn(|_| {
-            let coming = self.of(at, |database| matches!(database.cache.standing(page), Standing::Coming));
-            if coming { Poll::Pending } else { Poll::Ready(()) }
+            self.with(|core| {
+                let task = core.schedule.current;
+                let cache = &mut core.databases[at].cache;
+                if !matches!(cache.standing(page), Standing::Coming) {
+                    return Poll::Ready(());
+                }
+                // Each time: the page may have come, gone, and be on its way once more.
+                if let Some(entry) = cache.entry_mut(page) {
+                    entry.waiting.push(task);
+                }
+                Poll::Pending
+            })
         })
         .await;
     }

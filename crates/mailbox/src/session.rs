@@ -814,6 +814,37 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_log_for_a_recovery_is_made_whatever_storage_takes() {
+        for (seed, takes_ns) in [(1, MS / 20), (2, MS / 7), (3, MS), (4, 3 * MS), (5, 30 * MS)] {
+            let mut plan = plan(2);
+            (plan.test, plan.seed, plan.recovery_files, plan.depth) = (Test::Recovery, seed, 5, 128);
+            plan.cache_bytes = (30 << 20) / 8;
+            let (mut engine, _) = engine(&plan, MemoryQueue::new(&plan, takes_ns));
+            let mut ended = false;
+            for tick in 1..20_000 {
+                ended = engine.run_to(tick * 100 * MS).unwrap();
+                if ended {
+                    break;
+                }
+            }
+            let standing = engine.kernel.with(|core| {
+                let of = |one: &crate::database::Database| {
+                    (
+                        one.running,
+                        one.writes_under_way,
+                        one.log.durable_lsn,
+                        one.log.next_lsn,
+                        one.log.wanted,
+                        one.cache.dirty_count(),
+                    )
+                };
+                (core.phase, core.used_slots(), core.outstanding(), core.databases.iter().map(of).collect::<Vec<_>>())
+            });
+            assert!(ended, "{seed}: {standing:?}");
+        }
+    }
+
+    #[test]
     fn a_passive_copy_replays_as_much_log_as_an_active_database_makes() {
         let mut plan = plan(2);
         plan.databases[1].passive = true;
