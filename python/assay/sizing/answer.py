@@ -83,7 +83,7 @@ def size(
         "candidates": _candidates(outcome),
         "nearest": _nearest(outcome),
         "why": _why(outcome, chosen),
-        "rules": rules_of(outcome, judge),
+        "rules": rules_of(outcome),
         "assumptions": _assumptions(asked, measured),
         "servers": servers.facts_of(need),
         "sensitivity": sensitivity(outcome, judge, tell) if what_if else None,

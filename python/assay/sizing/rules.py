@@ -6,13 +6,12 @@ from typing import Any
 
 from assay.sizing.candidates import Ladder, Step, pools_of
 from assay.sizing.demand import demand_of
-from assay.sizing.judge import Judge
 from assay.sizing.search import Found, Outcome
 from assay.targets.arrays.configuration import size_text
 from assay.units import format_iops
 
 
-def rules_of(outcome: Outcome, judge: Judge) -> list[dict[str, Any]]:
+def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
     """Every rule with its effect on the cheapest choice, or on all that was looked at."""
     need, rules, best = outcome.need, outcome.need.rules, outcome.cheapest
     rows: list[dict[str, Any]] = []
@@ -83,7 +82,6 @@ def rules_of(outcome: Outcome, judge: Judge) -> list[dict[str, Any]]:
     if need.server is not None:
         add(f"CPU of a server {need.server.cpu_limit:.0%} at most", "the method, section 3: below 80 % on average",
             "decides the number of servers")  # fmt: skip
-    del judge
     return rows
 
 
