@@ -11,8 +11,8 @@ use crate::{
     database::{Database, Event},
     failure::{BadPage, Failure},
     page::PageName,
+    phase::Phase,
     plan::{Activity, MailboxPlan},
-    session::Phase,
     slots::{Size, Slots},
 };
 

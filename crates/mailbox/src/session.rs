@@ -24,6 +24,7 @@ use crate::{
     failure::{BadPage, Failure},
     log::BLOCK_BYTES,
     model::ModelQueue,
+    phase::Phase,
     plan::{Activity, MailboxPlan},
 };
 
@@ -33,35 +34,6 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 const PUBLISH_NS: u64 = 100_000_000;
 /// Intervals that may wait for the collector before they grow longer.
 const SPARE_INTERVALS: usize = 4;
-
-/// What a run does one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    Prepare,
-    /// Operations as fast as they end, until caches are as full of changes as they get.
-    Warm,
-    Load,
-    Backup,
-    MakeLog,
-    Recovery,
-    Flush,
-    Verify,
-}
-
-impl Phase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "prepare",
-            Self::Warm => "warm",
-            Self::Load => "load",
-            Self::Backup => "backup",
-            Self::MakeLog => "make-log",
-            Self::Recovery => "recovery",
-            Self::Flush => "flush",
-            Self::Verify => "verify",
-        }
-    }
-}
 
 /// A phase, and when it began and ended; the last one may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use crate::{
     kernel::Kernel,
+    phase::Phase,
     plan::{Activity, SCAN_BYTES},
-    session::Phase,
 };
 
 /// Reads a database from its begin to its end and again, at a rate, and verifies it: background maintenance.

@@ -5,8 +5,8 @@ use std::{cell::Cell, future::Future, rc::Rc};
 use crate::{
     database::Event,
     kernel::Kernel,
+    phase::Phase,
     plan::Test,
-    session::Phase,
     users::{
         backup::{backup, backups},
         checkpoint::{checkpoint_writer, flush},
