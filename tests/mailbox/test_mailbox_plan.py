@@ -9,7 +9,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.targets.storage.spec import parse_targets
-from assay.workloads.mailbox.layout import Seat, layout_of, place, sizes_needed
+from assay.workloads.mailbox.layout import Seat, layout_meant, layout_of, place, sizes_needed
 from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.mailbox.workload import MailboxWorkload
 
@@ -82,6 +82,13 @@ class TestLayout:
         assert [one.data.volume for one in placed] == [0, 1, 0, 1, 0]
         assert {one.log.volume for one in placed} == {2}
         assert layout_of(placed) == "separate"
+
+    def test_volumes_of_their_own_are_plain_disks_only_where_they_are_called_so(self) -> None:
+        seats = [seat(name) for name in "abcde"]
+        asked = {"mailboxes": 100, "mailbox_size_bytes": "1M", "copies": 3}
+        for layout, meant in (("auto", "together"), ("jbod", "jbod")):
+            chosen = plan(**asked, layout=layout)
+            assert layout_meant(chosen, place(chosen, seats)) == meant
 
     def test_nothing_overlaps_and_nothing_is_left_between(self) -> None:
         placed = place(plan(mailboxes=100, mailbox_size_bytes="1M", servers=2, passive=1), [seat("a", "data", "log")])

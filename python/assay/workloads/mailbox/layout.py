@@ -166,6 +166,12 @@ def layout_of(placed: Sequence[Placed]) -> str:
     return "jbod" if alone and len(placed) > 1 else "together"
 
 
+def layout_meant(plan: MailboxPlan, placed: Sequence[Placed]) -> str:
+    """What the layout stands for: volumes say nothing of RAID, so plain disks are what a plan calls them."""
+    found = layout_of(placed)
+    return "together" if found == "jbod" and plan.layout != "jbod" else found
+
+
 def check_layout(plan: MailboxPlan, volumes: Sequence[Volume], placed: Sequence[Placed]) -> None:
     """Refuse a layout that is not the one asked for, needs more copies, or does not fit the volumes.
 
@@ -174,9 +180,7 @@ def check_layout(plan: MailboxPlan, volumes: Sequence[Volume], placed: Sequence[
     UsageError
         The first thing that is wrong.
     """
-    found = layout_of(placed)
-    # That each database has disks of its own says nothing of RAID: only who asks for the layout means plain disks.
-    stands_for = "together" if found == "jbod" and plan.layout != "jbod" else found
+    stands_for = layout_meant(plan, placed)
     if plan.layout not in ("auto", stands_for):
         wanted = {
             "separate": "logs on volumes of their own: --volume data=PATH,log=PATH",

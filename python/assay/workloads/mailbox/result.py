@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.workloads.mailbox.layout import Placed, layout_of
+from assay.workloads.mailbox.layout import Placed, layout_meant
 from assay.workloads.mailbox.plan import MailboxPlan
 
 Record = Mapping[str, Any]
@@ -179,7 +179,7 @@ def profile(plan: MailboxPlan, placed: Sequence[Placed], cache_bytes: int) -> di
         "databases": plan.databases,
         "passive": plan.passive,
         "copies": plan.copies,
-        "layout": plan.layout if plan.layout != "auto" else layout_of(placed),
+        "layout": layout_meant(plan, placed),
         "page_bytes": plan.page_bytes,
         "cache_bytes": cache_bytes,
         "database_bytes": plan.database_bytes,

@@ -12,7 +12,7 @@ from assay.targets.storage.target import StorageTarget
 from assay.units import format_bytes, format_duration
 from assay.workloads.mailbox.core_plan import cache_bytes
 from assay.workloads.mailbox.figures import FIGURES
-from assay.workloads.mailbox.layout import check_layout, layout_of, place, seats_of_volumes, sizes_needed
+from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
 from assay.workloads.mailbox.opened import OpenMailbox
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
 from assay.workloads.mailbox.result import profile
@@ -75,7 +75,8 @@ class MailboxWorkload(Workload[MailboxPlan]):
         lines = [
             f"part {part.name}: {part.title}; type {plan.test}, {format_duration(plan.measured_s)}; limits: {limits}",
             f"  {asked}",
-            f"  layout {layout_of(placed)}, {plan.copies} copies; page cache {format_bytes(cache_bytes(plan, placed))}",
+            f"  layout {layout_meant(plan, placed)}, {plan.copies} copies; page cache"
+            f" {format_bytes(cache_bytes(plan, placed))}",
         ]
         for one in placed:
             names = [target.volumes[extent.volume].name for extent in (one.data, one.log)]
