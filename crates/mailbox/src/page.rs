@@ -7,10 +7,10 @@ use assay_load::{
     content::{MARK, MARK_AT, SECTOR_BYTES},
 };
 
-use crate::{
-    node::{Content, Node, Slot},
-    shape::RECORD_SLOT_BYTES,
-};
+use crate::node::{Content, Node, Slot};
+
+/// A record with its head.
+pub(crate) const RECORD_SLOT_BYTES: u32 = 1024;
 
 /// Header of a page: a sector.
 pub(crate) const HEADER_BYTES: u32 = SECTOR_BYTES as u32;

@@ -2,8 +2,8 @@
 
 use crate::{
     node::{Change, Slot},
+    page::RECORD_SLOT_BYTES,
     page::{fill, get, put},
-    shape::RECORD_SLOT_BYTES,
 };
 
 /// Head of a record: bytes in all, kind, page, LSN and four numbers.

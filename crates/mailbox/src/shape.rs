@@ -7,13 +7,11 @@ use assay_load::content::SECTOR_BYTES;
 
 use crate::{
     node::{Content, Node, Slot},
-    page::{CHILDREN_PER_SECTOR, HEADER_BYTES},
+    page::{CHILDREN_PER_SECTOR, HEADER_BYTES, RECORD_SLOT_BYTES},
 };
 
 /// Keys that a leaf is for at first.
 pub(crate) const LEAF_KEYS: u64 = 1 << 20;
-/// A record with its head.
-pub(crate) const RECORD_SLOT_BYTES: u32 = 1024;
 /// Share of a page that is used at first.
 const FILLED_SHARE: f64 = 0.7;
 /// Share of the pages that are free at first.
