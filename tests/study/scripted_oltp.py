@@ -24,7 +24,7 @@ FILES = {
 }
 
 
-def tpcc_sql(dialect: str, file: str) -> list[tuple[str, str]]:
+def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
     assert dialect == "postgresql"
     return FILES[file]
 

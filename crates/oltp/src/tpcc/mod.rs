@@ -7,7 +7,7 @@ mod rows;
 mod statements;
 mod transactions;
 
-use assay_loading::{Dataset, Scale};
+use assay_loading::{ByScale, Dataset, Scale};
 use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
 
 pub(crate) use self::plan::Tpcc;
@@ -34,11 +34,12 @@ const FILES: [(&str, Layers); 6] = [
 impl Dataset for Tpcc {
     const KIND: &'static str = "tpcc";
     /// The most are ten terabytes.
-    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", max: 100_000 };
+    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", step: 1, max: 100_000 };
 
+    type Shape = ByScale;
     type Chunk = LoadChunk;
 
-    fn row_counts(warehouses: u32) -> Vec<(&'static str, u64)> {
+    fn row_counts(warehouses: u32, _shape: ByScale) -> Vec<(&'static str, u64)> {
         TpccTable::ALL.iter().map(|table| (table.name(), table.row_count(warehouses))).collect()
     }
 }

@@ -1,0 +1,1 @@
+-- The transactions as single statements.
