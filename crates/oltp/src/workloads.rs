@@ -10,7 +10,7 @@ use crate::{
     workload::{Workload, all_sections},
 };
 
-const WORKLOADS: [Registered; 1] = [Registered::of::<Tpcc>()];
+const WORKLOADS: [Registered; 2] = [Registered::of::<Tpcc>(), Registered::of::<Brokerage>()];
 
 /// The data sets of the workloads.
 pub const DATASETS: [RegisteredDataset; 2] = [RegisteredDataset::of::<Tpcc>(), RegisteredDataset::of::<Brokerage>()];

@@ -3,7 +3,7 @@
 /// Customers of a broker; chunks of the load have so many.
 pub(crate) const BLOCK: u32 = 100;
 /// Customers whose trades are drawn together.
-pub(super) const GROUP: u32 = 10;
+pub(crate) const GROUP: u32 = 10;
 const SHIFT: i64 = 4_300_000_000;
 const TRADE_SHIFT: i64 = 200_000_000_000_000;
 pub(crate) const ACCOUNTS_MAX: u32 = 10;
@@ -55,20 +55,20 @@ pub(crate) fn account_id(customer: u32, account: u32) -> i64 {
     (SHIFT + i64::from(customer)) * i64::from(ACCOUNTS_MAX) + 1 + i64::from(account)
 }
 
-pub(super) fn news_id(company: u32, number: u32) -> i64 {
+pub(crate) fn news_id(company: u32, number: u32) -> i64 {
     SHIFT + 1 + i64::from(company) * 2 + i64::from(number)
 }
 
 /// Addresses of exchanges come first, then those of companies, then those of customers.
-pub(super) fn exchange_address(exchange: u32) -> i64 {
+pub(crate) fn exchange_address(exchange: u32) -> i64 {
     SHIFT + 1 + i64::from(exchange)
 }
 
-pub(super) fn company_address(company: u32) -> i64 {
+pub(crate) fn company_address(company: u32) -> i64 {
     exchange_address(EXCHANGES) + i64::from(company)
 }
 
-pub(super) fn customer_address(size: Size, customer: u32) -> i64 {
+pub(crate) fn customer_address(size: Size, customer: u32) -> i64 {
     company_address(size.companies()) + i64::from(customer)
 }
 
@@ -80,6 +80,7 @@ pub(crate) fn trade_id(size: Size, group: u32, number: u32) -> i64 {
 }
 
 /// The first key after all trades of a database that has so many days.
+#[cfg(test)]
 pub(crate) fn next_trade_id(size: Size, days: u32) -> i64 {
     trade_id(size, 0, trades_of_group(days)) + i64::from(size.groups())
 }

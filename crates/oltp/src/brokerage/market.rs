@@ -8,14 +8,14 @@ pub(crate) const TRADING_US: i64 = 8 * 3600 * SECOND_US;
 /// It begins at nine.
 const OPENS_US: i64 = 9 * 3600 * SECOND_US;
 /// 2005-01-03, a Monday, in days since 2000-01-01: the first day of trading.
-pub(super) const FIRST_DAY: i32 = 1829;
+pub(crate) const FIRST_DAY: i32 = 1829;
 
 /// The lowest and the highest price there is.
-pub(super) const LOWEST_CENTS: i64 = 2000;
-pub(super) const HIGHEST_CENTS: i64 = 3000;
+pub(crate) const LOWEST_CENTS: i64 = 2000;
+pub(crate) const HIGHEST_CENTS: i64 = 3000;
 
 /// The date of a day of trading: markets are closed on Saturdays and Sundays.
-pub(super) fn date_of(first_day: i32, trading_day: i64) -> i32 {
+pub(crate) fn date_of(first_day: i32, trading_day: i64) -> i32 {
     first_day + (trading_day / 5 * 7 + trading_day % 5) as i32
 }
 

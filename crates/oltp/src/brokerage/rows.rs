@@ -11,7 +11,7 @@ use super::{
         BLOCK, EXCHANGES, GROUP, Size, account_id, broker_id, company_address, company_id, customer_address,
         customer_id, exchange_address, news_id, trades_of_group, write_symbol,
     },
-    market::{self, FIRST_DAY, HIGHEST_CENTS, LOWEST_CENTS, TRADING_US, at_us, date_of, price_cents},
+    market::{FIRST_DAY, HIGHEST_CENTS, LOWEST_CENTS, TRADING_US, at_us, date_of, price_cents},
     people::{Account, Person, skewed},
     plan::Shape,
     tables::{
@@ -27,7 +27,7 @@ const GROUPS: u32 = BLOCK / GROUP;
 const COMPANIES: u32 = BLOCK / 2;
 const LISTS: u64 = 300;
 /// 2000-01-03 in days since 2000-01-01: the first of the daily figures.
-const FIRST_MARKET_DAY: i32 = 2;
+pub(crate) const FIRST_MARKET_DAY: i32 = 2;
 const FIRST_YEAR: i64 = 2000;
 /// Days from 2000-01-01 to the first days of quarters.
 const QUARTER_DAYS: [i32; 4] = [0, 91, 182, 274];
@@ -36,7 +36,7 @@ const STATUSES: [(&str, &str); 5] =
 
 /// What a chunk fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum ChunkKind {
+pub(crate) enum ChunkKind {
     Fixed,
     Companies,
     News,
@@ -320,7 +320,7 @@ impl<S: RowSink> Row<'_, S> {
     fn sector(&mut self, key: u32) {
         self.begin();
         self.words(&sector_id(key));
-        self.written(|_, out| write_numbered(key + 7000, out));
+        self.written(|_, out| write_sector_name(key, out));
         self.end();
     }
 
@@ -787,20 +787,24 @@ impl<S: RowSink> Row<'_, S> {
     }
 }
 
-pub(super) fn sector_id(sector: u32) -> String {
+pub(crate) fn sector_id(sector: u32) -> String {
     format!("S{}", (b'A' + sector as u8) as char)
 }
 
-pub(super) fn industry_id(industry: u32) -> String {
+pub(crate) fn write_sector_name(sector: u32, out: &mut Vec<u8>) {
+    write_numbered(sector + 7000, out);
+}
+
+pub(crate) fn industry_id(industry: u32) -> String {
     let letter = |number: u32| (b'A' + number as u8) as char;
     format!("{}{}", letter(industry / 26), letter(industry % 26))
 }
 
-pub(super) fn industry_of(company: u32) -> u32 {
+pub(crate) fn industry_of(company: u32) -> u32 {
     company % INDUSTRIES
 }
 
-pub(super) fn exchange_id(exchange: u32) -> String {
+pub(crate) fn exchange_id(exchange: u32) -> String {
     format!("EX{}", (b'A' + exchange as u8) as char)
 }
 
@@ -808,40 +812,35 @@ fn zip_code(number: u32) -> String {
     format!("{:05}", 1001 + number * 6)
 }
 
-pub(super) fn write_company(company: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_company(company: u32, out: &mut Vec<u8>) {
     write_numbered(company % 110_592, out);
     out.extend_from_slice(format!(" {} Company", company + 1).as_bytes());
 }
 
-pub(super) fn broker_name(broker: u32) -> String {
+pub(crate) fn broker_name(broker: u32) -> String {
     let mut name = Vec::new();
     write_numbered(broker % 110_592, &mut name);
     format!("{} B. {}", String::from_utf8_lossy(&name), broker + 1)
 }
 
 /// The number by which an office of taxes knows a customer.
-pub(super) fn tax_number(customer: u32) -> String {
+pub(crate) fn tax_number(customer: u32) -> String {
     format!("{:03}AS{:05}TX", customer / 100_000, customer % 100_000)
 }
 
 /// Whom permission `number` of a customer's accounts is for: the customer, then others.
-pub(super) fn delegate_of(size: Size, customer: u32, number: u32) -> u32 {
+pub(crate) fn delegate_of(size: Size, customer: u32, number: u32) -> u32 {
     (customer + number * 37) % size.customers
 }
 
 /// Last and first name of a customer.
-pub(super) fn names_of(seed: u64, customer: u32) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn names_of(seed: u64, customer: u32) -> (Vec<u8>, Vec<u8>) {
     let mut random = Random::of(seed, LISTS + 1, customer.into());
     let (mut last, mut first) = (Vec::new(), Vec::new());
     let syllables = random.between(2, 4);
     write_name(&mut random, syllables, &mut last);
     write_name(&mut random, 2, &mut first);
     (last, first)
-}
-
-/// When the past of a database ends, in microseconds of trading.
-pub(super) fn ended_us(days: u32) -> i64 {
-    i64::from(days) * market::TRADING_US
 }
 
 #[cfg(test)]

@@ -4,29 +4,29 @@ use super::{
     plan::Shape,
 };
 
-pub(super) const INDUSTRIES: u32 = 102;
-pub(super) const SECTORS: u32 = 12;
-pub(super) const ZIP_CODES: u32 = 14_741;
+pub(crate) const INDUSTRIES: u32 = 102;
+pub(crate) const SECTORS: u32 = 12;
+pub(crate) const ZIP_CODES: u32 = 14_741;
 /// Days of the daily figures of securities: five years of 261.
-pub(super) const MARKET_DAYS: u32 = 1305;
-pub(super) const QUARTERS: u32 = 20;
-pub(super) const COMPETITORS: u32 = 3;
+pub(crate) const MARKET_DAYS: u32 = 1305;
+pub(crate) const QUARTERS: u32 = 20;
+pub(crate) const COMPETITORS: u32 = 3;
 
 macro_rules! tables {
     ($($variant:ident = $name:literal, $columns:literal;)*) => {
         /// The tables in the order in which they are loaded.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(super) enum BrokerageTable { $($variant),* }
+        pub(crate) enum BrokerageTable { $($variant),* }
 
         impl BrokerageTable {
-            pub(super) const ALL: [Self; 33] = [$(Self::$variant),*];
+            pub(crate) const ALL: [Self; 33] = [$(Self::$variant),*];
 
-            pub(super) fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
             /// Columns in the order in which rows have them.
-            pub(super) fn columns(self) -> &'static str {
+            pub(crate) fn columns(self) -> &'static str {
                 match self { $(Self::$variant => $columns),* }
             }
         }
@@ -71,7 +71,7 @@ tables! {
 
 impl BrokerageTable {
     /// Rows of a database; of those that are drawn the number to be expected.
-    pub(super) fn row_count(self, size: Size, shape: Shape) -> u64 {
+    pub(crate) fn row_count(self, size: Size, shape: Shape) -> u64 {
         let customers = u64::from(size.customers);
         let accounts = customers * 5;
         let companies = u64::from(size.companies());

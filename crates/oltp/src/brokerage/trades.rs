@@ -70,48 +70,48 @@ impl TradeType {
 
 /// A trade that is done.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trade {
-    pub(super) id: i64,
-    pub(super) kind: TradeType,
+pub(crate) struct Trade {
+    pub(crate) id: i64,
+    pub(crate) kind: TradeType,
     /// Customer and account, both counted from 0.
-    pub(super) customer: u32,
-    pub(super) account: u32,
-    pub(super) security: u32,
-    pub(super) quantity: i64,
-    pub(super) bid_cents: i64,
-    pub(super) price_cents: i64,
-    pub(super) asked_us: i64,
-    pub(super) sent_us: i64,
-    pub(super) done_us: i64,
-    pub(super) charge_cents: i64,
-    pub(super) commission_cents: i64,
-    pub(super) tax_cents: i64,
-    pub(super) settled_cents: i64,
-    pub(super) is_cash: bool,
-    pub(super) lifo: bool,
+    pub(crate) customer: u32,
+    pub(crate) account: u32,
+    pub(crate) security: u32,
+    pub(crate) quantity: i64,
+    pub(crate) bid_cents: i64,
+    pub(crate) price_cents: i64,
+    pub(crate) asked_us: i64,
+    pub(crate) sent_us: i64,
+    pub(crate) done_us: i64,
+    pub(crate) charge_cents: i64,
+    pub(crate) commission_cents: i64,
+    pub(crate) tax_cents: i64,
+    pub(crate) settled_cents: i64,
+    pub(crate) is_cash: bool,
+    pub(crate) lifo: bool,
     /// Its changes of lots, within those of the group.
-    pub(super) changes: (u32, u32),
+    pub(crate) changes: (u32, u32),
 }
 
 /// What an account of a group holds of a security in the end.
 #[derive(Debug)]
-pub(super) struct Position {
-    pub(super) account: i64,
-    pub(super) security: u32,
-    pub(super) lots: Vec<Lot>,
+pub(crate) struct Position {
+    pub(crate) account: i64,
+    pub(crate) security: u32,
+    pub(crate) lots: Vec<Lot>,
 }
 
 /// The past of a group of customers.
 #[derive(Debug)]
-pub(super) struct Past {
-    pub(super) trades: Vec<Trade>,
-    pub(super) changes: Vec<Change>,
+pub(crate) struct Past {
+    pub(crate) trades: Vec<Trade>,
+    pub(crate) changes: Vec<Change>,
     /// Ordered by account.
-    pub(super) positions: Vec<Position>,
+    pub(crate) positions: Vec<Position>,
 }
 
 impl Past {
-    pub(super) fn of(seed: u64, size: Size, days: u32, group: u32) -> Self {
+    pub(crate) fn of(seed: u64, size: Size, days: u32, group: u32) -> Self {
         let mut members = Vec::new();
         let mut chances = Vec::new();
         let mut positions = Vec::new();

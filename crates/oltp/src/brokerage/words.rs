@@ -9,7 +9,7 @@ const SYLLABLES: [&str; 48] = [
 ];
 
 /// A word of so many syllables, its first letter large, appended.
-pub(super) fn write_name(random: &mut Random, syllables: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_name(random: &mut Random, syllables: u32, out: &mut Vec<u8>) {
     let at = out.len();
     for _ in 0..syllables {
         out.extend_from_slice(SYLLABLES[random.between(0, SYLLABLES.len() as u32 - 1) as usize].as_bytes());
@@ -18,7 +18,7 @@ pub(super) fn write_name(random: &mut Random, syllables: u32, out: &mut Vec<u8>)
 }
 
 /// A word that belongs to a number alone, below 110,592, appended.
-pub(super) fn write_numbered(number: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_numbered(number: u32, out: &mut Vec<u8>) {
     let at = out.len();
     let count = SYLLABLES.len() as u32;
     let mut left = number;

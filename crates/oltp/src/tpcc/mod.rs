@@ -8,7 +8,7 @@ mod statements;
 mod transactions;
 
 use assay_loading::{ByScale, Dataset, Scale};
-use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
+use assay_sql::{Driver, Kind, Layers, Section, layers};
 
 pub(crate) use self::plan::Tpcc;
 use self::{
@@ -17,9 +17,10 @@ use self::{
     statements::Statement,
 };
 use crate::{
+    plan::RunPlan,
     random::Random,
-    talk::{Outcome, Talk},
-    workload::{Transaction, Workload},
+    talk::Talk,
+    workload::{Done, NoDesk, Transaction, Workload},
 };
 
 const FILES: [(&str, Layers); 6] = [
@@ -57,13 +58,15 @@ impl Workload for Tpcc {
 
     type User = User;
     type Input = Input;
+    type Effect = ();
+    type Desk = NoDesk<Input>;
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
         Some(layers.sections(dialect))
     }
 
-    fn user(&self, warehouses: u32, number: u32) -> User {
+    fn user(&self, _database: usize, warehouses: u32, number: u32) -> User {
         User::new(warehouses, number)
     }
 
@@ -71,8 +74,12 @@ impl Workload for Tpcc {
         input::draw(self, user, transaction, random)
     }
 
-    async fn run<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) -> Result<Outcome, DbError> {
-        transactions::run(talk, input).await
+    fn desk(&self, _plan: &RunPlan, _database: usize, _thread: u32) -> NoDesk<Input> {
+        NoDesk::default()
+    }
+
+    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
+        transactions::run(talk, input).await.map(|outcome| (outcome, ()))
     }
 
     fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {
