@@ -271,7 +271,6 @@ def row_counts(kind: str, scale: int, shape: str = "{}") -> dict[str, int]:
     scale.
     """
 
-
 def tpch_answer(query: int) -> str:
     """The published validation answer to a query, 1 to 22, at scale 1.
 

@@ -15,8 +15,8 @@ CUSTOMERS, DAYS = 100, 1
 SHAPE = {"days": DAYS, "news_bytes": 1000}
 MIX = [0, 190, 180, 140, 130, 101, 80, 49, 20, 0, 0]
 TRANSACTIONS = (
-    "trade_result", "trade_status", "market_watch", "security_detail", "customer_position", "trade_order", "trade_lookup",
-    "broker_volume", "trade_update", "market_feed", "data_maintenance",
+    "trade_result", "trade_status", "market_watch", "security_detail", "customer_position", "trade_order",
+    "trade_lookup", "broker_volume", "trade_update", "market_feed", "data_maintenance",
 )  # fmt: skip
 ORDERS_ONLY = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
 
@@ -54,8 +54,8 @@ class Brokerage(Database):
         return run_plan(
             self,
             **{
-                "workload": "brokerage", "rows_seed": SEED, "days": DAYS, "next_trades": [self.next_trade()], "mix": MIX,
-                "deck": True, "procedures": False, **changes,
+                "workload": "brokerage", "rows_seed": SEED, "days": DAYS, "next_trades": [self.next_trade()],
+                "mix": MIX, "deck": True, "procedures": False, **changes,
             },
         )  # fmt: skip
 
@@ -98,7 +98,9 @@ def test_all_transactions_run_and_the_exchange_answers_orders(server: Server) ->
     database = loaded(server)
     trades, results = database.count("trade"), database.count("settlement")
     with running(database.plan()) as run:
-        run.until(lambda run: run.counts["trade_result", "committed"] >= 30 and run.counts["market_feed", "committed"] >= 1)
+        run.until(
+            lambda run: run.counts["trade_result", "committed"] >= 30 and run.counts["market_feed", "committed"] >= 1
+        )
         run.end()
     assert run.status["state"] == "ended", run.status
     figures = run.point()

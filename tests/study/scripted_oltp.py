@@ -25,7 +25,7 @@ FILES = {
 
 
 def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
-    assert dialect == "postgresql"
+    assert (kind, dialect) == (TABLES.rows, "postgresql")
     return FILES[file]
 
 

@@ -10,6 +10,9 @@ use crate::{
 
 type Asked<T> = Result<T, DatabaseError>;
 
+/// Gives the rows of a chunk by scale, shape, seed and key.
+type ColumnsOf = fn(u32, &str, u64, &ChunkKey) -> Asked<Box<dyn ColumnBatches>>;
+
 /// A data set as its kind alone names it, its shape as JSON text. Scales that it does not have are a [`DatabaseError::InvalidPlan`].
 #[derive(Debug, Clone, Copy)]
 pub struct Registered {
@@ -21,7 +24,7 @@ pub struct Registered {
     /// The chunks of a database of a scale in the order in which they are loaded.
     pub chunks: fn(u32, &str) -> Asked<Vec<Key>>,
     /// The rows of a chunk by scale, shape, seed and key.
-    pub columns: fn(u32, &str, u64, &ChunkKey) -> Asked<Box<dyn ColumnBatches>>,
+    pub columns: ColumnsOf,
 }
 
 impl Registered {

@@ -398,7 +398,7 @@ impl<S: RowSink> Row<'_, S> {
         });
         let zip = self.random.between(0, ZIP_CODES - 1);
         self.words(&zip_code(zip));
-        self.words(if zip % 5 == 0 { "Canada" } else { "USA" });
+        self.words(if zip.is_multiple_of(5) { "Canada" } else { "USA" });
         self.end();
     }
 
