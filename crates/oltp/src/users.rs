@@ -83,9 +83,7 @@ pub(crate) fn run_thread<W: Workload>(
             Ok(local) => Rc::new(local),
             Err(error) => return shared.fail(error),
         };
-        let desks: Rc<Vec<W::Desk>> = Rc::new(
-            (0..shared.plan.databases.len()).map(|database| workload.desk(&shared.plan, database, number)).collect(),
-        );
+        let desks: Rc<Vec<W::Desk>> = Rc::new(desks_of(&*workload, &shared.plan, number));
         for (user, database) in members(shared.plan.users, &shared.plan, number, threads) {
             tasks.spawn_local(guarded(
                 shared.clone(),
@@ -112,6 +110,12 @@ pub(crate) fn run_thread<W: Workload>(
     });
     // Users that wait for their time are dropped with their tasks.
     drop(tasks);
+}
+
+/// The desks of a thread, one of each database.
+fn desks_of<W: Workload>(workload: &W, plan: &RunPlan, thread: u32) -> Vec<W::Desk> {
+    let databases = plan.databases.iter().enumerate();
+    databases.map(|(number, used)| workload.desk(plan.seed, number, used.scale, thread)).collect()
 }
 
 /// A task whose panic ends the run: the runtime would keep it for itself, and the figures would be those of fewer users.

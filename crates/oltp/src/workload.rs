@@ -7,7 +7,6 @@ use assay_sql::{DbError, Driver, Kind, Section, session_sections};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    plan::RunPlan,
     random::Random,
     talk::{Outcome, Talk},
 };
@@ -88,8 +87,8 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// The input of a user's next transaction, which is of this kind.
     fn draw(&self, user: &mut Self::User, transaction: usize, random: &mut Random) -> Self::Input;
 
-    /// The desk of a thread, counted from 0, on database `database` of the run.
-    fn desk(&self, plan: &RunPlan, database: usize, thread: u32) -> Self::Desk;
+    /// The desk of a thread, counted from 0, on database `database` of the run, which is of that scale.
+    fn desk(&self, seed: u64, database: usize, scale: u32, thread: u32) -> Self::Desk;
 
     /// A transaction is about to begin, so long after the start.
     fn begins(&self, _input: &mut Self::Input, _now_ns: u64) {}

@@ -11,9 +11,9 @@ use super::{
     clock::Clock,
     ids::Size,
     input::{Executed, Input, Kind, Order, Quote, Request, TWENTY, Triggered},
+    kinds::TradeType,
     market::price_cents,
     people::skewed,
-    trades::TradeType,
 };
 use crate::{random::Random, workload::Desk};
 

@@ -1,6 +1,6 @@
 //! Charges, commissions and taxes. They follow from what a trade is, so that generated trades and the tables agree.
 
-use super::{ids::EXCHANGES, trades::TradeType};
+use super::{ids::EXCHANGES, kinds::TradeType};
 
 /// Rates of countries and divisions.
 pub(crate) const TAX_RATES: u32 = 320;

@@ -1,14 +1,14 @@
 //! What transactions are asked for.
 
 use super::{
-    Brokerage,
     clock::Clock,
     fees,
     ids::{BLOCK, Size, account_id, company_id, customer_id, trade_id, trades_of_group},
+    kinds::TradeType,
     market::TRADING_US,
     people::{Account, Person, skewed},
+    plan::Brokerage,
     tables::{INDUSTRIES, SECTORS},
-    trades::TradeType,
 };
 use crate::random::Random;
 

@@ -7,6 +7,7 @@ mod fees;
 mod holdings;
 mod ids;
 mod input;
+mod kinds;
 mod market;
 mod people;
 mod plan;
@@ -32,7 +33,6 @@ use self::{
     tables::BrokerageTable,
 };
 use crate::{
-    plan::RunPlan,
     random::Random,
     talk::Talk,
     workload::{Done, Transaction, Workload},
@@ -106,9 +106,9 @@ impl Workload for Brokerage {
         Request { size: user.size, input: input::draw(self, user, transaction, random) }
     }
 
-    fn desk(&self, plan: &RunPlan, database: usize, thread: u32) -> Exchange {
-        let size = Size { customers: plan.databases[database].scale };
-        let random = Random::of(plan.seed, EXCHANGE, (database as u64) << 32 | u64::from(thread));
+    fn desk(&self, seed: u64, database: usize, customers: u32, thread: u32) -> Exchange {
+        let size = Size { customers };
+        let random = Random::of(seed, EXCHANGE, (database as u64) << 32 | u64::from(thread));
         Exchange::new(size, Clock::new(self.days), random, thread == 0)
     }
 

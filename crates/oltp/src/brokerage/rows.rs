@@ -11,6 +11,7 @@ use super::{
         BLOCK, EXCHANGES, GROUP, Size, account_id, broker_id, company_address, company_id, customer_address,
         customer_id, exchange_address, news_id, trades_of_group, write_symbol,
     },
+    kinds::TradeType as Kind,
     market::{FIRST_DAY, HIGHEST_CENTS, LOWEST_CENTS, TRADING_US, at_us, date_of, price_cents},
     people::{Account, Person, skewed},
     plan::Shape,
@@ -18,7 +19,7 @@ use super::{
         BrokerageTable::{self, *},
         COMPETITORS, INDUSTRIES, MARKET_DAYS, QUARTERS, SECTORS, ZIP_CODES,
     },
-    trades::{Past, Trade as Done, TradeType as Kind},
+    trades::{Past, Trade as Done},
     words::{write_name, write_numbered},
 };
 use crate::random::Random;

@@ -17,7 +17,6 @@ use self::{
     statements::Statement,
 };
 use crate::{
-    plan::RunPlan,
     random::Random,
     talk::Talk,
     workload::{Done, NoDesk, Transaction, Workload},
@@ -74,7 +73,7 @@ impl Workload for Tpcc {
         input::draw(self, user, transaction, random)
     }
 
-    fn desk(&self, _plan: &RunPlan, _database: usize, _thread: u32) -> NoDesk<Input> {
+    fn desk(&self, _seed: u64, _database: usize, _scale: u32, _thread: u32) -> NoDesk<Input> {
         NoDesk::default()
     }
 

@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 
 use assay_sql::Driver;
 
-use super::{Level::ReadCommitted, begin};
+use super::begin::{Level::ReadCommitted, begin};
 use crate::{
     brokerage::{
-        Brokerage,
         clock::write_time,
         desk::Effect,
         ids::{Size, write_symbol},
         input::{Quote, Triggered},
+        plan::Brokerage,
         statements::Statement::{
             Commit, MarketFeedHistory, MarketFeedLastTrade, MarketFeedRequestDelete, MarketFeedRequests,
             MarketFeedTrade,

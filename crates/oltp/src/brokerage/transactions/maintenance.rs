@@ -1,11 +1,12 @@
 use assay_sql::{DbError, Driver};
 
-use super::{Level::ReadCommitted, begin};
+use super::begin::{Level::ReadCommitted, begin};
 use crate::{
     brokerage::{
-        Brokerage, fees,
+        fees,
         ids::{Size, account_id, company_id, customer_address, customer_id, write_symbol},
         people::Person,
+        plan::Brokerage,
         rows::exchange_id,
         statements::Statement::{
             Commit, MaintenanceAccountPermission, MaintenanceAddress, MaintenanceCompany, MaintenanceCustomer,

@@ -1,5 +1,6 @@
 //! The transactions, as statements. Each is a file, or a few of a kind are.
 
+mod begin;
 mod feed;
 mod maintenance;
 mod order;
@@ -8,50 +9,17 @@ mod result;
 mod securities;
 mod seek;
 
-use assay_sql::{Driver, Kind as Dialect};
+use assay_sql::Driver;
 
 use super::{
-    Brokerage,
     desk::Effect,
     input::{Input, Request},
-    statements::Statement::{Begin, IsolateReadCommitted, IsolateRepeatableRead, IsolateSerializable},
+    plan::Brokerage,
 };
 use crate::{
     talk::{Outcome, Talk},
     workload::Done,
 };
-
-/// The least that a transaction has to be isolated from others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
-}
-
-/// Begins a transaction. The level of its own comes first or second, as the dialect wants it; SQL Server keeps the last one, so that it
-/// is said each time.
-fn begin<D: Driver>(talk: &mut Talk<'_, D>, level: Level) {
-    let isolate = match level {
-        Level::ReadCommitted => IsolateReadCommitted,
-        Level::RepeatableRead => IsolateRepeatableRead,
-        Level::Serializable => IsolateSerializable,
-    };
-    let dialect = talk.driver.kind();
-    let is_said = level != Level::ReadCommitted || dialect == Dialect::Mssql;
-    if is_said && dialect != Dialect::Postgresql {
-        talk.add(isolate);
-    }
-    talk.add(Begin);
-    if is_said && dialect == Dialect::Postgresql {
-        talk.add(isolate);
-    }
-}
-
-/// Statements that [`begin`] adds.
-fn begun<D: Driver>(talk: &Talk<'_, D>, level: Level) -> usize {
-    1 + usize::from(level != Level::ReadCommitted || talk.driver.kind() == Dialect::Mssql)
-}
 
 pub(super) async fn run<D: Driver>(talk: &mut Talk<'_, D>, workload: &Brokerage, request: &Request) -> Done<Brokerage> {
     let size = request.size;

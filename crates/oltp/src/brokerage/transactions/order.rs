@@ -1,14 +1,14 @@
 use assay_sql::{DbError, Driver};
 
-use super::{Level::RepeatableRead, begin};
+use super::begin::{Level::RepeatableRead, begin};
 use crate::{
     brokerage::{
-        Brokerage,
         clock::write_time,
         fees,
         holdings::{Lot, apply},
         ids::{Size, write_symbol},
         input::Order,
+        plan::Brokerage,
         rows::{exchange_id, names_of, tax_number, write_company},
         statements::Statement::{
             Commit, Rollback, TradeOrderAccount, TradeOrderAssets, TradeOrderByName, TradeOrderBySymbol,

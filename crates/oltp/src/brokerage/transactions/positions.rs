@@ -1,6 +1,6 @@
 use assay_sql::{DbError, Driver};
 
-use super::{Level::ReadCommitted, begin, begun};
+use super::begin::{Level::ReadCommitted, begin, begun};
 use crate::{
     brokerage::{
         ids::customer_id,

@@ -1,6 +1,6 @@
 use assay_sql::{DbError, Driver};
 
-use super::{Level::Serializable, begin};
+use super::begin::{Level::Serializable, begin};
 use crate::{
     brokerage::{
         clock::{write_date, write_time},
@@ -8,6 +8,7 @@ use crate::{
         holdings::{Lot, apply},
         ids::{Size, write_symbol},
         input::Executed,
+        kinds::TradeType,
         market::at_us,
         rows::exchange_id,
         statements::Statement::{
@@ -17,7 +18,6 @@ use crate::{
             TradeResultSettlement, TradeResultSummaryDelete, TradeResultSummaryInsert, TradeResultSummaryUpdate,
             TradeResultTrade,
         },
-        trades::TradeType,
     },
     talk::{Outcome, Talk, unreadable},
 };

@@ -1,6 +1,6 @@
 use assay_sql::{DbError, Driver};
 
-use super::{Level::ReadCommitted, begin};
+use super::begin::{Level::ReadCommitted, begin};
 use crate::{
     brokerage::{
         clock::write_date,

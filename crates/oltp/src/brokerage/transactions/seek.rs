@@ -1,6 +1,6 @@
 use assay_sql::{DbError, Driver};
 
-use super::{
+use super::begin::{
     Level::{self, ReadCommitted, RepeatableRead},
     begin,
 };
