@@ -329,7 +329,7 @@ def psql(database: Database, sql: str) -> list[str]:
 def make(database: Database, *files: str) -> None:
     """Run files of the workload's SQL."""
     for file in files:
-        for _, text in _core.tpcc_sql("postgresql", file):
+        for _, text in _core.oltp_sql("tpcc", "postgresql", file):
             database.execute(text)
 
 

@@ -24,9 +24,9 @@ __all__ = [
     "examine_journal",
     "file_identity",
     "first_foreign",
+    "oltp_sql",
     "reliability",
     "row_counts",
-    "tpcc_sql",
     "tpch_answer",
     "tpch_refresh_keys",
     "uring_refusal",
@@ -245,7 +245,7 @@ def file_identity(descriptor: int) -> tuple[int | None, int | None, int | None]:
 def first_foreign(descriptor: int, offsets: Sequence[int]) -> int | None:
     """First of some places in an open file, of 8 KiB each, whose bytes Assay did not write."""
 
-def chunks_of(kind: str, scale: int) -> list[tuple[str, int, int]]:
+def chunks_of(kind: str, scale: int, shape: str = "{}") -> list[tuple[str, int, int]]:
     """Kind, unit and part of the chunks of a data set of a scale, in the order in which they are loaded.
 
     Raises UsageError where there is no such kind or scale.
@@ -254,18 +254,22 @@ def chunks_of(kind: str, scale: int) -> list[tuple[str, int, int]]:
 def examine_journal(plan_json: str) -> None:
     """Refuse a crash journal that cannot be read or is of another target."""
 
+def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
+    """The named statements of a file of a transactional workload's SQL in a dialect, in order.
+
+    Raises UsageError where there is no such kind or file.
+    """
+
 def reliability(request_json: str) -> str:
     """How likely an array loses data (docs/reliability.md). Raises UsageError for impossible inputs."""
 
-def row_counts(kind: str, scale: int) -> dict[str, int]:
+def row_counts(kind: str, scale: int, shape: str = "{}") -> dict[str, int]:
     """Rows of each table of a data set of a scale; of tables whose rows are drawn the expected number.
 
-    The scale of `tpcc` counts warehouses, that of `tpch` thousandths. Raises UsageError where there is no such kind or
+    The scale of `tpcc` counts warehouses, that of `tpch` thousandths, that of `brokerage` customers; its shape is an
+    object with `days` and `news_bytes`. Raises UsageError where there is no such kind or
     scale.
     """
-
-def tpcc_sql(dialect: str, file: str) -> list[tuple[str, str]]:
-    """Names and statements of a file (schema, indexes, procedures, conditions, drop) in a dialect's SQL."""
 
 def tpch_answer(query: int) -> str:
     """The published validation answer to a query, 1 to 22, at scale 1.

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from sql_sessions import TABLES, Session, columns
 
-from assay._core import OltpRun, RowsLoad, tpcc_sql
+from assay._core import OltpRun, RowsLoad, oltp_sql
 from servers.mariadb import MariadbServer
 from servers.postgresql import PostgresqlServer
 
@@ -82,7 +82,7 @@ class Database:
     def _run_files(self, *files: str) -> None:
         with self.session() as session:
             for file in files:
-                for _, text in tpcc_sql(self.dialect, file):
+                for _, text in oltp_sql("tpcc", self.dialect, file):
                     session.execute(text)
 
     def connection(self, **changes: object) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Database:
         with self.session() as session:
             found = {
                 names[name]: session.execute(text)[0]
-                for name, text in tpcc_sql(self.dialect, "conditions")
+                for name, text in oltp_sql("tpcc", self.dialect, "conditions")
                 if name in names
             }
         assert len(found) == len(names)

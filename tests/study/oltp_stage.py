@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, tpcc_sql
+from scripted_oltp import MemoryDatabase, ScriptedLoad, ScriptedRun, oltp_sql
 
 from assay import _core
 from assay.errors import ExitCode
@@ -96,7 +96,7 @@ class Stage:
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
     def make(*databases: MemoryDatabase, **plan: Any) -> Stage:
         made = Stage(tmp_path, list(databases) or [MemoryDatabase()], plan)
-        monkeypatch.setattr(_core, "tpcc_sql", tpcc_sql, raising=False)
+        monkeypatch.setattr(_core, "oltp_sql", oltp_sql, raising=False)
         monkeypatch.setattr(_core, "RowsLoad", made.load, raising=False)
         monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
         monkeypatch.setattr(collectors, "database_collectors", lambda _: [])

@@ -24,8 +24,8 @@ FILES = {
 }
 
 
-def tpcc_sql(dialect: str, file: str) -> list[tuple[str, str]]:
-    assert dialect == "postgresql"
+def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
+    assert (kind, dialect) == (TABLES.rows, "postgresql")
     return FILES[file]
 
 

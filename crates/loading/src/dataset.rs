@@ -1,6 +1,7 @@
 //! What a data set says of itself: how large it is at a scale, and its chunks.
 
 use assay_sql::{Rows, Table};
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::error::DatabaseError;
 
@@ -9,6 +10,8 @@ use crate::error::DatabaseError;
 pub struct Scale {
     pub one: &'static str,
     pub many: &'static str,
+    /// The least there can be, and of what it is a multiple.
+    pub step: u32,
     pub max: u32,
 }
 
@@ -16,27 +19,35 @@ impl Scale {
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when there is no database of this scale.
     pub(crate) fn check(&self, scale: u32) -> Result<(), DatabaseError> {
-        if (1..=self.max).contains(&scale) {
+        if (1..=self.max).contains(&scale) && scale.is_multiple_of(self.step) {
             return Ok(());
         }
-        Err(DatabaseError::InvalidPlan(format!("{}: accepted: 1 to {}", self.many, self.max)))
+        let steps = if self.step > 1 { format!(" in steps of {}", self.step) } else { String::new() };
+        Err(DatabaseError::InvalidPlan(format!("{}: accepted: {} to {}{steps}", self.many, self.step, self.max)))
     }
 }
 
 /// A table's name and how many rows it has.
 pub type TableCount = (&'static str, u64);
 
-/// Rows of tables that follow from a scale and a seed.
+/// Of a data set of which the scale alone decides how many rows there are.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct ByScale {}
+
+/// Rows of tables that follow from a scale, a shape and a seed.
 pub trait Dataset: 'static {
     /// Its name in plans.
     const KIND: &'static str;
     const SCALE: Scale;
 
+    /// What beside the scale decides which rows there are: fields of plans.
+    type Shape: DeserializeOwned + Copy + Send + 'static;
+
     /// What is loaded in one transaction.
-    type Chunk: Chunk;
+    type Chunk: Chunk<Shape = Self::Shape>;
 
     /// Rows of each table of a database of a scale; where they are drawn, as many as are to be expected.
-    fn row_counts(scale: u32) -> Vec<TableCount>;
+    fn row_counts(scale: u32, shape: Self::Shape) -> Vec<TableCount>;
 }
 
 /// Kind, unit of the scale and part of a chunk.
@@ -50,14 +61,16 @@ pub trait Chunk: Copy + Send + 'static {
     /// Column of `assay_chunk` with the unit of the scale that a chunk belongs to.
     const UNIT_COLUMN: &'static str;
 
+    type Shape: Copy;
+
     type Rows: Rows;
 
     /// All chunks of a database in the order in which they are loaded.
-    fn all(scale: u32) -> impl Iterator<Item = Self>;
+    fn all(scale: u32, shape: Self::Shape) -> impl Iterator<Item = Self>;
 
     /// The chunk of a database with this key, one of [`Self::all`] or one that comes later.
-    fn of_key(scale: u32, kind: &str, unit: u32, part: u32) -> Option<Self> {
-        Self::all(scale).find(|chunk| chunk.key() == (kind, unit, part))
+    fn of_key(scale: u32, shape: Self::Shape, kind: &str, unit: u32, part: u32) -> Option<Self> {
+        Self::all(scale, shape).find(|chunk| chunk.key() == (kind, unit, part))
     }
 
     /// Kind, unit and part, as `assay_chunk` has them.
@@ -74,8 +87,8 @@ pub trait Chunk: Copy + Send + 'static {
 ///
 /// # Errors
 /// [`DatabaseError::InvalidPlan`] when a database of this scale has no such chunk.
-pub(crate) fn chunk<D: Dataset>(scale: u32, key: &ChunkKey) -> Result<D::Chunk, DatabaseError> {
+pub(crate) fn chunk<D: Dataset>(scale: u32, shape: D::Shape, key: &ChunkKey) -> Result<D::Chunk, DatabaseError> {
     let (kind, unit, part) = key;
-    D::Chunk::of_key(scale, kind, *unit, *part)
+    D::Chunk::of_key(scale, shape, kind, *unit, *part)
         .ok_or_else(|| DatabaseError::InvalidPlan(format!("chunk {kind:?} {unit} {part}: not one of {}", D::KIND)))
 }

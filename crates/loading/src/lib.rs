@@ -13,7 +13,7 @@ mod plan;
 mod registered;
 
 pub use columns::{Batch, Column, ColumnBatches, Values};
-pub use dataset::{Chunk, ChunkKey, Dataset, Key, Scale, TableCount};
+pub use dataset::{ByScale, Chunk, ChunkKey, Dataset, Key, Scale, TableCount};
 pub use error::DatabaseError;
 pub use load::{Load, LoadState, LoadStatus};
 pub use panics::{Alive, OnPanic};

@@ -85,14 +85,14 @@ impl Load {
     ///
     /// # Errors
     /// [`DatabaseError::InvalidPlan`] when the plan is impossible, [`DatabaseError::Other`] when threads cannot be started.
-    pub(crate) fn start<D: Dataset>(plan: LoadPlan) -> Result<Self, DatabaseError> {
+    pub(crate) fn start<D: Dataset>(plan: LoadPlan, shape: D::Shape) -> Result<Self, DatabaseError> {
         plan.validate::<D>()?;
         let mut waiting = Vec::new();
         let (mut rows_total, mut chunks_total) = (0, 0);
         for (database, loaded) in plan.databases.iter().enumerate() {
             let done: BTreeSet<_> =
                 loaded.done.iter().map(|(kind, unit, part)| (kind.as_str(), *unit, *part)).collect();
-            for (place, chunk) in chunks_of::<D>(loaded)?.into_iter().enumerate() {
+            for (place, chunk) in chunks_of::<D>(loaded, shape)?.into_iter().enumerate() {
                 chunks_total += 1;
                 rows_total += chunk.row_count();
                 if !done.contains(&chunk.key()) {
@@ -193,9 +193,9 @@ impl Drop for Load {
 }
 
 /// The chunks that a plan wants in a database, in the order in which they are loaded.
-fn chunks_of<D: Dataset>(loaded: &LoadedDatabase) -> Result<Vec<D::Chunk>, DatabaseError> {
-    let Some(named) = &loaded.chunks else { return Ok(D::Chunk::all(loaded.scale).collect()) };
-    named.iter().map(|key| chunk::<D>(loaded.scale, key)).collect()
+fn chunks_of<D: Dataset>(loaded: &LoadedDatabase, shape: D::Shape) -> Result<Vec<D::Chunk>, DatabaseError> {
+    let Some(named) = &loaded.chunks else { return Ok(D::Chunk::all(loaded.scale, shape).collect()) };
+    named.iter().map(|key| chunk::<D>(loaded.scale, shape, key)).collect()
 }
 
 fn load_thread<C: Chunk>(shared: &Arc<Shared>, waiting: &Waiting<C>, connections: u32) {

@@ -5,7 +5,7 @@ use crate::{plan::RunPlan, random::Random, workload::Workload};
 /// One user's stream of inputs.
 pub(crate) struct Inputs<'a, W: Workload> {
     plan: &'a RunPlan,
-    workload: &'a W,
+    pub(crate) workload: &'a W,
     user: W::User,
     random: Random,
     /// For pauses, so that they do not change which inputs follow.
@@ -26,7 +26,7 @@ impl<'a, W: Workload> Inputs<'a, W> {
         Self {
             plan,
             workload,
-            user: workload.user(plan.databases[database].scale, number),
+            user: workload.user(database, plan.databases[database].scale, number),
             random: Random::of(seed, 200, number.into()),
             pauses: Random::of(seed, 201, number.into()),
             cards: Vec::with_capacity(if plan.deck { plan.mix.iter().sum::<u32>() as usize } else { 0 }),
@@ -37,6 +37,11 @@ impl<'a, W: Workload> Inputs<'a, W> {
     pub(crate) fn next(&mut self) -> Drawn<W::Input> {
         let transaction = self.choose();
         Drawn { transaction, input: self.workload.draw(&mut self.user, transaction, &mut self.random) }
+    }
+
+    /// A transaction is about to begin.
+    pub(crate) fn begins(&self, input: &mut W::Input, now_ns: u64) {
+        self.workload.begins(input, now_ns);
     }
 
     fn choose(&mut self) -> usize {

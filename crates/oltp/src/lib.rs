@@ -4,6 +4,7 @@
 //! as a procedure on a connection of `assay-sql`, and counts it (`counts.rs`).
 //! `workload.rs` says what a workload is, `workloads.rs` which there are.
 
+mod brokerage;
 mod counts;
 mod inputs;
 mod pacer;
@@ -12,6 +13,8 @@ mod random;
 mod run;
 mod shared;
 mod talk;
+#[cfg(test)]
+mod text_rows;
 mod tpcc;
 mod users;
 mod workload;

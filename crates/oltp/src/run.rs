@@ -145,7 +145,12 @@ impl OltpRun {
         let statements = plan.databases.iter().map(|database| statements::<W>(database, plan.procedures)).collect();
         let workload = Arc::new(workload);
         let places = databases * W::TRANSACTIONS.len();
-        let shared = Arc::new(Shared::new(plan, statements, connections));
+        let places_of_users = databases as u32 * threads;
+        let clerks = match W::USERS_PER_CLERK {
+            0 => 0,
+            each => plan.users.div_ceil(places_of_users * each),
+        };
+        let shared = Arc::new(Shared::new(plan, statements, connections + clerks * places_of_users, clerks));
         let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();

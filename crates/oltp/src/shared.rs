@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     /// When all were connected.
     pub(crate) epoch: watch::Sender<Option<Instant>>,
     pub(crate) connections: u32,
+    /// Clerks of each thread on each database.
+    pub(crate) clerks: u32,
     failure: Mutex<Option<DatabaseError>>,
     example: Mutex<Option<String>>,
     away: Vec<AtomicBool>,
@@ -52,7 +54,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(plan: RunPlan, statements: Vec<Vec<Statement>>, connections: u32) -> Self {
+    pub(crate) fn new(plan: RunPlan, statements: Vec<Vec<Statement>>, connections: u32, clerks: u32) -> Self {
         let away = plan.databases.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             plan,
@@ -63,6 +65,7 @@ impl Shared {
             reconnecting: AtomicU32::new(0),
             epoch: watch::Sender::new(None),
             connections,
+            clerks,
             failure: Mutex::new(None),
             example: Mutex::new(None),
             away,

@@ -12,7 +12,7 @@ use assay_load::{Arrivals, Load, Watch};
 use assay_loading::{DatabaseError, OnPanic};
 use assay_sql::{AnyDriver, Cause, DbError, Driver, Pool, Setup, Slot, Taken};
 use tokio::{
-    sync::{Mutex as TurnMutex, Semaphore},
+    sync::{Mutex as TurnMutex, Notify, Semaphore},
     task::LocalSet,
     time::{sleep, sleep_until, timeout_at},
 };
@@ -24,7 +24,7 @@ use crate::{
     plan::{RunLoad, RunPlan},
     shared::Shared,
     talk::{Outcome, Talk},
-    workload::Workload,
+    workload::{Desk, Done, Workload},
 };
 
 /// Connections of a thread that are made at the same time.
@@ -36,6 +36,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(10);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// A user whose every transaction fails for no reason that passes gives up.
 const FAILURES_MAX: u32 = 50;
+/// Clerks have numbers beyond those of users, so that they draw from streams of their own.
+const CLERKS_FROM: u32 = 1 << 24;
 /// A wait that ends later than this after its time was not kept.
 const LATE_NS: u64 = 10_000_000;
 
@@ -52,6 +54,8 @@ struct Local {
     shared: Arc<Shared>,
     counter: RefCell<ThreadCounter>,
     pools: Vec<Pool<AnyDriver>>,
+    /// Wakes a clerk of each database when there may be something to do.
+    desk_bells: Vec<Notify>,
     turns: Option<Turns>,
     epoch: Cell<Instant>,
     busy: Cell<u32>,
@@ -79,8 +83,24 @@ pub(crate) fn run_thread<W: Workload>(
             Ok(local) => Rc::new(local),
             Err(error) => return shared.fail(error),
         };
+        let desks: Rc<Vec<W::Desk>> = Rc::new(desks_of(&*workload, &shared.plan, number));
         for (user, database) in members(shared.plan.users, &shared.plan, number, threads) {
-            tasks.spawn_local(guarded(shared.clone(), work(local.clone(), workload.clone(), user, database)));
+            tasks.spawn_local(guarded(
+                shared.clone(),
+                work(local.clone(), workload.clone(), desks.clone(), user, database),
+            ));
+        }
+        for database in 0..shared.plan.databases.len() {
+            for clerk in 0..shared.clerks {
+                let work = serve(
+                    local.clone(),
+                    workload.clone(),
+                    desks.clone(),
+                    CLERKS_FROM + clerk * threads + number,
+                    database,
+                );
+                tasks.spawn_local(guarded(shared.clone(), work));
+            }
         }
         for (_, database) in members(shared.connections, &shared.plan, number, threads) {
             tasks.spawn_local(guarded(shared.clone(), connect_one(local.clone(), database)));
@@ -90,6 +110,12 @@ pub(crate) fn run_thread<W: Workload>(
     });
     // Users that wait for their time are dropped with their tasks.
     drop(tasks);
+}
+
+/// The desks of a thread, one of each database.
+fn desks_of<W: Workload>(workload: &W, plan: &RunPlan, thread: u32) -> Vec<W::Desk> {
+    let databases = plan.databases.iter().enumerate();
+    databases.map(|(number, used)| workload.desk(plan.seed, number, used.scale, thread)).collect()
 }
 
 /// A task whose panic ends the run: the runtime would keep it for itself, and the figures would be those of fewer users.
@@ -143,11 +169,12 @@ impl Local {
         };
         Ok(Self {
             counter: RefCell::new(counter),
+            desk_bells: plan.databases.iter().map(|_| Notify::new()).collect(),
             pools,
             turns,
             epoch: Cell::new(Instant::now()),
             busy: Cell::new(0),
-            keeps: shared.connections == shared.plan.users,
+            keeps: shared.plan.connections.is_none(),
             connecting: Semaphore::new(CONNECTING_MAX),
             watch: RefCell::new(Watch::new(shared.pulse.clone())),
             shared,
@@ -312,7 +339,7 @@ impl Local {
 }
 
 /// A user's life.
-async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, number: u32, database: usize) {
+async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, desks: Rc<Vec<W::Desk>>, number: u32, database: usize) {
     let shared = local.shared.clone();
     let plan = &shared.plan;
     let mut inputs = Inputs::new(plan, &*workload, database, number);
@@ -322,7 +349,7 @@ async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, number: u32, data
     if local.epoch.replace(epoch) != epoch {
         local.counter.borrow_mut().begin();
     }
-    let mut user = User { local: &local, database, failures: 0, kept: None };
+    let mut user = User::new(&local, database);
     let mut drawn = inputs.next();
     // Users that think do not begin all at once.
     let mut next_ns = 0;
@@ -343,7 +370,7 @@ async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, number: u32, data
             }
             local.now_ns()
         };
-        if !user.transact(&drawn, intended_ns, &mut inputs).await {
+        if !user.transact(&mut drawn, intended_ns, &mut inputs, &desks[database]).await {
             return;
         }
         if inputs.thinks() {
@@ -352,6 +379,32 @@ async fn work<W: Workload>(local: Rc<Local>, workload: Arc<W>, number: u32, data
             next_ns = local.now_ns() + thinking_ns + inputs.keying_ns(drawn.transaction);
         } else {
             drawn = inputs.next();
+        }
+    }
+}
+
+/// A clerk's life: what is due at the desk, when it is.
+async fn serve<W: Workload>(local: Rc<Local>, workload: Arc<W>, desks: Rc<Vec<W::Desk>>, number: u32, database: usize) {
+    let shared = local.shared.clone();
+    let (desk, bell) = (&desks[database], &local.desk_bells[database]);
+    let mut inputs = Inputs::new(&shared.plan, &*workload, database, number);
+    let mut began = shared.epoch.subscribe();
+    let Ok(epoch) = began.wait_for(Option::is_some).await.map(|epoch| epoch.expect("was waited for")) else { return };
+    if local.epoch.replace(epoch) != epoch {
+        local.counter.borrow_mut().begin();
+    }
+    let mut clerk = User::new(&local, database);
+    while !local.stopping() {
+        let Some((due_ns, transaction, input)) = desk.give_out(local.now_ns()) else {
+            let rest =
+                desk.next_ns().map_or(LOOK, |next_ns| Duration::from_nanos(next_ns.saturating_sub(local.now_ns())));
+            let _ = tokio::time::timeout(rest.min(LOOK), bell.notified()).await;
+            continue;
+        };
+        // Another clerk looks whether there is more to do.
+        bell.notify_one();
+        if !clerk.transact(&mut Drawn { transaction, input }, due_ns, &mut inputs, desk).await {
+            return;
         }
     }
 }
@@ -385,13 +438,18 @@ struct User<'a> {
     kept: Option<Taken<'a, AnyDriver>>,
 }
 
-impl User<'_> {
+impl<'a> User<'a> {
+    fn new(local: &'a Local, database: usize) -> Self {
+        Self { local, database, failures: 0, kept: None }
+    }
+
     /// Runs one transaction to its end and counts it; false when the run is over for this user.
     async fn transact<W: Workload>(
         &mut self,
-        drawn: &Drawn<W::Input>,
+        drawn: &mut Drawn<W::Input>,
         intended_ns: u64,
         inputs: &mut Inputs<'_, W>,
+        desk: &W::Desk,
     ) -> bool {
         let local = self.local;
         let due = Due { local, intended_ns };
@@ -410,9 +468,20 @@ impl User<'_> {
         local.busy.set(local.busy.get() + 1);
         // A closed loop has no schedule that service times would be compared with.
         let started_ns = if local.turns.is_some() { local.now_ns() } else { intended_ns };
+        inputs.begins(&mut drawn.input, local.now_ns());
         let (ended, retried) = self.attempts(slot, &drawn.input, inputs).await;
         local.busy.set(local.busy.get() - 1);
+        let (ended, effect) = match ended {
+            Ok((outcome, effect)) => (Ok(outcome), Some(effect)),
+            Err(error) => (Err(error), None),
+        };
         self.count::<W>(drawn.transaction, intended_ns, started_ns, &ended, retried);
+        if let (Ok(Outcome::Committed), Some(effect)) = (&ended, effect) {
+            desk.take_in(&drawn.input, effect, local.now_ns());
+            if W::USERS_PER_CLERK > 0 {
+                local.desk_bells[self.database].notify_one();
+            }
+        }
         let made_ns = slot.made_ns;
         if local.keeps {
             self.kept = Some(taken);
@@ -435,7 +504,7 @@ impl User<'_> {
         slot: &mut Slot<AnyDriver>,
         input: &W::Input,
         inputs: &mut Inputs<'_, W>,
-    ) -> (Result<Outcome, DbError>, u32) {
+    ) -> (Done<W>, u32) {
         let plan = &self.local.shared.plan;
         let mut retried = 0;
         loop {
@@ -446,7 +515,7 @@ impl User<'_> {
             let done = if plan.procedures {
                 run_procedure::<W, _>(&mut talk, input).await
             } else {
-                run_statements::<W, _>(&mut talk, input).await
+                run_statements(inputs.workload, &mut talk, input).await
             };
             match &done {
                 Err(error) if matches!(error.cause, Cause::Deadlock | Cause::Serialization) => {
@@ -525,8 +594,8 @@ impl User<'_> {
 }
 
 /// Runs one transaction once, as statements.
-async fn run_statements<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Result<Outcome, DbError> {
-    let done = W::run(talk, input).await;
+async fn run_statements<W: Workload, D: Driver>(workload: &W, talk: &mut Talk<'_, D>, input: &W::Input) -> Done<W> {
+    let done = workload.run(talk, input).await;
     if let Err(error) = &done
         && error.cause == Cause::Other
     {
@@ -537,11 +606,11 @@ async fn run_statements<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &
 }
 
 /// Runs one transaction once, as a procedure of the database.
-async fn run_procedure<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Result<Outcome, DbError> {
+async fn run_procedure<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Done<W> {
     W::call(talk, input);
     match talk.send().await {
-        Err(error) if error.cause == Cause::RolledBack => Ok(Outcome::RolledBack),
+        Err(error) if error.cause == Cause::RolledBack => Ok((Outcome::RolledBack, W::Effect::default())),
         Err(error) => Err(error),
-        Ok(()) => talk.row(0).map(|_| Outcome::Committed),
+        Ok(()) => W::called(talk, input),
     }
 }

@@ -1,5 +1,7 @@
 //! What a transactional workload says of itself. Each is a folder beside this file; `workloads.rs` registers it.
 
+use std::marker::PhantomData;
+
 use assay_loading::Dataset;
 use assay_sql::{DbError, Driver, Kind, Section, session_sections};
 use serde::de::DeserializeOwned;
@@ -19,6 +21,46 @@ pub(crate) struct Transaction {
     pub(crate) thinking_mean_s: f64,
 }
 
+/// What follows from transactions by itself, without a user who asks for it: of the users of a thread on a database. Clerks do it when
+/// its time has come.
+pub(crate) trait Desk: 'static {
+    type Input;
+    type Effect;
+
+    /// Takes in what a transaction that was committed at a time has for others to do.
+    fn take_in(&self, input: &Self::Input, effect: Self::Effect, now_ns: u64);
+
+    /// When there is something to do next.
+    fn next_ns(&self) -> Option<u64>;
+
+    /// Gives out what is to be done by now: when it was due, which transaction it is, and its input.
+    fn give_out(&self, now_ns: u64) -> Option<(u64, usize, Self::Input)>;
+}
+
+/// The desk of workloads of which nothing follows.
+pub(crate) struct NoDesk<I>(PhantomData<I>);
+
+impl<I> Default for NoDesk<I> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<I: 'static> Desk for NoDesk<I> {
+    type Input = I;
+    type Effect = ();
+
+    fn take_in(&self, _input: &I, (): (), _now_ns: u64) {}
+
+    fn next_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn give_out(&self, _now_ns: u64) -> Option<(u64, usize, I)> {
+        None
+    }
+}
+
 /// A workload on its data set, and as a value what plans say of it alone.
 pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// Its transactions in the order of a mix. Throughput is that of the first.
@@ -29,23 +71,42 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// What makes one user different from others.
     type User;
     /// What one transaction is asked for.
-    type Input;
+    type Input: 'static;
+    /// What a committed transaction has for others to do.
+    type Effect: Default;
+    type Desk: Desk<Input = Self::Input, Effect = Self::Effect>;
+    /// So many users keep a clerk of the desk busy; 0 where there is nothing for clerks to do.
+    const USERS_PER_CLERK: u32 = 0;
 
     /// The statements of a file of SQL in a dialect; `None` for unknown files.
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>>;
 
-    /// User `number` of a database, counted from 0.
-    fn user(&self, scale: u32, number: u32) -> Self::User;
+    /// User `number` of database `database` of the run, both counted from 0.
+    fn user(&self, database: usize, scale: u32, number: u32) -> Self::User;
 
     /// The input of a user's next transaction, which is of this kind.
     fn draw(&self, user: &mut Self::User, transaction: usize, random: &mut Random) -> Self::Input;
 
+    /// The desk of a thread, counted from 0, on database `database` of the run, which is of that scale.
+    fn desk(&self, seed: u64, database: usize, scale: u32, thread: u32) -> Self::Desk;
+
+    /// A transaction is about to begin, so long after the start.
+    fn begins(&self, _input: &mut Self::Input, _now_ns: u64) {}
+
     /// Runs a transaction once, as statements. After an error of [`assay_sql::Cause::Other`] it is rolled back for it.
-    async fn run<D: Driver>(talk: &mut Talk<'_, D>, input: &Self::Input) -> Result<Outcome, DbError>;
+    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Self::Input) -> Done<Self>;
 
     /// Adds the call of the procedure that runs a transaction once. It gives a row.
     fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Self::Input);
+
+    /// What the procedure's rows say.
+    fn called<D: Driver>(talk: &Talk<'_, D>, _input: &Self::Input) -> Done<Self> {
+        talk.row(0).map(|_| (Outcome::Committed, Self::Effect::default()))
+    }
 }
+
+/// How a transaction ended, and what it has for others to do if it was committed.
+pub(crate) type Done<W> = Result<(Outcome, <W as Workload>::Effect), DbError>;
 
 /// The statements of a file of a workload; among its statements those of every session, in front.
 pub(crate) fn all_sections<W: Workload>(dialect: Kind, file: &str) -> Option<Vec<Section>> {

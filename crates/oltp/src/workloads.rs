@@ -4,15 +4,16 @@ use assay_loading::{DatabaseError, Registered as RegisteredDataset, named_by, pa
 use assay_sql::{Kind, Section};
 
 use crate::{
+    brokerage::Brokerage,
     run::OltpRun,
     tpcc::Tpcc,
     workload::{Workload, all_sections},
 };
 
-const WORKLOADS: [Registered; 1] = [Registered::of::<Tpcc>()];
+const WORKLOADS: [Registered; 2] = [Registered::of::<Tpcc>(), Registered::of::<Brokerage>()];
 
 /// The data sets of the workloads.
-pub const DATASETS: [RegisteredDataset; 1] = [RegisteredDataset::of::<Tpcc>()];
+pub const DATASETS: [RegisteredDataset; 2] = [RegisteredDataset::of::<Tpcc>(), RegisteredDataset::of::<Brokerage>()];
 
 /// A workload as those use it who do not know which it is. Plans are JSON text.
 #[derive(Debug, Clone, Copy)]

@@ -95,22 +95,24 @@ mod _core {
         crate::model::reliability(py, request_json)
     }
 
-    /// The named statements of a file of the workload's SQL in a dialect, in order.
+    /// The named statements of a file of a transactional workload's SQL in a dialect, in order.
     #[pyfunction]
-    fn tpcc_sql(dialect: &str, file: &str) -> PyResult<Vec<(String, String)>> {
-        crate::oltp::sql("tpcc", dialect, file)
+    fn oltp_sql(kind: &str, dialect: &str, file: &str) -> PyResult<Vec<(String, String)>> {
+        crate::oltp::sql(kind, dialect, file)
     }
 
-    /// Rows by table of a data set of a scale; where they are drawn, as many as are to be expected.
+    /// Rows by table of a data set of a scale and a shape, as JSON text; where they are drawn, as many as are to be expected.
     #[pyfunction]
-    fn row_counts(kind: &str, scale: u32) -> PyResult<BTreeMap<&'static str, u64>> {
-        Ok(crate::loading::row_counts(kind, scale)?.into_iter().collect())
+    #[pyo3(signature = (kind, scale, shape = "{}"))]
+    fn row_counts(kind: &str, scale: u32, shape: &str) -> PyResult<BTreeMap<&'static str, u64>> {
+        Ok(crate::loading::row_counts(kind, scale, shape)?.into_iter().collect())
     }
 
-    /// The chunks of a data set of a scale, in the order in which they are loaded.
+    /// The chunks of a data set of a scale and a shape, as JSON text, in the order in which they are loaded.
     #[pyfunction]
-    fn chunks_of(kind: &str, scale: u32) -> PyResult<Vec<(&'static str, u32, u32)>> {
-        crate::loading::chunks_of(kind, scale)
+    #[pyo3(signature = (kind, scale, shape = "{}"))]
+    fn chunks_of(kind: &str, scale: u32, shape: &str) -> PyResult<Vec<(&'static str, u32, u32)>> {
+        crate::loading::chunks_of(kind, scale, shape)
     }
 
     /// The published answer to a query at scale 1.

@@ -140,7 +140,7 @@ impl ChunkRows {
     #[new]
     fn new(py: Python<'_>, kind: &str, scale: u32, seed: u64, chunk: ChunkKey) -> PyResult<Self> {
         let dataset = dataset(kind)?;
-        let opened = py.detach(|| (dataset.columns)(scale, seed, &chunk)).map_err(|error| to_python(&error))?;
+        let opened = py.detach(|| (dataset.columns)(scale, "{}", seed, &chunk)).map_err(|error| to_python(&error))?;
         Ok(Self(Mutex::new(opened)))
     }
 
@@ -203,11 +203,11 @@ impl ColumnBuffer {
 }
 
 /// Rows of each table of a database.
-pub(crate) fn row_counts(kind: &str, scale: u32) -> PyResult<Vec<(&'static str, u64)>> {
-    (dataset(kind)?.row_counts)(scale).map_err(|error| to_python(&error))
+pub(crate) fn row_counts(kind: &str, scale: u32, shape: &str) -> PyResult<Vec<(&'static str, u64)>> {
+    (dataset(kind)?.row_counts)(scale, shape).map_err(|error| to_python(&error))
 }
 
 /// The chunks of a database in the order in which they are loaded.
-pub(crate) fn chunks_of(kind: &str, scale: u32) -> PyResult<Vec<(&'static str, u32, u32)>> {
-    (dataset(kind)?.chunks)(scale).map_err(|error| to_python(&error))
+pub(crate) fn chunks_of(kind: &str, scale: u32, shape: &str) -> PyResult<Vec<(&'static str, u32, u32)>> {
+    (dataset(kind)?.chunks)(scale, shape).map_err(|error| to_python(&error))
 }

@@ -187,6 +187,14 @@ impl<'a> Row<'a> {
         std::str::from_utf8(self.text(column)?).ok()?.trim().parse().ok()
     }
 
+    /// A decimal number as a whole number of its last digit, of which it has so many behind the point at most.
+    pub fn decimal(self, column: usize, scale: usize) -> Option<i64> {
+        let text = std::str::from_utf8(self.text(column)?).ok()?;
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let fraction = fraction.trim_end_matches('0');
+        (fraction.len() <= scale).then(|| format!("{whole}{fraction:0<scale$}").parse().ok()).flatten()
+    }
+
     /// Money as cents: at most two digits after the point are looked at, as columns of money have no more.
     pub fn cents(self, column: usize) -> Option<i64> {
         parse_cents(self.text(column)?)

@@ -1,6 +1,6 @@
 //! What is loaded in one transaction.
 
-use assay_loading::Chunk;
+use assay_loading::{ByScale, Chunk};
 use assay_sql::Table;
 
 use super::{
@@ -92,15 +92,16 @@ impl TpchChunk {
 impl Chunk for TpchChunk {
     const UNIT_COLUMN: &'static str = "unit";
 
+    type Shape = ByScale;
     type Rows = TpchRows;
 
-    fn all(thousandths: u32) -> impl Iterator<Item = Self> {
+    fn all(thousandths: u32, _shape: ByScale) -> impl Iterator<Item = Self> {
         ChunkKind::LOADED.into_iter().flat_map(move |kind| {
             (1..=kind.parts(thousandths)).map(move |part| Self { thousandths, kind, set: 0, part })
         })
     }
 
-    fn of_key(thousandths: u32, kind: &str, set: u32, part: u32) -> Option<Self> {
+    fn of_key(thousandths: u32, _shape: ByScale, kind: &str, set: u32, part: u32) -> Option<Self> {
         let kind = ChunkKind::of_name(kind)?;
         let is_there = (1..=kind.parts(thousandths)).contains(&part) && (set > 0) == (kind == ChunkKind::Refresh);
         is_there.then_some(Self { thousandths, kind, set, part })

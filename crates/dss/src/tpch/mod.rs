@@ -7,7 +7,7 @@ mod rows;
 mod span;
 mod tables;
 
-use assay_loading::{Dataset, Scale};
+use assay_loading::{ByScale, Dataset, Scale};
 use tpchgen::q_and_a::QueryAndAnswer;
 
 pub use self::refresh::{RefreshFunction, RefreshKeys, tpch_refresh_keys};
@@ -17,11 +17,13 @@ pub(crate) enum Tpch {}
 
 impl Dataset for Tpch {
     const KIND: &'static str = "tpch";
-    const SCALE: Scale = Scale { one: "thousandth of the scale", many: "thousandths of the scale", max: 100_000_000 };
+    const SCALE: Scale =
+        Scale { one: "thousandth of the scale", many: "thousandths of the scale", step: 1, max: 100_000_000 };
 
+    type Shape = ByScale;
     type Chunk = TpchChunk;
 
-    fn row_counts(thousandths: u32) -> Vec<(&'static str, u64)> {
+    fn row_counts(thousandths: u32, _shape: ByScale) -> Vec<(&'static str, u64)> {
         TpchTable::ALL.iter().map(|table| (table.name(), table.row_count(thousandths))).collect()
     }
 }

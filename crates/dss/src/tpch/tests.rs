@@ -3,7 +3,7 @@ use std::{
     fmt::Display,
 };
 
-use assay_loading::{Chunk, Dataset};
+use assay_loading::{ByScale, Chunk, Dataset};
 use assay_sql::{RowSink, Rows};
 use proptest::prelude::*;
 use tpchgen::generators::{
@@ -118,9 +118,9 @@ fn written<T: Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
 fn chunks_together_have_the_lines_of_the_generator() {
     const THOUSANDTHS: u32 = 10;
     let mut loaded: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for chunk in TpchChunk::all(THOUSANDTHS) {
+    for chunk in TpchChunk::all(THOUSANDTHS, ByScale {}) {
         let (kind, set, part) = chunk.key();
-        assert_eq!(TpchChunk::of_key(THOUSANDTHS, kind, set, part), Some(chunk));
+        assert_eq!(TpchChunk::of_key(THOUSANDTHS, ByScale {}, kind, set, part), Some(chunk));
         for (table, mut lines) in lines_of_chunk(chunk) {
             loaded.entry(table).or_default().append(&mut lines);
         }
@@ -148,8 +148,8 @@ fn chunks_together_have_the_lines_of_the_generator() {
     }
     // Known of the specification's generator at this scale.
     assert_eq!(loaded["lineitem"].len(), 60_175);
-    assert_eq!(TpchChunk::all(THOUSANDTHS).count(), 5);
-    assert_eq!(TpchChunk::all(1000).count(), 1 + 1 + 3 + 8 + 60);
+    assert_eq!(TpchChunk::all(THOUSANDTHS, ByScale {}).count(), 5);
+    assert_eq!(TpchChunk::all(1000, ByScale {}).count(), 1 + 1 + 3 + 8 + 60);
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn the_first_rows_are_those_of_the_specifications_generator() {
 
 #[test]
 fn rows_are_as_many_as_said() {
-    let counts: BTreeMap<_, _> = Tpch::row_counts(1).into_iter().collect();
+    let counts: BTreeMap<_, _> = Tpch::row_counts(1, ByScale {}).into_iter().collect();
     let mut of_chunks = 0;
-    for chunk in TpchChunk::all(1) {
+    for chunk in TpchChunk::all(1, ByScale {}) {
         of_chunks += chunk.row_count();
         for (table, lines) in lines_of_chunk(chunk) {
             let expected = if table == "lineitem" { 6005 } else { counts[table] };
@@ -221,7 +221,7 @@ fn refreshed(orders: &BTreeSet<i64>, thousandths: u32, set: u32) -> (BTreeSet<i6
     let deleted = tpch_refresh_keys(thousandths, set, RefreshFunction::Delete).unwrap();
     let chosen = |key: &&i64| *key / 8 % 4 == i64::from(deleted.sequence);
     let deleted = orders.range(deleted.first..=deleted.last).filter(chosen).copied().collect();
-    let inserted = TpchChunk::of_key(thousandths, "rf1", set, 1).unwrap().tables(0).next().unwrap().1;
+    let inserted = TpchChunk::of_key(thousandths, ByScale {}, "rf1", set, 1).unwrap().tables(0).next().unwrap().1;
     (deleted, lines_of(inserted).iter().map(|line| cells(line, &[0])[0]).collect())
 }
 
@@ -244,7 +244,7 @@ fn after_all_sets_the_orders_are_those_of_the_load() {
 #[test]
 fn an_inserted_order_is_that_of_its_index_under_another_key() {
     const THOUSANDTHS: u32 = 20;
-    let inserted = lines_of_chunk(TpchChunk::of_key(THOUSANDTHS, "rf1", 1002, 1).unwrap());
+    let inserted = lines_of_chunk(TpchChunk::of_key(THOUSANDTHS, ByScale {}, "rf1", 1002, 1).unwrap());
     // The second thirty orders, in the third sequence.
     for (table, lines) in [TpchTable::Orders, TpchTable::LineItem].into_iter().zip(inserted) {
         let of_load = whole(table, THOUSANDTHS).into_iter().filter_map(|line| {

@@ -7,8 +7,8 @@ mod rows;
 mod statements;
 mod transactions;
 
-use assay_loading::{Dataset, Scale};
-use assay_sql::{DbError, Driver, Kind, Layers, Section, layers};
+use assay_loading::{ByScale, Dataset, Scale};
+use assay_sql::{Driver, Kind, Layers, Section, layers};
 
 pub(crate) use self::plan::Tpcc;
 use self::{
@@ -18,8 +18,8 @@ use self::{
 };
 use crate::{
     random::Random,
-    talk::{Outcome, Talk},
-    workload::{Transaction, Workload},
+    talk::Talk,
+    workload::{Done, NoDesk, Transaction, Workload},
 };
 
 const FILES: [(&str, Layers); 6] = [
@@ -34,11 +34,12 @@ const FILES: [(&str, Layers); 6] = [
 impl Dataset for Tpcc {
     const KIND: &'static str = "tpcc";
     /// The most are ten terabytes.
-    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", max: 100_000 };
+    const SCALE: Scale = Scale { one: "warehouse", many: "warehouses", step: 1, max: 100_000 };
 
+    type Shape = ByScale;
     type Chunk = LoadChunk;
 
-    fn row_counts(warehouses: u32) -> Vec<(&'static str, u64)> {
+    fn row_counts(warehouses: u32, _shape: ByScale) -> Vec<(&'static str, u64)> {
         TpccTable::ALL.iter().map(|table| (table.name(), table.row_count(warehouses))).collect()
     }
 }
@@ -56,13 +57,15 @@ impl Workload for Tpcc {
 
     type User = User;
     type Input = Input;
+    type Effect = ();
+    type Desk = NoDesk<Input>;
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
         Some(layers.sections(dialect))
     }
 
-    fn user(&self, warehouses: u32, number: u32) -> User {
+    fn user(&self, _database: usize, warehouses: u32, number: u32) -> User {
         User::new(warehouses, number)
     }
 
@@ -70,8 +73,12 @@ impl Workload for Tpcc {
         input::draw(self, user, transaction, random)
     }
 
-    async fn run<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) -> Result<Outcome, DbError> {
-        transactions::run(talk, input).await
+    fn desk(&self, _seed: u64, _database: usize, _scale: u32, _thread: u32) -> NoDesk<Input> {
+        NoDesk::default()
+    }
+
+    async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
+        transactions::run(talk, input).await.map(|outcome| (outcome, ()))
     }
 
     fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {

@@ -1,6 +1,6 @@
 //! The rows of the initial database (clause 4.3.3), any of them from the seed, its table and its key alone.
 
-use assay_loading::Chunk;
+use assay_loading::{ByScale, Chunk};
 use assay_sql::{RowSink, Rows, Table};
 
 use super::nurand::{self, C_LAST_LOAD, write_last_name};
@@ -158,9 +158,10 @@ impl LoadChunk {
 impl Chunk for LoadChunk {
     const UNIT_COLUMN: &'static str = "w_id";
 
+    type Shape = ByScale;
     type Rows = TpccRows;
 
-    fn all(warehouses: u32) -> impl Iterator<Item = Self> {
+    fn all(warehouses: u32, _shape: ByScale) -> impl Iterator<Item = Self> {
         let of = |kind, warehouse, parts| (1..=parts).map(move |part| Self { kind, warehouse, part });
         of(ChunkKind::Items, 0, PARTS).chain((1..=warehouses).flat_map(move |warehouse| {
             of(ChunkKind::Warehouse, warehouse, 1)

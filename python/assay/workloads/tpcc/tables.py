@@ -34,6 +34,6 @@ TABLES = TableSet(
         "stock": RangeKey("s_w_id"),
         "item": RangeKey("i_id", ITEMS_COUNT),
     },
-    statements=lambda dialect, file: _core.tpcc_sql(dialect, file),
+    statements=lambda dialect, file: _core.oltp_sql("tpcc", dialect, file),
     counters={"new_order_count": ("district", "SELECT sum(d_next_o_id) FROM district")},
 )

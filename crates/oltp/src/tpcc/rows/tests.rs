@@ -1,49 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use assay_loading::ByScale;
+
 use super::*;
+use crate::text_rows::{TextRow, text_rows};
 
-/// Rows as lists of text, `None` for null.
-#[derive(Default)]
-struct TextSink {
-    rows: Vec<Vec<Option<String>>>,
-}
-
-impl TextSink {
-    fn put(&mut self, value: Option<String>) {
-        self.rows.last_mut().unwrap().push(value);
-    }
-}
-
-impl RowSink for TextSink {
-    fn begin_row(&mut self) {
-        self.rows.push(Vec::new());
-    }
-    fn int(&mut self, value: i64) {
-        self.put(Some(value.to_string()));
-    }
-    fn decimal(&mut self, digits: i64, scale: u8) {
-        self.put(Some(format!("{digits}e-{scale}")));
-    }
-    fn text(&mut self, text: &[u8]) {
-        self.put(Some(String::from_utf8(text.to_vec()).unwrap()));
-    }
-    fn date(&mut self, days: i32) {
-        self.put(Some(days.to_string()));
-    }
-    fn time(&mut self, at_us: Option<i64>) {
-        self.put(at_us.map(|at_us| at_us.to_string()));
-    }
-    fn null(&mut self) {
-        self.put(None);
-    }
-    fn end_row(&mut self) {}
-}
-
-fn rows_of(seed: u64, table: TpccTable, chunk: LoadChunk) -> Vec<Vec<Option<String>>> {
-    let mut sink = TextSink::default();
-    let mut rows = TpccRows::of(seed, table, chunk);
-    while rows.write_next(&mut sink).is_some() {}
-    sink.rows
+fn rows_of(seed: u64, table: TpccTable, chunk: LoadChunk) -> Vec<TextRow> {
+    text_rows(TpccRows::of(seed, table, chunk))
 }
 
 fn chunk(kind: ChunkKind, warehouse: u32, part: u32) -> LoadChunk {
@@ -54,7 +17,7 @@ fn chunk(kind: ChunkKind, warehouse: u32, part: u32) -> LoadChunk {
 fn every_table_has_the_rows_of_the_specification() {
     let mut counts: BTreeMap<TpccTable, u64> = BTreeMap::new();
     let mut keys: BTreeMap<TpccTable, BTreeSet<Vec<Option<String>>>> = BTreeMap::new();
-    for chunk in LoadChunk::all(1) {
+    for chunk in LoadChunk::all(1, ByScale {}) {
         for table in chunk.kind.tables() {
             let rows = rows_of(3, *table, chunk);
             assert!(rows.iter().all(|row| row.len() == table.columns().split(',').count()), "{table:?}");
@@ -103,9 +66,8 @@ fn a_row_does_not_depend_on_the_rows_before_it() {
     let whole = rows_of(5, TpccTable::Stock, chunk(ChunkKind::Stock, 3, 7));
     let mut tail = TpccRows::of(5, TpccTable::Stock, chunk(ChunkKind::Stock, 3, 7));
     tail.next = 69_990;
-    let mut sink = TextSink::default();
-    while tail.write_next(&mut sink).is_some() {}
-    assert_eq!(sink.rows, whole[whole.len() - sink.rows.len()..]);
+    let tail = text_rows(tail);
+    assert_eq!(tail, whole[whole.len() - tail.len()..]);
     assert_ne!(rows_of(6, TpccTable::Stock, chunk(ChunkKind::Stock, 3, 7)), whole, "another seed, other rows");
     assert_ne!(rows_of(5, TpccTable::Stock, chunk(ChunkKind::Stock, 4, 7))[0][2..], whole[0][2..]);
 }
@@ -121,6 +83,6 @@ fn one_in_ten_customers_has_bad_credit_and_the_first_thousand_have_every_name() 
 
 #[test]
 fn chunks_are_told_apart_by_their_keys() {
-    let keys: BTreeSet<_> = LoadChunk::all(7).map(Chunk::key).collect();
+    let keys: BTreeSet<_> = LoadChunk::all(7, ByScale {}).map(Chunk::key).collect();
     assert_eq!(keys.len(), 10 + 7 * (1 + 10 + 10 + 10));
 }

@@ -1,0 +1,213 @@
+//! The market exchange: orders wait there until they are executed or their limit is reached, and come back as Trade-Results; quotes
+//! become Market-Feeds. Its timers fire without new requests.
+
+use std::{
+    cell::{Cell, RefCell},
+    cmp::Reverse,
+    collections::BinaryHeap,
+};
+
+use super::{
+    clock::Clock,
+    ids::Size,
+    input::{Executed, Input, Kind, Order, Quote, Request, TWENTY, Triggered},
+    kinds::TradeType,
+    market::price_cents,
+    people::skewed,
+};
+use crate::{random::Random, workload::Desk};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Mean time until a market order is executed.
+const EXECUTED_MEAN_S: f64 = 1.0;
+/// A limit whose price the curve does not reach within this is never reached.
+const LIMIT_WITHIN_S: u64 = 4000;
+/// A limit that was reached waits so long at most for the ticker to fill.
+const TICKER_WITHIN_NS: u64 = 5 * SECOND_NS;
+const MAINTENANCE_NS: u64 = 60 * SECOND_NS;
+
+/// What others have to do after a transaction.
+#[derive(Debug, Default)]
+pub(crate) enum Effect {
+    #[default]
+    Nothing,
+    Triggered(Vec<Triggered>),
+}
+
+/// An order at the exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    due_ns: u64,
+    trade: i64,
+    security: u32,
+    quantity: i64,
+    /// Its limit is reached then; otherwise it is executed.
+    is_limit: bool,
+}
+
+pub(crate) struct Exchange {
+    size: Size,
+    clock: Clock,
+    random: RefCell<Random>,
+    waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
+    ticker: RefCell<Vec<Quote>>,
+    /// Quotes of limits that were reached take the place of made-up ones.
+    reached: RefCell<Vec<Quote>>,
+    /// Since when a limit that was reached is on the ticker.
+    urgent_since_ns: Cell<Option<u64>>,
+    /// When data are maintained next, and how often they were; on one thread alone.
+    maintenance: Cell<Option<(u64, u64)>>,
+}
+
+impl Exchange {
+    pub(crate) fn new(size: Size, clock: Clock, random: Random, maintains: bool) -> Self {
+        Self {
+            size,
+            clock,
+            random: RefCell::new(random),
+            waiting: RefCell::default(),
+            ticker: RefCell::default(),
+            reached: RefCell::default(),
+            urgent_since_ns: Cell::new(None),
+            maintenance: Cell::new(maintains.then_some((MAINTENANCE_NS, 0))),
+        }
+    }
+
+    fn execute(&self, trade: i64, security: u32, quantity: i64, now_ns: u64) {
+        let delay_s = -self.random.borrow_mut().share().ln() * EXECUTED_MEAN_S;
+        let due_ns = now_ns + (delay_s.min(10.0 * EXECUTED_MEAN_S) * 1e9) as u64;
+        self.waiting.borrow_mut().push(Reverse(Waiting { due_ns, trade, security, quantity, is_limit: false }));
+    }
+
+    fn place(&self, order: &Order, now_ns: u64) {
+        if order.kind.is_market() {
+            return self.execute(order.trade, order.security, order.quantity, now_ns);
+        }
+        let reached_ns = self.reached_ns(order.kind, order.security, order.bid_cents(), now_ns);
+        if let Some(due_ns) = reached_ns {
+            let waiting = Waiting {
+                due_ns,
+                trade: order.trade,
+                security: order.security,
+                quantity: order.quantity,
+                is_limit: true,
+            };
+            self.waiting.borrow_mut().push(Reverse(waiting));
+        }
+    }
+
+    /// When the price of a security reaches a limit, looked for second by second.
+    fn reached_ns(&self, kind: TradeType, security: u32, limit_cents: i64, now_ns: u64) -> Option<u64> {
+        (0..LIMIT_WITHIN_S)
+            .map(|second| now_ns + second * SECOND_NS)
+            .find(|at_ns| kind.triggers(price_cents(security, self.clock.traded_us(*at_ns)), limit_cents))
+    }
+
+    fn quote(&self, security: u32, quantity: i64, at_ns: u64) -> Quote {
+        Quote { security, quantity, price_cents: price_cents(security, self.clock.traded_us(at_ns)) }
+    }
+
+    /// A trade goes on the ticker, and with it another quote: of a limit that was reached, or else a made-up one.
+    fn print(&self, executed: &Executed, now_ns: u64) {
+        let mut ticker = self.ticker.borrow_mut();
+        ticker.push(self.quote(executed.security, executed.quantity, now_ns));
+        let beside = self.reached.borrow_mut().pop().unwrap_or_else(|| self.made_up(now_ns));
+        ticker.push(beside);
+    }
+
+    fn made_up(&self, now_ns: u64) -> Quote {
+        let mut random = self.random.borrow_mut();
+        let security = skewed(&mut random, self.size.securities());
+        self.quote(security, 100 << random.between(0, 3), now_ns)
+    }
+
+    /// Twenty quotes, if there are as many or a limit waits for long enough.
+    fn feed(&self, now_ns: u64) -> Option<Input> {
+        let is_urgent = self.urgent_since_ns.get().is_some_and(|since_ns| now_ns >= since_ns + TICKER_WITHIN_NS);
+        let mut ticker = self.ticker.borrow_mut();
+        if is_urgent {
+            ticker.append(&mut self.reached.borrow_mut());
+            while ticker.len() < TWENTY {
+                ticker.push(self.made_up(now_ns));
+            }
+        }
+        if ticker.len() < TWENTY {
+            return None;
+        }
+        if self.reached.borrow().is_empty() {
+            self.urgent_since_ns.set(None);
+        }
+        let rest = ticker.split_off(TWENTY);
+        let quotes = std::mem::replace(&mut *ticker, rest);
+        Some(Input::MarketFeed { quotes, traded_us: self.clock.traded_us(now_ns) })
+    }
+}
+
+impl Desk for Exchange {
+    type Input = Request;
+    type Effect = Effect;
+
+    fn take_in(&self, request: &Request, effect: Effect, now_ns: u64) {
+        match &request.input {
+            Input::TradeOrder(order) => self.place(order, now_ns),
+            Input::TradeResult(executed) => self.print(executed, now_ns),
+            _ => {}
+        }
+        if let Effect::Triggered(orders) = effect {
+            for order in orders {
+                self.execute(order.trade, order.security, order.quantity, now_ns);
+            }
+        }
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        if self.ticker.borrow().len() >= TWENTY {
+            return Some(0);
+        }
+        let waiting_ns = self.waiting.borrow().peek().map(|Reverse(waiting)| waiting.due_ns);
+        let urgent_ns = self.urgent_since_ns.get().map(|since_ns| since_ns + TICKER_WITHIN_NS);
+        let maintained_ns = self.maintenance.get().map(|(at_ns, _)| at_ns);
+        [waiting_ns, urgent_ns, maintained_ns].into_iter().flatten().min()
+    }
+
+    fn give_out(&self, now_ns: u64) -> Option<(u64, usize, Request)> {
+        let (due_ns, kind, input) = self.next(now_ns)?;
+        Some((due_ns, kind as usize, Request { size: self.size, input }))
+    }
+}
+
+impl Exchange {
+    /// What is to be done by now.
+    fn next(&self, now_ns: u64) -> Option<(u64, Kind, Input)> {
+        if let Some((at_ns, round)) = self.maintenance.get().filter(|(at_ns, _)| *at_ns <= now_ns) {
+            self.maintenance.set(Some((at_ns + MAINTENANCE_NS, round + 1)));
+            let input = Input::maintenance(self.size, round, &mut self.random.borrow_mut());
+            return Some((at_ns, Kind::DataMaintenance, input));
+        }
+        if let Some(feed) = self.feed(now_ns) {
+            return Some((now_ns, Kind::MarketFeed, feed));
+        }
+        loop {
+            let Reverse(order) = {
+                let mut waiting = self.waiting.borrow_mut();
+                waiting.peek().filter(|Reverse(order)| order.due_ns <= now_ns)?;
+                waiting.pop()?
+            };
+            if order.is_limit {
+                let quote = self.quote(order.security, order.quantity, order.due_ns);
+                self.reached.borrow_mut().push(quote);
+                self.urgent_since_ns.set(self.urgent_since_ns.get().or(Some(order.due_ns)));
+                continue;
+            }
+            let traded_us = self.clock.traded_us(order.due_ns);
+            let executed = Executed {
+                trade: order.trade,
+                security: order.security,
+                quantity: order.quantity,
+                price_cents: price_cents(order.security, traded_us),
+                traded_us,
+            };
+            return Some((order.due_ns, Kind::TradeResult, Input::TradeResult(executed)));
+        }
+    }
+}

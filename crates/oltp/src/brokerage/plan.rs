@@ -1,0 +1,39 @@
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use serde::Deserialize;
+
+/// What beside the number of customers decides the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct Shape {
+    /// Days of trading that lie behind the database.
+    #[serde(default = "days")]
+    pub(crate) days: u32,
+    /// Length of the text of a news item.
+    #[serde(default = "news_bytes")]
+    pub(crate) news_bytes: u32,
+}
+
+fn days() -> u32 {
+    10
+}
+
+fn news_bytes() -> u32 {
+    100_000
+}
+
+/// What a plan says of this workload alone.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Brokerage {
+    /// The seed of the rows that are there, and the days behind them.
+    pub(crate) rows_seed: u64,
+    pub(crate) days: u32,
+    /// For each database the key of the next trade.
+    next_trades: Vec<AtomicI64>,
+}
+
+impl Brokerage {
+    /// The key of a new trade of a database.
+    pub(crate) fn next_trade(&self, database: usize) -> i64 {
+        self.next_trades[database].fetch_add(1, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,1 @@
+-- Procedures have no text in common: each dialect writes its own.

@@ -1,0 +1,1 @@
+-- Nothing differs from base, which is written for MariaDB and MySQL.

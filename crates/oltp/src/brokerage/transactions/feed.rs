@@ -1,0 +1,68 @@
+use std::collections::BTreeMap;
+
+use assay_sql::Driver;
+
+use super::begin::{Level::ReadCommitted, begin};
+use crate::{
+    brokerage::{
+        clock::write_time,
+        desk::Effect,
+        ids::{Size, write_symbol},
+        input::{Quote, Triggered},
+        plan::Brokerage,
+        statements::Statement::{
+            Commit, MarketFeedHistory, MarketFeedLastTrade, MarketFeedRequestDelete, MarketFeedRequests,
+            MarketFeedTrade,
+        },
+    },
+    talk::{Outcome, Talk, unreadable},
+    workload::Done,
+};
+
+/// Limit orders that one feed sends to the market at most; the rest come with the next quote of their security.
+const TRIGGERED_MAX: usize = 16;
+
+/// The last prices of securities, and limit orders that these let through. Securities are locked in the order of their numbers, the
+/// last of several quotes of one counts.
+pub(super) async fn run<D: Driver>(
+    talk: &mut Talk<'_, D>,
+    size: Size,
+    quotes: &[Quote],
+    traded_us: i64,
+) -> Done<Brokerage> {
+    let mut last: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    for quote in quotes {
+        let (volume, price) = last.entry(quote.security).or_default();
+        (*volume, *price) = (*volume + quote.quantity, quote.price_cents);
+    }
+    begin(talk, ReadCommitted);
+    let mut places = Vec::with_capacity(last.len());
+    for (security, (volume, price)) in last {
+        let symbol = |out: &mut Vec<u8>| write_symbol(size, security, out);
+        talk.add(MarketFeedLastTrade)
+            .cents(price)
+            .int(volume)
+            .written(|out| write_time(traded_us, out))
+            .written(symbol);
+        places.push((security, talk.batch.len()));
+        talk.add(MarketFeedRequests).written(symbol).cents(price).cents(price).cents(price);
+    }
+    talk.send().await?;
+    let mut triggered = Vec::new();
+    for (security, place) in places {
+        for row in (0..talk.results.count(place)).filter_map(|row| talk.results.row(place, row)) {
+            let (Some(trade), Some(quantity)) = (row.int(0), row.int(2)) else { return Err(unreadable()) };
+            triggered.push(Triggered { trade, security, quantity });
+        }
+    }
+    triggered.truncate(TRIGGERED_MAX);
+    for order in &triggered {
+        let time = |out: &mut Vec<u8>| write_time(traded_us, out);
+        talk.add(MarketFeedTrade).written(time).int(order.trade);
+        talk.add(MarketFeedRequestDelete).int(order.trade);
+        talk.add(MarketFeedHistory).int(order.trade).written(time);
+    }
+    talk.add(Commit);
+    talk.send().await?;
+    Ok((Outcome::Committed, Effect::Triggered(triggered)))
+}
