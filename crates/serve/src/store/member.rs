@@ -39,6 +39,11 @@ impl Member {
         self.geometry.chunk_bytes()
     }
 
+    /// Cells that disks have and that are lost.
+    pub(super) fn bad(&self) -> usize {
+        self.disks.iter().map(|disk| disk.record.bad.len()).sum()
+    }
+
     /// Data of a row of all sets.
     pub(super) fn row_bytes(&self) -> u64 {
         self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets())

@@ -58,6 +58,8 @@ pub struct Store {
     attributes: Vec<BTreeMap<String, Vec<u8>>>,
     /// The row that a write is under way in, for when the server is killed.
     intent: File,
+    /// Rows rebuilt of each disk, in 8 bytes each.
+    progress: File,
     /// Free space is asked for again when so much has been written.
     unasked_bytes: u64,
     room_bytes: Option<u64>,
@@ -71,6 +73,8 @@ const ASK_BYTES: u64 = 4 << 20;
 /// Where the store was given less room than there is.
 const ASK_OFTEN_BYTES: u64 = 64 << 10;
 const NO_INTENT: [u8; 16] = [0xff; 16];
+/// Most disks of all members.
+const DISKS_MAX: u64 = 4096;
 const LAYOUT: &str = "store.json";
 const STATE: &str = "state.json";
 
@@ -108,6 +112,7 @@ impl Store {
             }
             None => record::write(&folder.join(LAYOUT), &layout)?,
         }
+        let progress = open_file(&folder.join("progress"))?;
         let mut state = match record::read::<State>(&folder.join(STATE))? {
             Some(state) => state,
             None => fresh_state(plan, model),
@@ -117,7 +122,12 @@ impl Store {
             let geometry = model.geometry(number as u32).clone();
             let disk_bytes = geometry.disk_bytes(model.member_bytes(number as u32));
             rows.push(disk_bytes / geometry.chunk_bytes());
-            let disks = records.into_iter().enumerate().map(|(disk, record)| {
+            let disks = records.into_iter().enumerate().map(|(disk, mut record)| {
+                if let DiskState::Rebuilding { rows } = &mut record.state {
+                    let mut reached = [0; 8];
+                    let place = progress_place(number as u32, disk as u32);
+                    *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
+                }
                 let path = folder.join(format!("member{number}-disk{disk}.img"));
                 Disk::open(path, disk_bytes, sums, record)
             });
@@ -126,8 +136,6 @@ impl Store {
         }
         let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name));
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
-        let path = folder.join("intent");
-        let intent = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut store = Self {
             folder: folder.to_owned(),
             members,
@@ -137,7 +145,8 @@ impl Store {
             volatile: Volatile::default(),
             snapshots,
             attributes: state.attributes,
-            intent: intent.map_err(|error| ServeError::at(&path, error))?,
+            intent: open_file(&folder.join("intent"))?,
+            progress,
             unasked_bytes: ASK_BYTES,
             room_bytes,
             _lock: lock,
@@ -241,7 +250,11 @@ impl Store {
         intent[..8].copy_from_slice(&packed.to_le_bytes());
         intent[8..].copy_from_slice(&first.to_le_bytes());
         self.intent.write_all_at(&intent, 0)?;
+        let bad = self.members[member as usize].bad();
         let written = self.members[member as usize].write(at_bytes, bytes);
+        if self.members[member as usize].bad() != bad {
+            self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
+        }
         self.intent.write_all_at(&NO_INTENT, 0)?;
         written
     }
@@ -344,6 +357,8 @@ impl Store {
             return Err(ServeError::refused(format!("{name}: the slot has a disk; pull it first")));
         }
         slot.record.state = DiskState::Rebuilding { rows: 0 };
+        let begun = self.progress.write_all_at(&[0; 8], progress_place(member, disk));
+        begun.map_err(|error| ServeError::at(&self.folder, error))?;
         self.write_state()
     }
 
@@ -356,7 +371,14 @@ impl Store {
         let last = rows.min(self.rows[member as usize]);
         for _ in 0..most {
             match self.disk_state(member, disk) {
-                DiskState::Rebuilding { rows } if rows < last => self.members[member as usize].rebuild_row(disk)?,
+                DiskState::Rebuilding { rows } if rows < last => {
+                    let bad = self.members[member as usize].bad();
+                    self.members[member as usize].rebuild_row(disk)?;
+                    if self.members[member as usize].bad() != bad {
+                        self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
+                    }
+                    self.progress.write_all_at(&(rows + 1).to_le_bytes(), progress_place(member, disk))?;
+                }
                 _ => return Ok(true),
             }
         }
@@ -438,14 +460,13 @@ impl Store {
 
     /// Keeps what blocks hold that are about to be written for the first time since the last snapshot.
     fn keep_for_snapshot(&mut self, member: u32, at_bytes: u64, bytes: u64) -> Result<(), StoreFault> {
-        let Some(snapshot) = self.snapshots.last_mut() else { return Ok(()) };
         for grain in at_bytes / GRAIN_BYTES..(at_bytes + bytes).div_ceil(GRAIN_BYTES) {
+            let inside = self.inside_bytes(member, grain);
+            let Some(snapshot) = self.snapshots.last_mut() else { return Ok(()) };
             if snapshot.has(member, grain) {
                 continue;
             }
             let mut held = vec![0; GRAIN_BYTES as usize];
-            let most = self.rows[member as usize] * self.members[member as usize].row_bytes();
-            let inside = (most - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize;
             match self.members[member as usize].read(grain * GRAIN_BYTES, &mut held[..inside]) {
                 Ok(()) => snapshot.keep(member, grain, &held)?,
                 // There is nothing to go back to.
@@ -490,28 +511,37 @@ impl Store {
             return Err(ServeError::refused(format!("{name}: no such snapshot; {have}")));
         };
         self.volatile.drop_all();
-        let mut later = self.snapshots.split_off(position);
-        let failed = |error: String| ServeError::refused(format!("{name}: cannot be gone back to: {error}"));
-        for snapshot in later.iter().rev() {
-            for (member, grain) in snapshot.grains() {
-                let bytes = snapshot.read(member, grain).map_err(|error| failed(error.to_string()))?;
-                let at_bytes = grain * GRAIN_BYTES;
-                let most = self.rows[member as usize] * self.members[member as usize].row_bytes();
-                let inside = (most - at_bytes).min(GRAIN_BYTES) as usize;
-                match self.write_to_disks(member, at_bytes, &bytes[..inside]) {
-                    Ok(()) | Err(StoreFault::Lost) => {}
-                    Err(fault) => return Err(failed(fault.to_string())),
-                }
-            }
-        }
-        for forgotten in later.drain(1..) {
+        // Older ones know what was before their successor was taken; going back to that changes nothing for them.
+        let mut snapshots = std::mem::take(&mut self.snapshots);
+        let written = snapshots[position..].iter().rev().try_for_each(|snapshot| self.write_back(snapshot));
+        let later = if written.is_ok() { snapshots.split_off(position + 1) } else { Vec::new() };
+        self.snapshots = snapshots;
+        written.map_err(|error| ServeError::refused(format!("{name}: cannot be gone back to: {error}")))?;
+        self.snapshots[position].forget().map_err(|error| ServeError::at(&self.folder, error))?;
+        self.write_state()?;
+        for forgotten in later {
             let path = snapshot_path(&self.folder, &forgotten.name);
             fs::remove_file(&path).map_err(|error| ServeError::at(&path, error))?;
         }
-        let mut kept = later.pop().expect("the one asked for is the first");
-        kept.forget().map_err(|error| ServeError::at(&self.folder, error))?;
-        self.snapshots.push(kept);
-        self.write_state()
+        Ok(())
+    }
+
+    fn write_back(&mut self, snapshot: &Snapshot) -> Result<(), StoreFault> {
+        for (member, grain) in snapshot.grains() {
+            let bytes = snapshot.read(member, grain)?;
+            let inside = self.inside_bytes(member, grain);
+            match self.write_to_disks(member, grain * GRAIN_BYTES, &bytes[..inside]) {
+                Ok(()) | Err(StoreFault::Lost) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a grain that lie on the member.
+    fn inside_bytes(&self, member: u32, grain: u64) -> usize {
+        let all_bytes = self.rows[member as usize] * self.members[member as usize].row_bytes();
+        (all_bytes - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize
     }
 
     pub fn snapshots(&self) -> Vec<SnapshotReading> {
@@ -555,6 +585,15 @@ fn snapshot_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("snapshot-{name}.log"))
 }
 
+fn progress_place(member: u32, disk: u32) -> u64 {
+    (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
+}
+
+fn open_file(path: &Path) -> Result<File, ServeError> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    file.map_err(|error| ServeError::at(path, error))
+}
+
 fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
     let whole = DiskRecord { state: DiskState::Present, bad: Default::default() };
     let pools = plan.pools.iter().flat_map(|pool| (0..pool.members).map(|_| pool.member.spares));
@@ -573,9 +612,7 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
 
 /// Two servers on one store would each believe in a cache of its own.
 fn lock(folder: &Path) -> Result<File, ServeError> {
-    let path = folder.join("lock");
-    let file = File::options().write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|error| ServeError::at(&path, error))?;
+    let file = open_file(&folder.join("lock"))?;
     // SAFETY: flock takes no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         let message = format!("{}: another server has this store; stop it first", folder.display());

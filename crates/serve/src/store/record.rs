@@ -1,6 +1,6 @@
 //! What is written down of a store, so that it is opened only as what it was made for.
 
-use std::{collections::BTreeMap, fs, io::Write, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use assay_array::{ArrayModel, ArrayPlan};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -104,9 +104,6 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ServeE
 pub(super) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), ServeError> {
     let beside = path.with_extension("new");
     let text = serde_json::to_vec_pretty(value).expect("records are plain");
-    let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(&text)?;
-        file.sync_all()
-    });
+    let written = fs::write(&beside, text);
     written.and_then(|()| fs::rename(&beside, path)).map_err(|error| ServeError::at(path, error))
 }
