@@ -270,10 +270,8 @@ impl Store {
         if self.unasked_bytes < ask_bytes {
             return Ok(());
         }
-        if let Some(most) = self.room_bytes {
-            if self.used_bytes() + bytes > most {
-                return Err(StoreFault::Full);
-            }
+        if self.room_bytes.is_some_and(|most| self.used_bytes() + bytes > most) {
+            return Err(StoreFault::Full);
         }
         // SAFETY: statvfs is plain numbers, for which zeroes are values.
         let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
