@@ -27,7 +27,10 @@ use crate::{
     io::{Answer, Io, IoKind, Shown},
     lateness::Lateness,
     scheduling::{self, Scheduling},
-    transport::{Transport, floor, mount},
+    transport::{
+        Transport,
+        fuse::{floor, mount},
+    },
 };
 
 /// What is served, and how.

@@ -1,8 +1,6 @@
 //! How I/Os come to a served array: FUSE now; ublk, NBD and iSCSI can stand beside it.
 
-mod fuse;
-
-pub(crate) use fuse::{floor, mount};
+pub(crate) mod fuse;
 
 use crate::ServeError;
 
