@@ -14,7 +14,6 @@ from assay.targets.arrays.served.folder import (
     Note,
     mount_volumes,
     note_path,
-    read_note,
     refuse_folder,
     unmount_volumes,
     write_note,
@@ -81,9 +80,10 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         try:
             _undo(array, folder, note)
         finally:
-            array.stop()
-            if note_path(folder).exists() and read_note(folder).pid == os.getpid():
-                note_path(folder).unlink()
+            try:
+                array.stop()
+            finally:
+                note_path(folder).unlink(missing_ok=True)
 
 
 def _undo(array: _core.ServedArray, folder: Path, note: Note) -> None:
