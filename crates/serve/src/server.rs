@@ -7,6 +7,7 @@ mod faults;
 mod status;
 
 use std::{
+    collections::VecDeque,
     path::PathBuf,
     sync::{Arc, mpsc},
     thread::JoinHandle,
@@ -80,6 +81,8 @@ const SLEEP_MOST: Duration = Duration::from_millis(100);
 const NEVER_NS: u64 = 1 << 62;
 /// Rows of a rebuild written between two looks at what came.
 const ROWS_AT_ONCE: u64 = 2;
+/// A wake that is later than this is no rule.
+const WAKE_MOST_NS: u64 = 100_000;
 const HAPPENED_MOST: usize = 10_000;
 
 /// A served array.
@@ -165,6 +168,10 @@ pub(crate) struct Server {
     model_ns: u64,
     pub(crate) floor_ns: u64,
     pub(crate) most_per_s: f64,
+    /// How late this thread is woken when it sleeps, lately.
+    wake_ns: u64,
+    /// Over for the model, and not due yet.
+    due: VecDeque<Completion>,
     pub(crate) lateness: Lateness,
     pub(crate) scheduling: Scheduling,
     pending: Vec<Option<Pending>>,
@@ -200,6 +207,8 @@ impl Server {
             model_ns: 0,
             floor_ns: 0,
             most_per_s: 0.0,
+            wake_ns: 0,
+            due: VecDeque::new(),
             lateness: Lateness::new(),
             scheduling: Scheduling::Ordinary,
             pending: Vec::new(),
@@ -234,7 +243,12 @@ impl Server {
         let mut completions = Vec::new();
         loop {
             let most = self.sleeps();
+            let since_ns = self.now_ns();
             self.inbox.take(most, &mut messages);
+            if messages.is_empty() && !most.is_zero() {
+                let late_ns = (self.now_ns() - since_ns).saturating_sub(most.as_nanos() as u64).min(WAKE_MOST_NS);
+                self.wake_ns = (self.wake_ns * 15 + late_ns) / 16;
+            }
             for message in messages.drain(..) {
                 match message {
                     Message::Io(io) => self.begin(io),
@@ -260,25 +274,34 @@ impl Server {
 
     /// How long nothing is due.
     fn sleeps(&self) -> Duration {
-        if self.damage.is_behind {
+        // What is due is so soon that sleeping would be too long.
+        if self.damage.is_behind || !self.due.is_empty() {
             return Duration::ZERO;
         }
-        let model_ns = self.model.next_event_ns().map(|at_ns| at_ns.saturating_sub(self.floor_ns));
+        let ahead_ns = self.floor_ns + self.wake_ns;
+        let model_ns = self.model.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
         let planned_ns = self.planned.last().map(|event| event.at_ns);
         let next_ns = model_ns.into_iter().chain(planned_ns).min().unwrap_or(u64::MAX);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns())).min(SLEEP_MOST)
     }
 
-    /// Lets the model's time follow the wall clock.
+    /// Lets the model's time follow the wall clock, ahead of it by what answers and wakes take, and answers what is due.
     fn follow(&mut self, completions: &mut Vec<Completion>) {
         while let Some(at_ns) = self.model.next_event_ns() {
-            if at_ns > self.now_ns() + self.floor_ns {
-                return;
+            if at_ns > self.now_ns() + self.floor_ns + self.wake_ns {
+                break;
             }
             self.model_ns = self.model.advance(at_ns, completions);
-            for completion in completions.drain(..) {
-                self.complete(completion);
-            }
+            self.due.extend(completions.drain(..));
+            self.answer_due();
+        }
+        self.answer_due();
+    }
+
+    fn answer_due(&mut self) {
+        while self.due.front().is_some_and(|next| next.at_ns <= self.now_ns() + self.floor_ns) {
+            let completion = self.due.pop_front().expect("there is one");
+            self.complete(completion);
         }
     }
 
