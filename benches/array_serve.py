@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benches" / "results" / "array-serve.md"
 ASSAY = (sys.executable, "-m", "assay")
-TIMES = ("--warmup", "2s", "--duration", "6s", "--seed", "1")
+TIMES = ("--warmup", "1s", "--duration", "4s", "--seed", "1")
 
 LOADS = (
     ("ps6100xv?raid=10", ("--read", "100", "--queue-depth", "1")),

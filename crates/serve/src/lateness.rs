@@ -9,6 +9,8 @@ use serde::Serialize;
 const LATE_NS: u64 = 1_000_000;
 /// Share of a second's answers that may be late before the second counts as overdriven.
 const LATE_SHARE: f64 = 0.01;
+/// Share of the model's latencies that lateness may add to them before the second counts as overdriven.
+const ADDED_SHARE: f64 = 0.10;
 const SECOND_NS: u64 = 1_000_000_000;
 const SECONDS_KEPT: usize = 7_200;
 
@@ -22,6 +24,8 @@ pub(crate) struct Second {
     pub(crate) read_mean_ns: u64,
     pub(crate) write_mean_ns: u64,
     pub(crate) late: u64,
+    /// How late all answers were together.
+    pub(crate) late_ns: u64,
     pub(crate) errors: u64,
     pub(crate) overdriven: bool,
 }
@@ -56,6 +60,7 @@ impl Lateness {
         let now = &mut self.now;
         now.bytes += bytes;
         now.late += u64::from(late_ns > LATE_NS);
+        now.late_ns += late_ns;
         now.errors += u64::from(failed);
         // Sums, until the second is over.
         if is_write {
@@ -74,10 +79,12 @@ impl Lateness {
             return;
         }
         let mut second = std::mem::replace(&mut self.now, Second { at_s, ..Second::default() });
+        let latency_ns = second.read_mean_ns + second.write_mean_ns;
         second.read_mean_ns /= second.reads.max(1);
         second.write_mean_ns /= second.writes.max(1);
         let all = second.reads + second.writes;
-        second.overdriven = all > 0 && second.late as f64 > LATE_SHARE * all as f64;
+        let is_late = second.late as f64 > LATE_SHARE * all as f64;
+        second.overdriven = all > 0 && (is_late || second.late_ns as f64 > ADDED_SHARE * latency_ns as f64);
         self.overdriven_s += u64::from(second.overdriven);
         if all > 0 || second.errors > 0 {
             self.seconds.push_back(second);
