@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use assay_load::{
     Completion, DataQueue, Op, Request, Watch,
-    tasks::{Schedule, Task, TaskId},
+    tasks::{Schedule, TaskId},
 };
 use rand::{SeedableRng, rngs::SmallRng};
 
@@ -71,7 +71,6 @@ pub(crate) struct Core {
     /// Changed pages that are not written yet, and the log record each waits for.
     pub dirty: BTreeMap<PageId, u64>,
     pub schedule: Schedule,
-    pub spawned: Vec<Task>,
     pub suspects: VecDeque<Suspect>,
     pub investigating: u32,
     pub findings: Findings,
@@ -135,7 +134,6 @@ impl Core {
             pool: Pool::new((plan.pool_bytes / u64::from(crate::PAGE_BYTES)).max(16) as usize),
             dirty: BTreeMap::new(),
             schedule: Schedule::default(),
-            spawned: Vec::new(),
             suspects: VecDeque::new(),
             investigating: 0,
             findings: Findings::default(),

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll};
 
+use assay_load::tasks::{Schedule, Scheduled};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 use crate::{
@@ -20,6 +21,12 @@ const SUSPECTS_MAX: usize = 256;
 /// The imitated engine as its users see it. Reads and writes return when the I/O is issued; `settle` waits for its end.
 #[derive(Clone)]
 pub(crate) struct Kernel(pub Rc<RefCell<Core>>);
+
+impl Scheduled for Kernel {
+    fn schedule<T>(&self, look: impl FnOnce(&mut Schedule) -> T) -> T {
+        self.with(|core| look(&mut core.schedule))
+    }
+}
 
 impl Kernel {
     pub(crate) fn data_files(&self) -> Vec<u16> {
@@ -360,7 +367,7 @@ impl Kernel {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        self.with(|core| core.spawned.push(Box::pin(task)));
+        self.with(|core| core.schedule.spawn(task));
     }
 }
 

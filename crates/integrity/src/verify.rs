@@ -21,8 +21,6 @@ use crate::{
 
 /// Investigations that go on at the same time.
 const INVESTIGATORS: u32 = 8;
-/// Steps of tasks between two looks at the queue.
-const STEPS_MAX: usize = 100_000;
 /// A clock that only looks for long I/Os looks this often at least.
 const LOOKS_PER_LONG_IO: u64 = 8;
 
@@ -74,7 +72,7 @@ impl Verifier {
         let interval_ns = self.with(|core| core.plan.interval_ns.min(core.plan.long_io_ns / LOOKS_PER_LONG_IO).max(1));
         let mut next_tick_ns = interval_ns;
         loop {
-            if self.let_tasks_run() {
+            if self.tasks.run_ready(self.script, &self.kernel) {
                 return Ok(());
             }
             let now_ns = {
@@ -98,23 +96,6 @@ impl Verifier {
                 self.tick()?;
             }
         }
-    }
-
-    /// Lets every task go on that can, unless they keep waking each other: the clock and the storage must go on, too.
-    /// Tells whether the script has ended.
-    fn let_tasks_run(&mut self) -> bool {
-        for _ in 0..STEPS_MAX {
-            let Some(task) = self.kernel.with(|core| core.schedule.next_ready()) else { return false };
-            let ended = self.tasks.run(task);
-            for spawned in self.kernel.with(|core| std::mem::take(&mut core.spawned)) {
-                let id = self.tasks.add(spawned);
-                self.kernel.with(|core| core.schedule.wake(id));
-            }
-            if ended && task == self.script {
-                return true;
-            }
-        }
-        false
     }
 
     fn tick(&mut self) -> Result<(), Failure> {

@@ -14,12 +14,21 @@ pub type TaskId = usize;
 
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 
+/// Steps of tasks between two looks at the queue.
+const STEPS_MAX: usize = 100_000;
+
+/// What tasks share while they run, their schedule among it. It is asked anew for each look, because a task uses it, too.
+pub trait Scheduled {
+    fn schedule<T>(&self, look: impl FnOnce(&mut Schedule) -> T) -> T;
+}
+
 /// Which tasks can go on, and when those that sleep do.
 #[derive(Default)]
 pub struct Schedule {
     ready: VecDeque<TaskId>,
     queued: Vec<bool>,
     sleeping: BinaryHeap<Reverse<(u64, TaskId)>>,
+    spawned: Vec<Task>,
     /// The task that runs.
     pub current: TaskId,
 }
@@ -33,6 +42,11 @@ impl Schedule {
         if !std::mem::replace(&mut self.queued[task], true) {
             self.ready.push_back(task);
         }
+    }
+
+    /// Adds a task, which begins after the one that runs.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+        self.spawned.push(Box::pin(task));
     }
 
     /// Lets a task go on at a time.
@@ -65,7 +79,7 @@ impl Schedule {
     }
 
     /// Takes the next task that can go on.
-    pub fn next_ready(&mut self) -> Option<TaskId> {
+    fn next_ready(&mut self) -> Option<TaskId> {
         let task = self.ready.pop_front()?;
         self.queued[task] = false;
         self.current = task;
@@ -92,8 +106,25 @@ impl Tasks {
         self.tasks.len() - 1
     }
 
+    /// Lets every task go on that can, unless they keep waking each other: the clock and the storage must go on, too.
+    /// Tells whether task `script` has ended.
+    pub fn run_ready(&mut self, script: TaskId, shared: &impl Scheduled) -> bool {
+        for _ in 0..STEPS_MAX {
+            let Some(task) = shared.schedule(Schedule::next_ready) else { return false };
+            let ended = self.run(task);
+            for spawned in shared.schedule(|schedule| std::mem::take(&mut schedule.spawned)) {
+                let id = self.add(spawned);
+                shared.schedule(|schedule| schedule.wake(id));
+            }
+            if ended && task == script {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Lets a task go on; tells whether it ended.
-    pub fn run(&mut self, id: TaskId) -> bool {
+    fn run(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks[id].as_mut() else { return false };
         let ended = task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
         if ended {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use assay_load::{
     Completion, Counter, DataQueue, IoTally, Op, Request, Watch,
-    tasks::{Schedule, Task, TaskId},
+    tasks::{Schedule, TaskId},
 };
 
 use crate::{
@@ -62,7 +62,6 @@ pub(crate) struct Core {
     pub queue: Box<dyn DataQueue>,
     pub now_ns: u64,
     pub schedule: Schedule,
-    pub spawned: Vec<Task>,
     pub databases: Vec<Database>,
     to_submit: Vec<Request>,
     flights: Vec<Option<Flight>>,
@@ -100,7 +99,6 @@ impl Core {
             queue,
             now_ns: 0,
             schedule: Schedule::default(),
-            spawned: Vec::new(),
             to_submit: Vec::new(),
             flights: vec![None; slots.count()],
             slots,

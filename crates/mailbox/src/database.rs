@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use assay_load::tasks::TaskId;
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
+use serde::Serialize;
 
 use crate::{
     cache::Cache,
@@ -46,7 +47,7 @@ pub(crate) enum Event {
 const EVENTS: usize = 7;
 
 /// What operations did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Operations {
     pub inserts: u64,
     pub replaces: u64,

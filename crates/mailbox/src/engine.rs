@@ -9,9 +9,6 @@ use assay_load::{
 
 use crate::{core::Core, failure::Failure, kernel::Kernel, plan::MailboxPlan, slots::Slots, users::script};
 
-/// Steps of tasks between two looks at the queue.
-const STEPS_MAX: usize = 100_000;
-
 /// A run of a plan on a queue.
 pub struct Engine {
     pub(crate) kernel: Kernel,
@@ -50,7 +47,7 @@ impl Engine {
     /// Whatever keeps the run from going on; bad pages are no errors.
     pub fn run_to(&mut self, to_ns: u64) -> Result<bool, Failure> {
         loop {
-            if self.let_tasks_run() {
+            if self.tasks.run_ready(self.script, &self.kernel) {
                 return Ok(true);
             }
             let mut core = self.kernel.0.borrow_mut();
@@ -92,21 +89,5 @@ impl Engine {
             core.now_ns = core.queue.now_ns();
             self.completions.drain(..).for_each(|completion| core.complete(completion));
         }
-    }
-
-    /// Lets every task go on that can, unless they keep waking each other. Tells whether the script has ended.
-    fn let_tasks_run(&mut self) -> bool {
-        for _ in 0..STEPS_MAX {
-            let Some(task) = self.kernel.with(|core| core.schedule.next_ready()) else { return false };
-            let ended = self.tasks.run(task);
-            for spawned in self.kernel.with(|core| std::mem::take(&mut core.spawned)) {
-                let id = self.tasks.add(spawned);
-                self.kernel.with(|core| core.schedule.wake(id));
-            }
-            if ended && task == self.script {
-                return true;
-            }
-        }
-        false
     }
 }

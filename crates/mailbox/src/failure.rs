@@ -1,5 +1,6 @@
 //! What ends a run, and what is wrong with its pages.
 
+use serde::Serialize;
 use thiserror::Error;
 
 /// What keeps a run from going on.
@@ -14,7 +15,7 @@ pub enum Failure {
 }
 
 /// A page or a piece of a log that is not what was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BadPage {
     pub database: usize,
     /// Page of the database; none for a piece of its log.

@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll};
 
-use assay_load::{Op, tasks::Task};
+use assay_load::{
+    Op,
+    tasks::{Schedule, Scheduled},
+};
 
 use crate::{
     cache::Standing,
@@ -25,6 +28,12 @@ pub(crate) struct Bad;
 #[derive(Clone)]
 pub(crate) struct Kernel(pub Rc<RefCell<Core>>);
 
+impl Scheduled for Kernel {
+    fn schedule<T>(&self, look: impl FnOnce(&mut Schedule) -> T) -> T {
+        self.with(|core| look(&mut core.schedule))
+    }
+}
+
 impl Kernel {
     pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Core) -> T) -> T {
         action(&mut self.0.borrow_mut())
@@ -39,8 +48,7 @@ impl Kernel {
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let task: Task = Box::pin(task);
-        self.with(|core| core.spawned.push(task));
+        self.with(|core| core.schedule.spawn(task));
     }
 
     /// Tries until it works; between the tries `event` must happen.

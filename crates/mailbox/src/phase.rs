@@ -1,7 +1,10 @@
 //! The phases of a run.
 
+use serde::Serialize;
+
 /// What a run does one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     Prepare,
     /// Operations as fast as they end, until caches are as full of changes as they get.
@@ -12,19 +15,4 @@ pub enum Phase {
     Recovery,
     Flush,
     Verify,
-}
-
-impl Phase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "prepare",
-            Self::Warm => "warm",
-            Self::Load => "load",
-            Self::Backup => "backup",
-            Self::MakeLog => "make-log",
-            Self::Recovery => "recovery",
-            Self::Flush => "flush",
-            Self::Verify => "verify",
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::{
 
 use assay_array::SessionPlan;
 use assay_load::{Access, Activity as Asked, BlockShare, Load, Region, Skew, Standstills, Sync};
-use assay_mailbox::{Activity, DatabaseFacts, MailboxPlan, Session, SessionReport, State};
+use assay_mailbox::{Activity, BadPage, DatabaseFacts, MailboxPlan, Phase, PhaseDone, Session, SessionReport, State};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -67,15 +67,13 @@ impl MailboxRun {
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64, fullest_worker: f64) -> String {
         py.detach(|| {
             self.with(|session| {
-                let totals = session.collector().totals(from_tick, to_tick);
-                let seconds = (to_tick - from_tick) as f64 * self.interval_s;
-                let ns = |tick: u64| (tick as f64 * self.interval_s * 1e9) as u64;
+                let window = summary::Window { from_tick, to_tick, interval_s: self.interval_s };
                 let standstills = if self.is_virtual {
                     Standstills::default()
                 } else {
-                    session.standstills(ns(from_tick), ns(to_tick))
+                    session.standstills(window.begin_ns(), window.end_ns())
                 };
-                summary::point(&totals, &self.names, seconds, 1, fullest_worker, standstills)
+                window.point(session.collector(), &self.names, 1, fullest_worker, standstills)
             })
         })
     }
@@ -153,83 +151,23 @@ fn accesses(plan: &MailboxPlan, warm: bool) -> SessionPlan {
 
 /// How a run stands.
 #[derive(Serialize)]
-struct RunReport {
+struct RunReport<'a> {
     state: &'static str,
     detail: Option<String>,
     complete_ticks: u64,
     now_ns: u64,
     ticks: Vec<TickLine>,
-    phase: Option<&'static str>,
-    phases: Vec<PhaseLine>,
+    phase: Option<Phase>,
+    phases: &'a [PhaseDone],
     done: u64,
     of: u64,
     pages_verified: u64,
     bad_pages: u64,
     log_files_replayed: u64,
-    bad: Vec<BadLine>,
-    databases: Vec<DatabaseLine>,
+    bad: &'a [BadPage],
+    databases: &'a [DatabaseFacts],
     settled: bool,
     telemetry: Vec<Telemetry>,
-}
-
-#[derive(Serialize)]
-struct PhaseLine {
-    name: &'static str,
-    from_ns: u64,
-    to_ns: Option<u64>,
-}
-
-/// A page, or a piece of a log, that is not what was written.
-#[derive(Serialize)]
-struct BadLine {
-    database: usize,
-    page: Option<u64>,
-    volume: u16,
-    offset_bytes: u64,
-    what: String,
-    activity: &'static str,
-}
-
-#[derive(Serialize)]
-struct DatabaseLine {
-    pages: u64,
-    leaves: u64,
-    cache_pages: usize,
-    inserts: u64,
-    replaces: u64,
-    deletes: u64,
-    seeks: u64,
-    splits: u64,
-    full: u64,
-    dirty_pages: usize,
-    pages_written: u64,
-    log_record_bytes: u64,
-    log_written_bytes: u64,
-    log_files: u64,
-    backlog: usize,
-}
-
-impl DatabaseLine {
-    fn of(facts: &DatabaseFacts) -> Self {
-        let operations = facts.operations;
-        Self {
-            pages: facts.pages,
-            leaves: facts.leaves,
-            cache_pages: facts.cache_pages,
-            inserts: operations.inserts,
-            replaces: operations.replaces,
-            deletes: operations.deletes,
-            seeks: operations.seeks,
-            splits: operations.splits,
-            full: operations.full,
-            dirty_pages: facts.dirty_pages,
-            pages_written: facts.pages_written,
-            log_record_bytes: facts.log_record_bytes,
-            log_written_bytes: facts.log_written_bytes,
-            log_files: facts.log_files,
-            backlog: facts.backlog,
-        }
-    }
 }
 
 fn report(session: &mut Session) -> String {
@@ -242,33 +180,24 @@ fn report(session: &mut Session) -> String {
     let ticks = session.collector().fresh_ticks();
     let complete_ticks = session.collector().complete_ticks();
     session.look(|report: &mut SessionReport| {
-        let phases = report.phases.iter();
-        let phases = phases.map(|one| PhaseLine { name: one.phase.name(), from_ns: one.from_ns, to_ns: one.to_ns });
-        let bad = report.bad.iter().map(|one| BadLine {
-            database: one.database,
-            page: one.page,
-            volume: one.volume,
-            offset_bytes: one.offset_bytes,
-            what: one.what.clone(),
-            activity: one.activity,
-        });
+        let telemetry = std::mem::take(&mut report.readings).iter().map(Telemetry::of).collect();
         to_json(&RunReport {
             state,
             detail,
             complete_ticks,
             now_ns: report.now_ns,
             ticks: ticks.iter().map(TickLine::of).collect(),
-            phase: report.phase.map(assay_mailbox::Phase::name),
-            phases: phases.collect(),
+            phase: report.phase,
+            phases: &report.phases,
             done: report.progress.0,
             of: report.progress.1,
             pages_verified: report.counts.pages_verified,
             bad_pages: report.counts.bad_pages,
             log_files_replayed: report.counts.log_files_replayed,
-            bad: bad.collect(),
-            databases: report.databases.iter().map(DatabaseLine::of).collect(),
+            bad: &report.bad,
+            databases: &report.databases,
             settled: report.settled,
-            telemetry: std::mem::take(&mut report.readings).iter().map(Telemetry::of).collect(),
+            telemetry,
         })
     })
 }

@@ -206,10 +206,9 @@ impl ModelSession {
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64, fullest_worker: f64) -> String {
         py.detach(|| {
             self.with(|session| {
-                let totals = session.collector().totals(from_tick, to_tick);
-                let seconds = (to_tick - from_tick) as f64 * self.interval_s;
+                let window = summary::Window { from_tick, to_tick, interval_s: self.interval_s };
                 let workers = session.workers_count();
-                summary::point(&totals, &self.names, seconds, workers, fullest_worker, Standstills::default())
+                window.point(session.collector(), &self.names, workers, fullest_worker, Standstills::default())
             })
         })
     }

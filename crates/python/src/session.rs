@@ -50,12 +50,10 @@ impl Session {
     fn point(&self, py: Python<'_>, from_tick: u64, to_tick: u64, fullest_worker: f64) -> String {
         py.detach(|| {
             self.with(|session| {
-                let totals = session.collector().totals(from_tick, to_tick);
-                let seconds = (to_tick - from_tick) as f64 * self.interval_s;
-                let ns = |tick: u64| (tick as f64 * self.interval_s * 1e9) as u64;
-                let standstills = session.standstills(ns(from_tick), ns(to_tick));
+                let window = summary::Window { from_tick, to_tick, interval_s: self.interval_s };
+                let standstills = session.standstills(window.begin_ns(), window.end_ns());
                 let workers = session.workers_count();
-                summary::point(&totals, &self.names, seconds, workers, fullest_worker, standstills)
+                window.point(session.collector(), &self.names, workers, fullest_worker, standstills)
             })
         })
     }

@@ -213,6 +213,43 @@ impl Bursts {
     }
 }
 
+/// Complete ticks of a run, `from_tick..to_tick`.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) from_tick: u64,
+    pub(crate) to_tick: u64,
+    /// Length of a tick.
+    pub(crate) interval_s: f64,
+}
+
+impl Window {
+    pub(crate) fn begin_ns(self) -> u64 {
+        self.tick_ns(self.from_tick)
+    }
+
+    pub(crate) fn end_ns(self) -> u64 {
+        self.tick_ns(self.to_tick)
+    }
+
+    fn tick_ns(self, tick: u64) -> u64 {
+        (tick as f64 * self.interval_s * 1e9) as u64
+    }
+
+    /// The measured part of a point over it, as JSON.
+    pub(crate) fn point(
+        self,
+        collector: &IoCollector,
+        names: &Names,
+        workers: usize,
+        fullest_worker: f64,
+        standstills: Standstills,
+    ) -> String {
+        let totals = collector.totals(self.from_tick, self.to_tick);
+        let seconds = (self.to_tick - self.from_tick) as f64 * self.interval_s;
+        point(&totals, names, seconds, workers, fullest_worker, standstills)
+    }
+}
+
 /// The measured part of a point, as JSON.
 pub(crate) fn point(
     totals: &Totals,

@@ -77,6 +77,8 @@ def _table(verdict: list[Record]) -> Table:
 def _value_text(line: Record) -> str:
     """The value of a line in the words of the figure that has its unit."""
     value, unit = line.get("value"), line.get("unit")
+    if value is None and unit is None:
+        return DASH
     figure = next((one for workload in workloads() for one in workload.figures if one.unit == unit), None)
     if figure is None or value is None or unit in BASE_UNITS:
         return value_text(value, unit)

@@ -54,11 +54,11 @@ def mailbox_section(facts: RunFacts) -> Section | None:
     word, tone = RESULTS[told.get("passed")]
     blocks: list[Block] = [Paragraph(_headline(told, word), strong=True, tone=tone), Paragraph(DERIVED)]
     blocks.append(Facts("mailbox-result", _result(told, word)))
-    blocks += [Heading("Configuration"), Facts("mailbox-configuration", _configuration(told["profile"]))]
+    blocks += [Heading("Configuration"), Facts("mailbox-configuration", _configuration(told))]
     blocks += [Heading("Mailbox profile"), Facts("mailbox-profile", _profile(told["profile"]))]
     if told.get("ratios"):
         blocks.append(_ratio_table(told["ratios"]))
-    if told.get("databases"):
+    if any(one.get(stream) for one in told.get("databases") or () for stream in STREAMS):
         blocks += [Heading("Results per database"), _database_table(told["databases"])]
     if told.get("servers"):
         blocks += [Heading("Results per server"), _server_table(told["servers"])]
@@ -97,7 +97,9 @@ def _result(told: Record, word: str) -> list[tuple[str, str]]:
     return [*rows, ("Checksums", checked)]
 
 
-def _configuration(profile: Record) -> list[tuple[str, str]]:
+def _configuration(told: Record) -> list[tuple[str, str]]:
+    profile = told["profile"]
+    has_load = told.get("target_iops") is not None
     copies = f"{profile['copies']} of each database"
     return [
         ("Servers", f"{profile['servers']}"),
@@ -110,7 +112,7 @@ def _configuration(profile: Record) -> list[tuple[str, str]]:
         ("Checkpoint depth", format_bytes(profile["checkpoint_depth_bytes"])),
         ("Background maintenance", f"{format_throughput(profile['maintenance_bytes_per_s'])} of each database"),
         ("Backup streams meanwhile", f"{profile['backup_streams']}"),
-        ("Measured", format_duration(profile["measured_s"])),
+        *([("Measured", format_duration(profile["measured_s"]))] if has_load else []),
     ]
 
 

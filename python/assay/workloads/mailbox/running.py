@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
+from assay.document.text import percent
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.progress import Step
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks
 from assay.units import format_duration, format_iops, format_latency
@@ -27,14 +29,15 @@ ROLES = {"database": "data"}
 """Roles of streams that are not called as they are."""
 
 PHASES = {
-    "prepare": "filling the databases",
-    "warm": "warming the cache",
-    "backup": "backup",
-    "make-log": "making log",
-    "recovery": "replaying log",
-    "flush": "writing what is in memory",
-    "verify": "verifying every page",
+    "prepare": ("filling the databases", "pages"),
+    "warm": ("warming the cache", "pages"),
+    "backup": ("backup", "pages"),
+    "make-log": ("making log", "log files"),
+    "recovery": ("replaying log", "log files"),
+    "flush": ("writing what is in memory", "pages"),
+    "verify": ("verifying every page", "pages"),
 }
+"""Phases beside the load: what they do, and what their progress counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +127,11 @@ class Running:
     def _show_phase(self, report: Mapping[str, Any]) -> None:
         phase = report["phase"]
         if phase in PHASES and report["of"]:
-            self.context.display.layout(PHASES[phase], report["done"], report["of"])
+            text, things = PHASES[phase]
+            share = percent(min(report["done"] / report["of"], 1.0))
+            self.context.display.point(Step(f"{text}: {report['done']:,} of {report['of']:,} {things} ({share})"))
         if phase in PHASES and phase != self.told_phase:
-            self.context.display.phase(PHASES[phase])
+            self.context.display.phase(PHASES[phase][0])
         self.told_phase = phase
 
     def _judge(self, report: Mapping[str, Any]) -> None:

@@ -33,7 +33,7 @@ def mailbox_lines(told: Mapping[str, Any]) -> Iterator[VerdictLine]:
     if told.get("recovery"):
         recovery = told["recovery"]
         yield _line(
-            "soft recovery", recovery["log_files_per_s"], "count", None,
+            "soft recovery", round(recovery["log_files_per_s"] or 0, 2), "count", None,
             f"replayed {recovery['log_files']} log files in {format_duration(recovery['seconds'])}, "
             f"{recovery['log_files_per_s'] or 0:.2f} a second",
         )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from assay.analysis.diagnosis import thresholds as at
 from assay.analysis.diagnosis.causes.cause import Cause, those
-from assay.analysis.diagnosis.observed import Observed
+from assay.analysis.diagnosis.observed import Numbers, Observed
 from assay.analysis.diagnosis.signals import Signals, Suspicion
 
 WORKER_OWN = 0.25
@@ -89,6 +89,16 @@ def _generator_computes(observed: Observed) -> bool:
     return any(share is None or share >= WORKER_OWN for share in shares)
 
 
+def _of_generator(observed: Observed, name: str) -> Numbers:
+    """A figure of the load generator in the steps of each point, NaN where there is none."""
+    figures = np.full(observed.steps, np.nan)
+    for window in observed.windows:
+        figure = (window.point.get("generator") or {}).get(name)
+        if figure is not None:
+            figures[window.steps] = float(figure)
+    return figures
+
+
 def generator_saturated(observed: Observed) -> list[Suspicion]:
     """Points at which the load generator was the limit; where others held it up, they are the cause (host-cpu)."""
     signals, computes = Signals(observed), _generator_computes(observed)
@@ -105,12 +115,7 @@ def generator_saturated(observed: Observed) -> list[Suspicion]:
         busy = observed.cpu_busy(host)
         if busy is not None and computes:
             signals.add("cpu", f"{host}: processors are busy", busy, at.CPU_BUSY)
-    fullest = np.full(observed.steps, np.nan)
-    for window in observed.windows:
-        share = (window.point.get("generator") or {}).get("fullest_worker_share")
-        if share is not None:
-            fullest[window.steps] = float(share)
-    signals.add("worker", "the fullest worker is busy", fullest, at.GUEST_BUSY)
+    signals.add("worker", "the fullest worker is busy", _of_generator(observed, "fullest_worker_share"), at.GUEST_BUSY)
     storage = observed.find("queue_mean_count", source="block")
     if storage:
         signals.add_where(
@@ -118,12 +123,8 @@ def generator_saturated(observed: Observed) -> list[Suspicion]:
             "devices have almost nothing to do",
             np.nan_to_num(observed.largest_of(storage), nan=np.inf) < 1.0,  # type: ignore[arg-type]
         )
-    lag = np.full(observed.steps, np.nan)
-    for window in observed.windows:
-        behind = (window.point.get("generator") or {}).get("schedule_lag_p99_ns")
-        if behind is not None:
-            lag[window.steps] = float(behind)
-    signals.add("schedule", "requests leave later than intended", lag, at.WRITE_LATENCY)
+    late = _of_generator(observed, "schedule_lag_p99_ns")
+    signals.add("schedule", "requests leave later than intended", late, at.WRITE_LATENCY)
     return those(
         signals.agree(
             "generator-saturated",
