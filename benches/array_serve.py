@@ -2,8 +2,8 @@
 
     python benches/array_serve.py [--folder DIR]
 
-The error of the mean is what serving adds: the served mean less the virtual one. Lateness is the server's own, from the time
-an answer was due to the time it left. Everything runs on this machine, load and array. The table goes to
+The error of the mean is what serving adds: the served mean less the virtual one. Lateness is the server's own, from the
+time an answer was due to the time it left. Everything runs on this machine, load and array. The table goes to
 benches/results/array-serve.md. Takes root and FUSE.
 """
 
@@ -38,6 +38,7 @@ LOADS = (
 
 
 def profile(*arguments: str | Path) -> dict[str, Any]:
+    """The last point of a profile of blocks of 8 KiB."""
     with tempfile.TemporaryDirectory() as results:
         command = (
             *ASSAY,
@@ -57,6 +58,7 @@ def profile(*arguments: str | Path) -> dict[str, Any]:
 
 
 def served(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The point of a profile on a served array, and the array's status after it."""
     at = folder / "array"
     options = ("--at", at, "--store", folder / "store", *(("--realtime",) if realtime else ()))
     server = subprocess.Popen((*ASSAY, "array", "serve", array, *map(str, options)), stderr=subprocess.PIPE, text=True)
@@ -79,6 +81,7 @@ def served(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> t
 
 
 def row(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> list[str]:
+    """Served and virtual side by side."""
     options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size=20GiB"
     virtual = profile(f"model:{options}&start=cold", *load)["total"]
     point, status = served(folder, options, load, realtime)
@@ -106,6 +109,7 @@ HEAD = (
 
 
 def main() -> None:
+    """Measure all loads, and write the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--solid", default="nvme-mirror")
@@ -123,8 +127,8 @@ def main() -> None:
         f"{os.cpu_count()} cores that load, kernel and array share, load average {os.getloadavg()[0]:.1f} at the end."
     )
     aims = (
-        "Aims: error of the mean at most 60 us; p99 of lateness at most 250 us with SCHED_FIFO (`realtime`) up to 20,000 IOPS;"
-        " IOPS within 3 % where latencies are 2 ms and more."
+        "Aims: error of the mean at most 60 us; p99 of lateness at most 250 us with SCHED_FIFO (`realtime`) up to"
+        " 20,000 IOPS; IOPS within 3 % where latencies are 2 ms or more."
     )
     RESULTS.write_text("# Served against virtual time\n\n" + about + "\n\n" + aims + "\n\n" + "\n".join(lines) + "\n")
 
