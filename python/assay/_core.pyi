@@ -147,6 +147,18 @@ class MailboxRun:
         """Backend and features in force."""
 
 @final
+class ServedArray:
+    """A modelled array that is served as files, from its making until it is stopped or dropped."""
+
+    def __new__(cls, plan_json: str) -> ServedArray: ...
+    def ask(self, command_json: str) -> str:
+        """Carry out a command; both it and the answer are JSON."""
+    def is_running(self) -> bool:
+        """Whether it is served still."""
+    def stop(self) -> None:
+        """Take the volumes away and close the store."""
+
+@final
 class Verification:
     """An imitated database at work on real volumes, which verifies every page it reads."""
 

@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod geometry;
 mod links;
+mod live;
 mod member;
 mod model;
 mod parity;
@@ -25,6 +26,7 @@ mod write_anywhere;
 
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};
+pub use live::{Part, RebuildReading};
 pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
 pub use parity::Code;
 pub use plan::{

@@ -50,8 +50,9 @@ pub(crate) struct Links {
     policy: PathPolicy,
     host_ports: u32,
     member_ports: u32,
-    /// By port of a host.
+    /// By port of a host: as it is now, and as the plan has it.
     host_ps_per_byte: Vec<u64>,
+    planned_ps_per_byte: Vec<u64>,
     member_ps_per_byte: u64,
     overhead_bytes: u64,
     half_latency_ns: u64,
@@ -152,6 +153,7 @@ impl Links {
             host_ports: hosts.ports,
             member_ports: controller.all_ports(),
             host_ps_per_byte: (0..hosts.ports).map(|port| ps_per_byte(share(port))).collect(),
+            planned_ps_per_byte: (0..hosts.ports).map(|port| ps_per_byte(share(port))).collect(),
             member_ps_per_byte: (1e12 / plan.port_bytes_per_s) as u64,
             overhead_bytes: u64::from(plan.overhead_bytes),
             half_latency_ns: plan.latency_ns / 2,
@@ -225,6 +227,30 @@ impl Links {
     /// Whether hosts know which paths are lost.
     pub(crate) fn is_noticed(&self) -> bool {
         self.state != FaultState::Silent
+    }
+
+    /// Changes what the next loss is of. Only where a loss was planned is it known how much is under way on each port.
+    pub(crate) fn lose_instead(&mut self, fault: FaultPlan) {
+        debug_assert!(self.fault.is_some(), "the plan has a loss");
+        self.fault = Some(fault);
+    }
+
+    /// Everything lost is back.
+    pub(crate) fn mend(&mut self) {
+        self.state = FaultState::None;
+    }
+
+    /// A port of every host carries so many times less from now on.
+    pub(crate) fn slow_port(&mut self, port: u32, times: u32) {
+        self.host_ps_per_byte[port as usize] = self.planned_ps_per_byte[port as usize] * u64::from(times);
+    }
+
+    pub(crate) fn host_ports(&self) -> u32 {
+        self.host_ports
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state != FaultState::None
     }
 
     pub(crate) fn lose(&mut self) {

@@ -58,6 +58,8 @@ pub(crate) struct Member {
     /// Reads that wait for chunks being read ahead: the chunk, and the task that waits.
     waiting_reads: Vec<(u64, u32)>,
     pub(crate) lost_disk: Option<u32>,
+    /// How many times longer commands take on each disk; empty while none does.
+    pub(crate) slowed: Vec<u32>,
     pub(crate) rebuild: Option<Rebuild>,
     /// Where blocks lie, unless each is at its own place.
     pub(crate) anywhere: Option<Box<WriteAnywhere>>,
@@ -119,6 +121,7 @@ impl Member {
             waiting_writes: VecDeque::new(),
             waiting_reads: Vec::new(),
             lost_disk,
+            slowed: Vec::new(),
             rebuild,
             anywhere,
             written_through: Vec::new(),
@@ -288,13 +291,16 @@ impl Member {
     pub(crate) fn push(&mut self, now_ns: u64, disk: u32, command: DiskCommand, events: &mut Events) {
         self.tasks[command.task as usize].remaining += 1;
         if let Some(begun) = self.disks[disk as usize].push(now_ns, command) {
-            self.set_end(disk, begun, events);
+            self.set_end(now_ns, disk, begun, events);
         }
     }
 
     #[inline]
-    fn set_end(&self, disk: u32, begun: Begun, events: &mut Events) {
-        events.set(begun.end_ns, Event::DiskEnds { disk: self.first_disk + disk as u16, slot: begun.slot });
+    fn set_end(&self, now_ns: u64, disk: u32, begun: Begun, events: &mut Events) {
+        // Most often nothing is slow, and nothing need be looked up.
+        let times = if self.slowed.is_empty() { 1 } else { u64::from(self.slowed[disk as usize]) };
+        let end_ns = now_ns + begun.end_ns.saturating_sub(now_ns) * times;
+        events.set(end_ns, Event::DiskEnds { disk: self.first_disk + disk as u16, slot: begun.slot });
     }
 
     fn prefetch(&mut self, now_ns: u64, from_bytes: u64, to_bytes: u64, events: &mut Events) {
@@ -413,7 +419,7 @@ impl Member {
     pub(crate) fn disk_ends(&mut self, now_ns: u64, disk: u32, slot: u16, events: &mut Events) {
         let (ended, next) = self.disks[disk as usize].end(now_ns, slot);
         if let Some(begun) = next {
-            self.set_end(disk, begun, events);
+            self.set_end(now_ns, disk, begun, events);
         }
         self.progress(now_ns, ended.task, events);
     }

@@ -42,17 +42,17 @@ struct Command {
 #[derive(Debug, Clone)]
 pub struct ArrayModel {
     /// Time reached since the model was made.
-    now_ns: u64,
+    pub(crate) now_ns: u64,
     /// The time that its user calls 0.
     epoch_ns: u64,
-    events: Events,
-    links: Links,
-    spread: Spread,
-    members: Vec<Member>,
+    pub(crate) events: Events,
+    pub(crate) links: Links,
+    pub(crate) spread: Spread,
+    pub(crate) members: Vec<Member>,
     /// The member of each disk.
     disks: Vec<u16>,
     volume_bytes: Vec<u64>,
-    hosts: u32,
+    pub(crate) hosts: u32,
     max_transfer_bytes: u64,
     ios: Vec<HostIo>,
     free_ios: Vec<u32>,
@@ -62,7 +62,7 @@ pub struct ArrayModel {
     held: Vec<VecDeque<u32>>,
     /// Commands on a path from which nothing comes back.
     stranded: Vec<u32>,
-    fault: Option<FaultPlan>,
+    pub(crate) fault: Option<FaultPlan>,
     path_timeout_ns: u64,
 }
 
@@ -352,7 +352,7 @@ impl ArrayModel {
     }
 
     /// Sends again what got no answer.
-    fn send_stranded(&mut self) {
+    pub(crate) fn send_stranded(&mut self) {
         for index in std::mem::take(&mut self.stranded) {
             let Command { host, member, path, .. } = self.commands[index as usize];
             self.links.leave(host, member, path);
@@ -361,7 +361,7 @@ impl ArrayModel {
         (0..self.hosts).for_each(|host| self.dispatch_held(host));
     }
 
-    fn path_changes(&mut self, step: PathEvent) {
+    pub(crate) fn path_changes(&mut self, step: PathEvent) {
         match step {
             PathEvent::Lost => {
                 self.links.lose();

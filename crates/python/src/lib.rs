@@ -10,6 +10,7 @@ mod loading;
 mod mailbox;
 mod model;
 mod oltp;
+mod serving;
 mod session;
 mod summary;
 mod verification;
@@ -32,6 +33,7 @@ mod _core {
         mailbox::MailboxRun,
         model::{ModelSession, ModelledArray, WarmCaches},
         oltp::OltpRun,
+        serving::ServedArray,
         session::Session,
         verification::Verification,
     };

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from assay.cli import assess, check, compare, diagnose, importing, model, record, report, size, study
+from assay.cli import array, assess, check, compare, diagnose, importing, model, record, report, size, study
 from assay.cli.console import run_guarded
 from assay.cli.verb import add_verbs_of_workloads, verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
@@ -75,6 +75,7 @@ app.command(name="size", epilog=size.EXAMPLES)(size.size)
 app.add_typer(record.app, name="record")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")
+app.add_typer(array.app, name="array")
 
 
 def run(argv: Sequence[str]) -> None:

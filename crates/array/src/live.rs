@@ -1,0 +1,134 @@
+//! What may happen to an array while it runs: disks and paths are lost, come back, or become slow; and where bytes lie, for
+//! those who keep real ones.
+
+use crate::{
+    ArrayError, ArrayModel, FaultPlan, Geometry, Lost,
+    events::{Event, PathEvent},
+    rebuild::Rebuild,
+};
+
+/// A run of a volume's bytes in the address space of one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub member: u32,
+    pub at_bytes: u64,
+    pub bytes: u64,
+}
+
+/// How far a member's rebuild has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RebuildReading {
+    pub disk: u32,
+    /// Rows from the first that the spare holds.
+    pub rows_done: u64,
+    pub rows: u64,
+}
+
+impl ArrayModel {
+    /// How chunks of a member's address space lie on its disks when each is at its own place.
+    pub fn geometry(&self, member: u32) -> &Geometry {
+        &self.members[member as usize].geometry
+    }
+
+    /// Bytes of a member's address space that volumes take.
+    pub fn member_bytes(&self, member: u32) -> u64 {
+        self.members[member as usize].used_bytes
+    }
+
+    pub fn members(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// The parts of a range of a volume, in order. The range lies in the volume.
+    pub fn parts(&self, volume: u16, offset_bytes: u64, bytes: u64) -> impl Iterator<Item = Part> + '_ {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            (done < bytes).then(|| {
+                let address = self.spread.address(volume, offset_bytes + done);
+                let bytes = (bytes - done).min(address.left_bytes);
+                done += bytes;
+                Part { member: address.member, at_bytes: address.at_bytes, bytes }
+            })
+        })
+    }
+
+    /// A disk is gone, or comes back empty and is not rebuilt; a rebuild that was under way ends. One disk of a member is
+    /// modelled as lost.
+    pub fn lose_disk(&mut self, member: u32, disk: u32) {
+        let member = &mut self.members[member as usize];
+        assert!(disk < member.disks.len() as u32, "a member has the disk");
+        (member.lost_disk, member.rebuild) = (Some(disk), None);
+    }
+
+    /// Rebuilds the rows that volumes take of the lost disk, with so many under way at once.
+    pub fn rebuild_disk(&mut self, member: u32, depth: u32) {
+        let member = &mut self.members[member as usize];
+        if member.lost_disk.is_some() && member.rebuild.is_none() {
+            let rows = member.geometry.disk_bytes(member.used_bytes) / member.geometry.chunk_bytes();
+            member.rebuild = Some(Rebuild::new(depth, rows));
+            member.rebuild_next(self.now_ns, &mut self.events);
+        }
+    }
+
+    /// The disk that a member has lost.
+    pub fn lost_disk(&self, member: u32) -> Option<u32> {
+        self.members[member as usize].lost_disk
+    }
+
+    /// How far a member's rebuild is; none where there is no rebuild.
+    pub fn rebuild_reading(&self, member: u32) -> Option<RebuildReading> {
+        let member = &self.members[member as usize];
+        let (rebuild, disk) = (member.rebuild.as_ref()?, member.lost_disk?);
+        let rows_done = rebuild.under_way.iter().copied().min().unwrap_or(rebuild.next_row);
+        Some(RebuildReading { disk, rows_done, rows: rebuild.rows })
+    }
+
+    /// Commands that a disk begins from now on take so many times as long; 1: as planned.
+    pub fn slow_disk(&mut self, member: u32, disk: u32, times: u32) {
+        let member = &mut self.members[member as usize];
+        member.slowed.resize(member.disks.len(), 1);
+        member.slowed[disk as usize] = times;
+        if member.slowed.iter().all(|times| *times == 1) {
+            member.slowed.clear();
+        }
+    }
+
+    /// A port of every host carries so many times less from now on; 1: as planned.
+    pub fn slow_port(&mut self, port: u32, times: u32) {
+        self.links.slow_port(port, times);
+    }
+
+    pub fn ports_of_host(&self) -> u32 {
+        self.links.host_ports()
+    }
+
+    /// Loses the first port of the first host or the first controller of the first member now. The plan of the array has a
+    /// fault, be it one that never comes.
+    ///
+    /// # Errors
+    /// Something is lost already, or it is the host's only port.
+    pub fn lose_path(&mut self, lost: Lost, failover_ns: u64) -> Result<(), ArrayError> {
+        if self.links.is_lost() {
+            return Err(ArrayError::invalid("fault", "a port or controller is lost already"));
+        }
+        if lost == Lost::HostPort && self.links.host_ports() == 1 {
+            return Err(ArrayError::invalid("fault", "the host's only port would be lost"));
+        }
+        let fault = FaultPlan { lost, at_ns: self.now_ns, failover_ns };
+        self.fault = Some(fault);
+        self.links.lose_instead(fault);
+        self.events.set(self.now_ns, Event::Path(PathEvent::Lost));
+        Ok(())
+    }
+
+    /// Brings back a lost port or controller.
+    pub fn mend_paths(&mut self) {
+        self.links.mend();
+        self.send_stranded();
+    }
+
+    /// Whether writes of a member go to free places.
+    pub fn is_write_anywhere(&self, member: u32) -> bool {
+        self.members[member as usize].anywhere.is_some()
+    }
+}

@@ -1,0 +1,59 @@
+//! Commands to a served array.
+
+use assay_array::Lost;
+use serde::Deserialize;
+
+/// What can be done to an array that runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Command {
+    Status {},
+    /// A disk is pulled out; a spare takes its place where there is one, unless it must not.
+    Pull {
+        disk: String,
+        #[serde(default = "yes")]
+        spare: bool,
+    },
+    /// A new disk comes, in place of a pulled one or as a spare.
+    Insert {
+        disk: Option<String>,
+    },
+    FailController {},
+    FailPath {},
+    /// What failed of paths and controllers is back.
+    MendPaths {},
+    /// A disk, or a port of the hosts, is so many times slower; 1: as it was.
+    Slow {
+        what: String,
+        times: u32,
+    },
+    /// Bytes of a disk change silently.
+    Corrupt {
+        disk: String,
+        bytes: u64,
+        #[serde(default)]
+        from_bytes: u64,
+    },
+    CutPower {},
+    Restore {},
+    Snapshot {
+        name: String,
+    },
+    Revert {
+        name: String,
+    },
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Command {
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match self {
+            Self::FailController {} => Some(Lost::Controller),
+            Self::FailPath {} => Some(Lost::HostPort),
+            _ => None,
+        }
+    }
+}

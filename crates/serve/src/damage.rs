@@ -1,0 +1,19 @@
+//! What was done to an array, as far as neither model nor store know it.
+
+use assay_array::Lost;
+
+/// How far what was done has come.
+pub(crate) struct Damage {
+    pub(crate) rebuild_depth: u32,
+    pub(crate) failover_ns: u64,
+    /// Whether rows that the model has rebuilt are not written yet.
+    pub(crate) is_behind: bool,
+    pub(crate) slowed: Vec<(String, u32)>,
+    pub(crate) paths: Option<Lost>,
+}
+
+impl Damage {
+    pub(crate) fn new(rebuild_depth: u32, failover_ns: u64) -> Self {
+        Self { rebuild_depth, failover_ns, is_behind: false, slowed: Vec::new(), paths: None }
+    }
+}

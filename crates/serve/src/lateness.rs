@@ -1,0 +1,111 @@
+//! How late answers leave, against the time that the model gives them; and what the last seconds were like.
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Answers this late are felt.
+const LATE_NS: u64 = 1_000_000;
+/// Share of a second's answers that may be late before the second counts as overdriven.
+const LATE_SHARE: f64 = 0.01;
+/// Share of the model's latencies that lateness may add to them before the second counts as overdriven.
+const ADDED_SHARE: f64 = 0.10;
+const SECOND_NS: u64 = 1_000_000_000;
+const SECONDS_KEPT: usize = 7_200;
+
+/// One second of service.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Second {
+    pub(crate) at_s: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) bytes: u64,
+    pub(crate) read_mean_ns: u64,
+    pub(crate) write_mean_ns: u64,
+    pub(crate) late: u64,
+    /// How late all answers were together.
+    pub(crate) late_ns: u64,
+    pub(crate) errors: u64,
+    pub(crate) overdriven: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct LatenessReading {
+    pub(crate) count: u64,
+    pub(crate) mean_ns: f64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+    pub(crate) p99_9_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) overdriven_s: u64,
+    pub(crate) overdriven: bool,
+}
+
+pub(crate) struct Lateness {
+    all: Histogram<u64>,
+    now: Second,
+    pub(crate) seconds: VecDeque<Second>,
+    overdriven_s: u64,
+}
+
+impl Lateness {
+    pub(crate) fn new() -> Self {
+        let all = Histogram::new_with_bounds(1_000, 60 * SECOND_NS, 2).expect("the bounds are in order");
+        Self { all, now: Second::default(), seconds: VecDeque::new(), overdriven_s: 0 }
+    }
+
+    pub(crate) fn note(&mut self, is_write: bool, bytes: u64, latency_ns: u64, late_ns: u64, failed: bool) {
+        self.all.saturating_record(late_ns.max(1));
+        let now = &mut self.now;
+        now.bytes += bytes;
+        now.late += u64::from(late_ns > LATE_NS);
+        now.late_ns += late_ns;
+        now.errors += u64::from(failed);
+        // Sums, until the second is over.
+        if is_write {
+            now.writes += 1;
+            now.write_mean_ns += latency_ns;
+        } else {
+            now.reads += 1;
+            now.read_mean_ns += latency_ns;
+        }
+    }
+
+    /// Ends the second if it is over.
+    pub(crate) fn tick(&mut self, now_ns: u64) {
+        let at_s = now_ns / SECOND_NS;
+        if at_s == self.now.at_s {
+            return;
+        }
+        let mut second = std::mem::replace(&mut self.now, Second { at_s, ..Second::default() });
+        let latency_ns = second.read_mean_ns + second.write_mean_ns;
+        second.read_mean_ns /= second.reads.max(1);
+        second.write_mean_ns /= second.writes.max(1);
+        let all = second.reads + second.writes;
+        let is_late = second.late as f64 > LATE_SHARE * all as f64;
+        second.overdriven = all > 0 && (is_late || second.late_ns as f64 > ADDED_SHARE * latency_ns as f64);
+        self.overdriven_s += u64::from(second.overdriven);
+        if all > 0 || second.errors > 0 {
+            self.seconds.push_back(second);
+        }
+        if self.seconds.len() > SECONDS_KEPT {
+            self.seconds.pop_front();
+        }
+    }
+
+    pub(crate) fn reading(&self) -> LatenessReading {
+        let busy = self.seconds.len() as u64;
+        LatenessReading {
+            count: self.all.len(),
+            mean_ns: self.all.mean(),
+            p50_ns: self.all.value_at_quantile(0.5),
+            p99_ns: self.all.value_at_quantile(0.99),
+            p99_9_ns: self.all.value_at_quantile(0.999),
+            max_ns: self.all.max(),
+            overdriven_s: self.overdriven_s,
+            // A hiccup is no overload.
+            overdriven: self.overdriven_s * 20 > busy,
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The thread that owns the model and the bytes.
+//!
+//! It drains what came, tells the model, lets the model's time follow the wall clock, answers what is due and sleeps until
+//! something is. The way to the array and back takes its own time, the floor; the model's events are taken ahead by it.
+
+mod faults;
+mod status;
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    thread::JoinHandle,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use assay_array::{ArrayModel, ArrayPlan, FaultPlan, Lost, Part};
+use assay_load::{Completion, Op, Request, Simulated};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Durability, ServeError, Store, StoreFault,
+    command::Command,
+    control,
+    damage::Damage,
+    inbox::{AttributeCall, AttributeKind, Inbox, Message},
+    io::{Answer, Io, IoKind, Shown},
+    lateness::Lateness,
+    scheduling::{self, Scheduling},
+    transport::{
+        Transport,
+        fuse::{floor, mount},
+    },
+};
+
+/// What is served, and how.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServePlan {
+    pub array: ArrayPlan,
+    /// Where the volumes are shown; empty.
+    pub folder: PathBuf,
+    pub store: PathBuf,
+    pub durability: Durability,
+    /// Whether blocks have sums.
+    pub sums: bool,
+    pub realtime: bool,
+    /// Rows that a rebuild has under way.
+    pub rebuild_depth: u32,
+    /// From the loss of a controller until another serves its ports.
+    pub failover_ns: u64,
+    /// Most bytes of the store.
+    pub room_bytes: Option<u64>,
+    /// What happens by itself.
+    pub events: Vec<PlannedEvent>,
+}
+
+/// A command that comes by itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedEvent {
+    /// Since the volumes are shown.
+    pub at_ns: u64,
+    pub command: Command,
+}
+
+/// What happened to the array.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Happened {
+    /// Since the volumes are shown.
+    pub(crate) at_ns: u64,
+    /// UTC.
+    pub(crate) t_ns: u64,
+    pub(crate) what: String,
+}
+
+/// A model's thread sleeps no longer than this, so that a tick comes.
+const SLEEP_MOST: Duration = Duration::from_millis(100);
+/// A fault that never comes makes room for those that do.
+const NEVER_NS: u64 = 1 << 62;
+/// Rows of a rebuild written between two looks at what came.
+const ROWS_AT_ONCE: u64 = 2;
+/// A wake that is later than this is no rule.
+const WAKE_MOST_NS: u64 = 100_000;
+const HAPPENED_MOST: usize = 10_000;
+
+/// A served array.
+pub struct Served {
+    inbox: Arc<Inbox>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Served {
+    /// Opens the store, shows the volumes and serves them in a thread.
+    ///
+    /// # Errors
+    /// The array, the store, the mount or the socket is refused or fails.
+    pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
+        let mut array = plan.array.clone();
+        array.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
+        let model = ArrayModel::new(&array)?;
+        let store = Store::open(&plan.store, &plan.array, &model, plan.durability, plan.sums, plan.room_bytes)?;
+        let inbox = Arc::new(Inbox::default());
+        let shown = plan.array.volumes().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes });
+        let transport = mount(&plan.folder, shown.collect(), Arc::clone(&inbox), plan.realtime)?;
+        let mut server = Server::new(plan, model, store, Box::new(transport), Arc::clone(&inbox));
+        let (ready, is_ready) = mpsc::sync_channel(1);
+        let realtime = plan.realtime;
+        let run = move || {
+            server.scheduling = scheduling::hasten(realtime);
+            let _ = ready.send(());
+            server.run()
+        };
+        let thread = std::thread::Builder::new().name("assay-array".into()).spawn(run);
+        let thread = thread.map_err(|error| ServeError::host("a thread", error))?;
+        let served = Self { inbox, thread: Some(thread) };
+        let _ = is_ready.recv();
+        let (floor_ns, per_s) = floor(&plan.folder)?;
+        served.inbox.put(Message::Floor(floor_ns, per_s));
+        control::listen(&plan.store, Arc::clone(&served.inbox))?;
+        Ok(served)
+    }
+
+    /// Has a command carried out.
+    ///
+    /// # Errors
+    /// It is refused, with the reason.
+    pub fn ask(&self, command: Command) -> Result<Value, ServeError> {
+        control::ask(&self.inbox, command).map_err(ServeError::Refused)
+    }
+
+    /// Whether the thread is still at work.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Takes the volumes away and closes the store.
+    ///
+    /// # Errors
+    /// The mount or the store fails.
+    pub fn stop(&mut self) -> Result<(), ServeError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        self.inbox.put(Message::Stop);
+        thread.join().unwrap_or_else(|_| Err(ServeError::refused("the array's thread ended by a fault of Assay's")))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// An I/O that the model has.
+struct Pending {
+    io: Io,
+    came_ns: u64,
+}
+
+pub(crate) struct Server {
+    pub(crate) model: ArrayModel,
+    pub(crate) store: Store,
+    transport: Box<dyn Transport>,
+    inbox: Arc<Inbox>,
+    begun: Instant,
+    /// Time that the model has reached.
+    model_ns: u64,
+    pub(crate) floor_ns: u64,
+    pub(crate) most_per_s: f64,
+    /// How late this thread is woken when it sleeps, lately.
+    wake_ns: u64,
+    /// Over for the model, and not due yet.
+    due: VecDeque<Completion>,
+    pub(crate) lateness: Lateness,
+    pub(crate) scheduling: Scheduling,
+    pending: Vec<Option<Pending>>,
+    free: Vec<u32>,
+    /// I/Os that came while there was no power, or were under way when it went.
+    held: Vec<Io>,
+    pub(crate) has_power: bool,
+    pub(crate) damage: Damage,
+    /// The last comes first.
+    planned: Vec<PlannedEvent>,
+    pub(crate) happened: Vec<Happened>,
+    pub(crate) volumes: Vec<Shown>,
+    pub(crate) durability: Durability,
+    bytes: Vec<u8>,
+}
+
+impl Server {
+    fn new(
+        plan: &ServePlan,
+        model: ArrayModel,
+        store: Store,
+        transport: Box<dyn Transport>,
+        inbox: Arc<Inbox>,
+    ) -> Self {
+        let mut planned = plan.events.clone();
+        planned.sort_by_key(|event| std::cmp::Reverse(event.at_ns));
+        let mut server = Self {
+            model,
+            store,
+            transport,
+            inbox,
+            begun: Instant::now(),
+            model_ns: 0,
+            floor_ns: 0,
+            most_per_s: 0.0,
+            wake_ns: 0,
+            due: VecDeque::new(),
+            lateness: Lateness::new(),
+            scheduling: Scheduling::Ordinary,
+            pending: Vec::new(),
+            free: Vec::new(),
+            held: Vec::new(),
+            has_power: true,
+            damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
+            planned,
+            happened: Vec::new(),
+            volumes: plan.array.volumes().map(|each| Shown { name: each.name.clone(), bytes: each.bytes }).collect(),
+            durability: plan.durability,
+            bytes: Vec::new(),
+        };
+        server.resume_faults();
+        server
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    pub(crate) fn happens(&mut self, what: impl Into<String>) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if self.happened.len() < HAPPENED_MOST {
+            let (at_ns, t_ns) = (self.now_ns(), since.as_nanos() as u64);
+            self.happened.push(Happened { at_ns, t_ns, what: what.into() });
+        }
+    }
+
+    fn run(mut self) -> Result<(), ServeError> {
+        let mut messages = Vec::new();
+        let mut completions = Vec::new();
+        loop {
+            let most = self.sleeps();
+            let since_ns = self.now_ns();
+            self.inbox.take(most, &mut messages);
+            if messages.is_empty() && !most.is_zero() {
+                let late_ns = (self.now_ns() - since_ns).saturating_sub(most.as_nanos() as u64).min(WAKE_MOST_NS);
+                self.wake_ns = (self.wake_ns * 15 + late_ns) / 16;
+            }
+            for message in messages.drain(..) {
+                match message {
+                    Message::Io(io) => self.begin(io),
+                    Message::Command(command, answer) => {
+                        let done = self.obey(&command).map_err(|error| error.to_string());
+                        let _ = answer.send(done);
+                    }
+                    Message::Attribute(call) => self.attribute(call),
+                    Message::Floor(floor_ns, per_s) => (self.floor_ns, self.most_per_s) = (floor_ns, per_s),
+                    Message::Stop => return self.stop(),
+                }
+            }
+            self.follow(&mut completions);
+            let now_ns = self.now_ns();
+            self.lateness.tick(now_ns);
+            self.do_planned(now_ns);
+            self.go_on_rebuilding(ROWS_AT_ONCE);
+            if self.durability != Durability::Battery {
+                self.destage();
+            }
+        }
+    }
+
+    /// How long nothing is due.
+    fn sleeps(&self) -> Duration {
+        // What is due is so soon that sleeping would be too long.
+        if self.damage.is_behind || !self.due.is_empty() {
+            return Duration::ZERO;
+        }
+        let ahead_ns = self.floor_ns + self.wake_ns;
+        let model_ns = self.model.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
+        let planned_ns = self.planned.last().map(|event| event.at_ns);
+        let next_ns = model_ns.into_iter().chain(planned_ns).min().unwrap_or(u64::MAX);
+        Duration::from_nanos(next_ns.saturating_sub(self.now_ns())).min(SLEEP_MOST)
+    }
+
+    /// Lets the model's time follow the wall clock, ahead of it by what answers and wakes take, and answers what is due.
+    fn follow(&mut self, completions: &mut Vec<Completion>) {
+        while let Some(at_ns) = self.model.next_event_ns() {
+            if at_ns > self.now_ns() + self.floor_ns + self.wake_ns {
+                break;
+            }
+            self.model_ns = self.model.advance(at_ns, completions);
+            self.due.extend(completions.drain(..));
+            self.answer_due();
+        }
+        self.answer_due();
+    }
+
+    fn answer_due(&mut self) {
+        while self.due.front().is_some_and(|next| next.at_ns <= self.now_ns() + self.floor_ns) {
+            let completion = self.due.pop_front().expect("there is one");
+            self.complete(completion);
+        }
+    }
+
+    fn begin(&mut self, io: Io) {
+        if io.kind == IoKind::Probe {
+            self.bytes.resize(io.length_bytes as usize, 0);
+            io.answer.answer(Ok(&self.bytes[..io.length_bytes as usize]));
+            return;
+        }
+        if !self.has_power {
+            self.held.push(io);
+            return;
+        }
+        let (op, length_bytes, offset_bytes) = match io.kind {
+            IoKind::Read => (Op::Read, io.length_bytes, io.offset_bytes),
+            IoKind::Write { .. } => (Op::Write, io.length_bytes, io.offset_bytes),
+            // The model knows no discard; it takes what a flush takes.
+            _ => (Op::Flush, 0, 0),
+        };
+        // Disks move whole sectors.
+        let first = offset_bytes / 512 * 512;
+        let end = (offset_bytes + u64::from(length_bytes)).div_ceil(512) * 512;
+        let (volume, came_ns) = (io.volume, self.now_ns());
+        let pending = Pending { io, came_ns };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.pending[tag as usize] = Some(pending);
+                tag
+            }
+            None => {
+                self.pending.push(Some(pending));
+                self.pending.len() as u32 - 1
+            }
+        };
+        let request = Request { op, volume, offset_bytes: first, length_bytes: (end - first) as u32, buffer: 0, tag };
+        self.model_ns = self.model_ns.max(came_ns);
+        self.model.submit(self.model_ns, &request);
+    }
+
+    /// Answers an I/O that is over for the model.
+    fn complete(&mut self, completion: Completion) {
+        self.free.push(completion.tag);
+        // Those under way when the power went are answered after it is back.
+        let Some(Pending { io, came_ns }) = self.pending[completion.tag as usize].take() else { return };
+        let Io { kind, volume, offset_bytes, length_bytes, answer } = io;
+        let is_write = !matches!(kind, IoKind::Read);
+        let failed = self.carry_out(&kind, volume, offset_bytes, length_bytes, answer);
+        let due_ns = completion.at_ns.saturating_sub(self.floor_ns).max(came_ns);
+        let now_ns = self.now_ns();
+        let bytes = u64::from(length_bytes);
+        self.lateness.note(
+            is_write,
+            bytes,
+            completion.at_ns.saturating_sub(came_ns),
+            now_ns.saturating_sub(due_ns),
+            failed,
+        );
+    }
+
+    /// Reads or writes the bytes of an I/O, and answers it. Says whether it failed.
+    fn carry_out(&mut self, kind: &IoKind, volume: u16, offset: u64, length: u32, answer: Box<dyn Answer>) -> bool {
+        let done = match kind {
+            IoKind::Read => return self.read(volume, offset, length, answer),
+            IoKind::Write { bytes, durable } => {
+                let written = self.write(volume, offset, bytes);
+                if *durable { written.and_then(|()| self.store.flush()) } else { written }
+            }
+            IoKind::Discard => {
+                let zeroes = vec![0; length as usize];
+                self.write(volume, offset, &zeroes)
+            }
+            IoKind::Flush => self.store.flush(),
+            IoKind::Probe => Ok(()),
+        };
+        let failed = done.is_err();
+        answer.answer(done.as_ref().map(|()| &[][..]).map_err(|fault| fault.errno()));
+        if let Err(fault) = done {
+            self.note_fault(volume, &fault);
+        }
+        failed
+    }
+
+    fn read(&mut self, volume: u16, offset: u64, length: u32, answer: Box<dyn Answer>) -> bool {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.resize(bytes.len().max(length as usize), 0);
+        let parts: Vec<Part> = self.model.parts(volume, offset, u64::from(length)).collect();
+        let mut done = 0;
+        let mut fault = None;
+        for part in parts {
+            let until = done + part.bytes as usize;
+            if let Err(found) = self.store.read(part, &mut bytes[done..until]) {
+                fault = Some(found);
+                break;
+            }
+            done = until;
+        }
+        match &fault {
+            None => answer.answer(Ok(&bytes[..length as usize])),
+            Some(fault) => answer.answer(Err(fault.errno())),
+        }
+        self.bytes = bytes;
+        if let Some(fault) = &fault {
+            self.note_fault(volume, fault);
+        }
+        fault.is_some()
+    }
+
+    fn write(&mut self, volume: u16, offset: u64, bytes: &[u8]) -> Result<(), StoreFault> {
+        let parts: Vec<Part> = self.model.parts(volume, offset, bytes.len() as u64).collect();
+        let mut done = 0;
+        for part in parts {
+            self.store.write(part, &bytes[done..done + part.bytes as usize])?;
+            done += part.bytes as usize;
+        }
+        Ok(())
+    }
+
+    fn note_fault(&mut self, volume: u16, fault: &StoreFault) {
+        let what = format!("{}: {fault}", self.volumes[usize::from(volume)].name);
+        // One of a kind says it.
+        if self.happened.last().is_none_or(|last| last.what != what) {
+            self.happens(what);
+        }
+    }
+
+    /// What the model has destaged of a volatile cache is on disks.
+    fn destage(&mut self) {
+        let dirty_bytes: u64 = self.model.readings().iter().map(|member| member.dirty_bytes).sum();
+        if self.store.volatile_bytes() > dirty_bytes && self.store.destage_to(dirty_bytes).is_err() {
+            self.happens("what was acknowledged from the cache could not be written");
+        }
+    }
+
+    fn attribute(&mut self, AttributeCall { volume, what, answer }: AttributeCall) {
+        let volume = usize::from(volume);
+        let failed = |_| libc::EIO;
+        let held = self.store.attributes(volume);
+        answer(match what {
+            AttributeKind::Get(name) => held.get(&name).cloned().ok_or(libc::ENODATA),
+            AttributeKind::List => Ok(held.keys().flat_map(|name| name.bytes().chain([0])).collect()),
+            AttributeKind::Set(name, value) => {
+                self.store.set_attribute(volume, &name, Some(&value)).map(|()| Vec::new()).map_err(failed)
+            }
+            AttributeKind::Remove(name) if held.contains_key(&name) => {
+                self.store.set_attribute(volume, &name, None).map(|()| Vec::new()).map_err(failed)
+            }
+            AttributeKind::Remove(_) => Err(libc::ENODATA),
+        });
+    }
+
+    fn do_planned(&mut self, now_ns: u64) {
+        while let Some(event) = self.planned.pop_if(|event| event.at_ns <= now_ns) {
+            if let Err(error) = self.obey(&event.command) {
+                self.happens(format!("planned {:?}: refused: {error}", event.command));
+            }
+        }
+    }
+
+    /// The power goes: nothing is answered, and what was only in a volatile cache is lost.
+    pub(crate) fn cut_power(&mut self) -> u64 {
+        self.has_power = false;
+        let under_way = self.pending.iter_mut().filter_map(Option::take);
+        self.held.extend(under_way.map(|pending| pending.io));
+        self.store.cut()
+    }
+
+    /// The power is back: initiators send again what was never answered.
+    pub(crate) fn restore_power(&mut self) {
+        self.has_power = true;
+        self.transport.forget_cached();
+        for io in std::mem::take(&mut self.held) {
+            self.begin(io);
+        }
+    }
+
+    pub(crate) fn in_use(&self) -> Vec<String> {
+        self.transport.in_use().into_iter().map(|volume| self.volumes[volume].name.clone()).collect()
+    }
+
+    pub(crate) fn forget_cached(&self) {
+        self.transport.forget_cached();
+    }
+
+    fn stop(mut self) -> Result<(), ServeError> {
+        // Nothing waits for an answer that never comes.
+        let under_way = self.pending.iter_mut().filter_map(Option::take).map(|pending| pending.io);
+        for io in under_way.chain(std::mem::take(&mut self.held)) {
+            io.answer.answer(Err(libc::EIO));
+        }
+        let Self { store, transport, inbox, .. } = self;
+        // Those who still use the volumes go on asking until they are away.
+        let (done, is_done) = mpsc::channel::<()>();
+        let refuse = std::thread::spawn(move || {
+            let mut messages = Vec::new();
+            while is_done.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                inbox.take(Duration::from_millis(10), &mut messages);
+                for message in messages.drain(..) {
+                    match message {
+                        Message::Io(io) => io.answer.answer(Err(libc::EIO)),
+                        Message::Attribute(call) => (call.answer)(Err(libc::EIO)),
+                        _ => {}
+                    }
+                }
+            }
+        });
+        let stopped = transport.stop();
+        drop(done);
+        let _ = refuse.join();
+        stopped.and(store.close())
+    }
+}

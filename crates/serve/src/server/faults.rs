@@ -1,0 +1,267 @@
+//! What is done to an array that runs: commands, and the rebuilds that follow.
+
+use assay_array::Lost;
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::{DiskState, ServeError, command::Command, disk_name};
+
+fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
+    Err(ServeError::Refused(message.into()))
+}
+
+impl Server {
+    /// What the store remembers of an earlier service is so in the model too.
+    pub(crate) fn resume_faults(&mut self) {
+        for member in 0..self.store.members() {
+            self.next_lost(member);
+        }
+    }
+
+    /// The model knows one lost disk of a member at a time: the first that is being rebuilt, else the first that is absent.
+    fn next_lost(&mut self, member: u32) {
+        if self.model.lost_disk(member).is_some() {
+            return;
+        }
+        let state = |disk: &u32| self.store.disk_state(member, *disk);
+        let disks = 0..self.store.disks(member);
+        let rebuilding = disks.clone().find(|disk| matches!(state(disk), DiskState::Rebuilding { .. }));
+        let lost = rebuilding.or_else(|| disks.clone().find(|disk| state(disk) == DiskState::Absent));
+        if let Some(disk) = lost {
+            self.model.lose_disk(member, disk);
+            if rebuilding.is_some() {
+                self.model.rebuild_disk(member, self.damage.rebuild_depth);
+            }
+        }
+    }
+
+    /// Writes what the model has rebuilt meanwhile, so many rows of each member at most.
+    pub(crate) fn go_on_rebuilding(&mut self, most: u64) {
+        self.damage.is_behind = false;
+        for member in 0..self.store.members() {
+            let disks = 0..self.store.disks(member);
+            let is_rebuilding =
+                |disk: &u32| matches!(self.store.disk_state(member, *disk), DiskState::Rebuilding { .. });
+            let in_model = self.model.rebuild_reading(member);
+            let Some(disk) = in_model.map(|reading| reading.disk).or_else(|| disks.clone().find(is_rebuilding)) else {
+                continue;
+            };
+            let rows = match in_model {
+                Some(reading) => reading.rows_done,
+                None if self.model.lost_disk(member).is_none() => self.store.rows(member),
+                None => continue,
+            };
+            match self.store.rebuild_to(member, disk, rows, most) {
+                Ok(true) if in_model.is_none() => self.end_rebuild(member, disk),
+                Ok(is_done) => self.damage.is_behind |= !is_done,
+                Err(fault) => self.happens(format!("{}: cannot be rebuilt: {fault}", disk_name(member, disk))),
+            }
+        }
+    }
+
+    fn end_rebuild(&mut self, member: u32, disk: u32) {
+        let name = disk_name(member, disk);
+        if let Err(error) = self.store.end_rebuild(member, disk) {
+            self.happens(format!("{name}: {error}"));
+            return;
+        }
+        let bad = self.store.bad_rows(member, disk);
+        let lost = if bad > 0 { format!("; {bad} chunks were lost before") } else { String::new() };
+        self.happens(format!("{name}: rebuilt{lost}"));
+        self.next_lost(member);
+        // A spare takes the next place that is empty.
+        if let Some(next) = self.model.lost_disk(member)
+            && self.store.disk_state(member, next) == DiskState::Absent
+            && self.store.spares(member) > 0
+            && let Err(error) = self.take_spare(member, next)
+        {
+            self.happens(format!("{}: {error}", disk_name(member, next)));
+        }
+    }
+
+    fn take_spare(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
+        self.store.set_spares(member, self.store.spares(member) - 1)?;
+        self.begin_rebuild(member, disk)
+    }
+
+    fn begin_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
+        self.store.replace(member, disk)?;
+        self.happens(format!("{}: rebuild begins", disk_name(member, disk)));
+        if self.model.rebuild_reading(member).is_none() {
+            self.model.lose_disk(member, disk);
+            self.model.rebuild_disk(member, self.damage.rebuild_depth);
+        }
+        Ok(())
+    }
+
+    /// Reads `member1/disk3`, `1/3`, or `3` where there is one member.
+    fn disk_of(&self, text: &str) -> Result<(u32, u32), ServeError> {
+        let number = |text: &str, word: &str| text.strip_prefix(word).unwrap_or(text).parse::<u32>().ok();
+        let found = match text.split_once('/') {
+            Some((member, disk)) => number(member, "member").zip(number(disk, "disk")),
+            None if self.store.members() == 1 => number(text, "disk").map(|disk| (0, disk)),
+            None => None,
+        };
+        match found {
+            Some((member, disk)) if member < self.store.members() && disk < self.store.disks(member) => {
+                Ok((member, disk))
+            }
+            _ => refused(format!(
+                "{text}: no such disk; there are {} to {}",
+                disk_name(0, 0),
+                disk_name(self.store.members() - 1, self.store.disks(self.store.members() - 1) - 1)
+            )),
+        }
+    }
+
+    /// Carries out a command.
+    pub(crate) fn obey(&mut self, command: &Command) -> Result<Value, ServeError> {
+        match command {
+            Command::Status {} => Ok(self.status()),
+            Command::Pull { disk, spare } => self.pull(disk, *spare),
+            Command::Insert { disk } => self.insert(disk.as_deref()),
+            Command::FailController {} | Command::FailPath {} => {
+                let lost = command.lost().expect("one of both is lost");
+                self.model.lose_path(lost, self.damage.failover_ns)?;
+                self.damage.paths = Some(lost);
+                let what = match lost {
+                    Lost::Controller => "member0: its first controller is lost",
+                    Lost::HostPort => "the first port of the host is lost",
+                };
+                self.happens(what);
+                Ok(json!(what))
+            }
+            Command::MendPaths {} => {
+                if self.damage.paths.take().is_none() {
+                    return refused("no path or controller is lost");
+                }
+                self.model.mend_paths();
+                self.happens("paths are back");
+                Ok(json!("paths are back"))
+            }
+            Command::Slow { what, times } => self.slow(what, *times),
+            Command::Corrupt { disk, bytes, from_bytes } => {
+                let (member, number) = self.disk_of(disk)?;
+                if *bytes == 0 || *bytes > 1 << 30 {
+                    return refused(format!("{bytes} bytes: between 1 and 1 GiB can be corrupted at once"));
+                }
+                let at_bytes = self.store.corrupt(member, number, *from_bytes, *bytes)?;
+                self.forget_cached();
+                let what = format!("{}: {bytes} bytes from {at_bytes} corrupted", disk_name(member, number));
+                self.happens(&what[..]);
+                Ok(json!(what))
+            }
+            Command::CutPower {} => {
+                if !self.has_power {
+                    return refused("the power is cut already; restore it first");
+                }
+                let lost = self.cut_power();
+                let what = format!("power cut: {lost} acknowledged bytes lost with the cache");
+                self.happens(&what[..]);
+                Ok(json!(what))
+            }
+            Command::Restore {} => {
+                if self.has_power {
+                    return refused("the power is not cut");
+                }
+                self.restore_power();
+                self.happens("power restored");
+                Ok(json!("power restored"))
+            }
+            Command::Snapshot { name } => {
+                self.store.snapshot(name)?;
+                let what = format!("snapshot {name}");
+                self.happens(&what[..]);
+                Ok(json!(what))
+            }
+            Command::Revert { name } => {
+                let used = self.in_use();
+                if !used.is_empty() {
+                    return refused(format!("{name}: {} in use; unmount or close them first", used.join(", ")));
+                }
+                self.store.revert(name)?;
+                self.forget_cached();
+                let what = format!("reverted to {name}");
+                self.happens(&what[..]);
+                Ok(json!(what))
+            }
+        }
+    }
+
+    fn pull(&mut self, text: &str, spare: bool) -> Result<Value, ServeError> {
+        let (member, disk) = self.disk_of(text)?;
+        let before = self.store.lost_chunks(member);
+        let was_modelled = self.model.lost_disk(member) == Some(disk);
+        let lost = self.store.pull(member, disk)?.saturating_sub(before);
+        let name = disk_name(member, disk);
+        let mut what = format!("{name}: pulled");
+        if lost > 0 {
+            what = format!("{name}: pulled; {lost} chunks of data are lost, and reading them fails");
+        }
+        self.happens(&what[..]);
+        if was_modelled || self.model.lost_disk(member).is_none() {
+            self.model.lose_disk(member, disk);
+        }
+        if spare && self.store.spares(member) > 0 && self.model.rebuild_reading(member).is_none() {
+            self.take_spare(member, disk)?;
+            what += "; a spare takes its place";
+        }
+        Ok(json!(what))
+    }
+
+    fn insert(&mut self, text: Option<&str>) -> Result<Value, ServeError> {
+        let absent = |server: &Self, member: u32| {
+            (0..server.store.disks(member)).find(|disk| server.store.disk_state(member, *disk) == DiskState::Absent)
+        };
+        let (member, disk) = match text {
+            Some(text) => self.disk_of(text)?,
+            None => {
+                let found =
+                    (0..self.store.members()).find_map(|member| absent(self, member).map(|disk| (member, disk)));
+                match found {
+                    Some(found) => found,
+                    None => return refused("every slot has a disk; pull one first"),
+                }
+            }
+        };
+        if let Some(reading) = self.model.rebuild_reading(member) {
+            let busy = disk_name(member, reading.disk);
+            return refused(format!("{busy}: a rebuild is under way; insert after it has ended"));
+        }
+        self.begin_rebuild(member, disk)?;
+        Ok(json!(format!("{}: inserted; rebuild begins", disk_name(member, disk))))
+    }
+
+    fn slow(&mut self, text: &str, times: u32) -> Result<Value, ServeError> {
+        if !(1..=1000).contains(&times) {
+            return refused(format!("x{times}: between x1 (as planned) and x1000"));
+        }
+        let name = match text.strip_prefix("path") {
+            Some(port) => match port.parse::<u32>() {
+                Ok(port) if port < self.model.ports_of_host() => {
+                    self.model.slow_port(port, times);
+                    format!("path{port}")
+                }
+                _ => {
+                    return refused(format!(
+                        "{text}: no such path; there are path0 to path{}",
+                        self.model.ports_of_host() - 1
+                    ));
+                }
+            },
+            None => {
+                let (member, disk) = self.disk_of(text)?;
+                self.model.slow_disk(member, disk, times);
+                disk_name(member, disk)
+            }
+        };
+        self.damage.slowed.retain(|(other, _)| *other != name);
+        if times > 1 {
+            self.damage.slowed.push((name.clone(), times));
+        }
+        let what =
+            if times > 1 { format!("{name}: {times} times slower") } else { format!("{name}: as fast as planned") };
+        self.happens(&what[..]);
+        Ok(json!(what))
+    }
+}

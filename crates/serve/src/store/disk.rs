@@ -1,0 +1,139 @@
+//! One modelled disk's bytes: a sparse file, and beside it a sum of each block where the array keeps sums.
+
+use std::{
+    collections::BTreeSet,
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::ServeError;
+
+/// Bytes under one sum.
+pub(super) const BLOCK_BYTES: u64 = 4096;
+
+/// What a slot for a disk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskState {
+    Present,
+    /// Pulled out: its bytes are gone.
+    Absent,
+    /// A new disk, of which so many rows from the first are written.
+    Rebuilding {
+        rows: u64,
+    },
+}
+
+/// What of a disk outlives the server, beside its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DiskRecord {
+    pub(super) state: DiskState,
+    /// Rows that could not be computed again.
+    pub(super) bad: BTreeSet<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Disk {
+    pub(super) record: DiskRecord,
+    file: File,
+    sums: Option<File>,
+    bytes: u64,
+}
+
+fn open(path: &Path, bytes: u64) -> Result<File, ServeError> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| ServeError::at(path, error))?;
+    file.set_len(bytes).map_err(|error| ServeError::at(path, error))?;
+    Ok(file)
+}
+
+impl Disk {
+    pub(super) fn open(path: PathBuf, bytes: u64, with_sums: bool, record: DiskRecord) -> Result<Self, ServeError> {
+        let sums = with_sums.then(|| open(&path.with_extension("sums"), bytes / BLOCK_BYTES * 4)).transpose()?;
+        Ok(Self { record, file: open(&path, bytes)?, sums, bytes })
+    }
+
+    /// Whether the disk holds what belongs into a row.
+    pub(super) fn holds(&self, row: u64) -> bool {
+        let reached = match self.record.state {
+            DiskState::Present => true,
+            DiskState::Absent => false,
+            DiskState::Rebuilding { rows } => row < rows,
+        };
+        reached && !self.record.bad.contains(&row)
+    }
+
+    /// Whether the row could be written: a disk is there, and a rebuild has come past it.
+    pub(super) fn takes(&self, row: u64) -> bool {
+        match self.record.state {
+            DiskState::Present => true,
+            DiskState::Absent => false,
+            DiskState::Rebuilding { rows } => row < rows,
+        }
+    }
+
+    /// Reads bytes; says whether they agree with their sums. Where there are sums, reads are of whole blocks.
+    pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
+        self.file.read_exact_at(bytes, at_bytes)?;
+        let Some(sums) = &self.sums else { return Ok(true) };
+        debug_assert!(at_bytes.is_multiple_of(BLOCK_BYTES) && (bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
+        let mut kept = vec![0; bytes.len() / BLOCK_BYTES as usize * 4];
+        sums.read_exact_at(&mut kept, at_bytes / BLOCK_BYTES * 4)?;
+        let blocks = bytes.chunks_exact(BLOCK_BYTES as usize).zip(kept.chunks_exact(4));
+        // A block that was never written has no sum.
+        Ok(blocks.into_iter().all(|(block, kept)| kept == [0; 4] || kept == sum(block)))
+    }
+
+    pub(super) fn write(&mut self, at_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at_bytes)?;
+        if let Some(sums) = &self.sums {
+            debug_assert!(at_bytes.is_multiple_of(BLOCK_BYTES) && (bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
+            let kept: Vec<u8> = bytes.chunks_exact(BLOCK_BYTES as usize).flat_map(sum).collect();
+            sums.write_all_at(&kept, at_bytes / BLOCK_BYTES * 4)?;
+        }
+        Ok(())
+    }
+
+    /// Changes bytes behind the array's back: sums stay as they are.
+    pub(super) fn corrupt(&mut self, at_bytes: u64, count: u64) -> io::Result<()> {
+        let end = self.bytes.min(at_bytes.saturating_add(count));
+        let mut bytes = vec![0; end.saturating_sub(at_bytes) as usize];
+        self.file.read_exact_at(&mut bytes, at_bytes)?;
+        bytes.iter_mut().for_each(|byte| *byte ^= 0xa5);
+        self.file.write_all_at(&bytes, at_bytes)
+    }
+
+    /// Where the first bytes that were ever written lie, at or after a place.
+    pub(super) fn first_data(&self, from_bytes: u64) -> Option<u64> {
+        use std::os::fd::AsRawFd;
+        // SAFETY: lseek takes no memory, and all other access to the file says where.
+        let at = unsafe { libc::lseek(self.file.as_raw_fd(), from_bytes as i64, libc::SEEK_DATA) };
+        u64::try_from(at).ok()
+    }
+
+    /// Bytes that the file takes where it lies.
+    pub(super) fn used_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        self.file.metadata().map_or(0, |about| about.blocks() * 512)
+    }
+
+    /// All bytes are gone.
+    pub(super) fn wipe(&mut self) -> io::Result<()> {
+        for (file, bytes) in [(Some(&self.file), self.bytes), (self.sums.as_ref(), self.bytes / BLOCK_BYTES * 4)] {
+            if let Some(file) = file {
+                file.set_len(0)?;
+                file.set_len(bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sum that is never that of a block without one.
+fn sum(block: &[u8]) -> [u8; 4] {
+    crc32c::crc32c(block).max(1).to_le_bytes()
+}

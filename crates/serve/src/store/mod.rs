@@ -1,0 +1,620 @@
+//! The bytes of a modelled array: a sparse file for each disk, with the parity of its policy.
+//!
+//! Nothing here knows time. What was written through [`Store::write`] is acknowledged; it is on disks, or with a volatile cache in
+//! memory until it is destaged. A pulled disk's bytes are gone.
+
+mod disk;
+mod member;
+mod record;
+mod snapshot;
+mod volatile;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    os::{fd::AsRawFd, unix::fs::FileExt},
+    path::{Path, PathBuf},
+};
+
+use assay_array::{ArrayModel, ArrayPlan, Part};
+pub use disk::DiskState;
+use disk::{Disk, DiskRecord};
+use member::Member;
+use record::{Layout, State};
+use serde::{Deserialize, Serialize};
+use snapshot::{GRAIN_BYTES, Snapshot};
+use volatile::Volatile;
+
+use crate::{ServeError, StoreFault};
+
+/// What a power cut leaves of acknowledged writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// All: the cache has a battery, or writes go through it.
+    Battery,
+    /// Those before the last flush, and what was destaged since.
+    Volatile,
+    /// What was destaged: flushes are acknowledged and not obeyed.
+    Lying,
+}
+
+/// A snapshot and what it keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SnapshotReading {
+    pub name: String,
+    pub bytes: u64,
+}
+
+pub struct Store {
+    folder: PathBuf,
+    members: Vec<Member>,
+    /// Rows of each member.
+    rows: Vec<u64>,
+    spares: Vec<u32>,
+    durability: Durability,
+    volatile: Volatile,
+    snapshots: Vec<Snapshot>,
+    attributes: Vec<BTreeMap<String, Vec<u8>>>,
+    /// The row that a write is under way in, for when the server is killed.
+    intent: File,
+    /// Rows rebuilt of each disk, in 8 bytes each.
+    progress: File,
+    /// Free space is asked for again when so much has been written.
+    unasked_bytes: u64,
+    room_bytes: Option<u64>,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+/// Room that is left free where the store lies.
+const MARGIN_BYTES: u64 = 16 << 20;
+const ASK_BYTES: u64 = 4 << 20;
+/// Where the store was given less room than there is.
+const ASK_OFTEN_BYTES: u64 = 64 << 10;
+const NO_INTENT: [u8; 16] = [0xff; 16];
+/// Most disks of all members.
+const DISKS_MAX: u64 = 4096;
+const LAYOUT: &str = "store.json";
+const STATE: &str = "state.json";
+
+impl Store {
+    /// Opens the store in a folder, or makes it.
+    ///
+    /// # Errors
+    /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
+    pub fn open(
+        folder: &Path,
+        plan: &ArrayPlan,
+        model: &ArrayModel,
+        durability: Durability,
+        sums: bool,
+        room_bytes: Option<u64>,
+    ) -> Result<Self, ServeError> {
+        let failed = |error| ServeError::at(folder, error);
+        let layout = Layout::new(plan, model, sums);
+        let is_new = !folder.join(LAYOUT).exists();
+        if is_new && folder.exists() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
+            let message = format!("{}: is not empty and no store of Assay's; name another folder", folder.display());
+            return Err(ServeError::refused(message));
+        }
+        fs::create_dir_all(folder).map_err(failed)?;
+        let lock = lock(folder)?;
+        match record::read::<Layout>(&folder.join(LAYOUT))? {
+            Some(found) => {
+                if let Some(difference) = found.difference(&layout) {
+                    let message = format!(
+                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made for",
+                        folder.display()
+                    );
+                    return Err(ServeError::refused(message));
+                }
+            }
+            None => record::write(&folder.join(LAYOUT), &layout)?,
+        }
+        let progress = open_file(&folder.join("progress"))?;
+        let mut state = match record::read::<State>(&folder.join(STATE))? {
+            Some(state) => state,
+            None => fresh_state(plan, model),
+        };
+        let (mut members, mut rows) = (Vec::new(), Vec::new());
+        for (number, records) in state.disks.drain(..).enumerate() {
+            let geometry = model.geometry(number as u32).clone();
+            let disk_bytes = geometry.disk_bytes(model.member_bytes(number as u32));
+            rows.push(disk_bytes / geometry.chunk_bytes());
+            let disks = records.into_iter().enumerate().map(|(disk, mut record)| {
+                if let DiskState::Rebuilding { rows } = &mut record.state {
+                    let mut reached = [0; 8];
+                    let place = progress_place(number as u32, disk as u32);
+                    *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
+                }
+                let path = folder.join(format!("member{number}-disk{disk}.img"));
+                Disk::open(path, disk_bytes, sums, record)
+            });
+            let disks = disks.collect::<Result<Vec<_>, _>>()?;
+            members.push(Member::new(geometry, disks, sums)?);
+        }
+        let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name));
+        let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
+        let mut store = Self {
+            folder: folder.to_owned(),
+            members,
+            rows,
+            spares: state.spares,
+            durability,
+            volatile: Volatile::default(),
+            snapshots,
+            attributes: state.attributes,
+            intent: open_file(&folder.join("intent"))?,
+            progress,
+            unasked_bytes: ASK_BYTES,
+            room_bytes,
+            _lock: lock,
+        };
+        store.settle()?;
+        store.write_state()?;
+        Ok(store)
+    }
+
+    /// Brings the rows in agreement that a killed server was writing.
+    fn settle(&mut self) -> Result<(), ServeError> {
+        let mut intent = [0; 16];
+        if self.intent.read_exact_at(&mut intent, 0).is_err() || intent == NO_INTENT {
+            return Ok(());
+        }
+        let number = |at: usize| u64::from_le_bytes(intent[at..at + 8].try_into().expect("eight bytes"));
+        let (packed, chunk) = (number(0), number(8));
+        let (member, chunks) = ((packed >> 32) as usize, packed as u32);
+        let failed = |error| ServeError::host(format!("{}: a write cut short", self.folder.display()), error);
+        for step in 0..u64::from(chunks) {
+            let settled = self.members.get_mut(member).map_or(Ok(()), |member| member.settle(chunk + step));
+            settled.map_err(|fault| failed(std::io::Error::other(fault.to_string())))?;
+        }
+        self.intent.write_all_at(&NO_INTENT, 0).map_err(failed)
+    }
+
+    fn write_state(&self) -> Result<(), ServeError> {
+        let disks = |member: &Member| member.disks.iter().map(|disk| disk.record.clone()).collect();
+        let state = State {
+            disks: self.members.iter().map(disks).collect(),
+            spares: self.spares.clone(),
+            snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
+            attributes: self.attributes.clone(),
+        };
+        record::write(&self.folder.join(STATE), &state)
+    }
+
+    /// Reads a part of a volume, as it was last acknowledged.
+    ///
+    /// # Errors
+    /// Its bytes are lost, or a file of the store fails.
+    pub fn read(&mut self, part: Part, bytes: &mut [u8]) -> Result<(), StoreFault> {
+        debug_assert_eq!(part.bytes, bytes.len() as u64);
+        if self.volatile.bytes() == 0 {
+            return self.members[part.member as usize].read(part.at_bytes, bytes);
+        }
+        let mut done = 0;
+        while done < part.bytes {
+            let at_bytes = part.at_bytes + done;
+            let within = at_bytes % volatile::BLOCK_BYTES;
+            let count = (volatile::BLOCK_BYTES - within).min(part.bytes - done);
+            let piece = &mut bytes[done as usize..(done + count) as usize];
+            match self.volatile.get((part.member, at_bytes / volatile::BLOCK_BYTES)) {
+                Some(block) => piece.copy_from_slice(&block[within as usize..(within + count) as usize]),
+                None => self.members[part.member as usize].read(at_bytes, piece)?,
+            }
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a volume; once this returns, the write may be acknowledged.
+    ///
+    /// # Errors
+    /// Its bytes cannot be kept, the store has no room, or a file of it fails.
+    pub fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreFault> {
+        debug_assert_eq!(part.bytes, bytes.len() as u64);
+        self.ask_room(part.bytes)?;
+        if self.durability == Durability::Battery {
+            return self.write_to_disks(part.member, part.at_bytes, bytes);
+        }
+        let mut done = 0;
+        while done < part.bytes {
+            let at_bytes = part.at_bytes + done;
+            let within = at_bytes % volatile::BLOCK_BYTES;
+            let count = (volatile::BLOCK_BYTES - within).min(part.bytes - done);
+            let place = (part.member, at_bytes / volatile::BLOCK_BYTES);
+            let mut block = match self.volatile.get(place) {
+                Some(block) => block.to_vec(),
+                None => self.block_on_disks(place)?,
+            };
+            block[within as usize..][..count as usize].copy_from_slice(&bytes[done as usize..][..count as usize]);
+            self.volatile.put(place, block);
+            done += count;
+        }
+        Ok(())
+    }
+
+    fn block_on_disks(&mut self, (member, block): (u32, u64)) -> Result<Vec<u8>, StoreFault> {
+        let mut bytes = vec![0; volatile::BLOCK_BYTES as usize];
+        self.members[member as usize].read(block * volatile::BLOCK_BYTES, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write_to_disks(&mut self, member: u32, at_bytes: u64, bytes: &[u8]) -> Result<(), StoreFault> {
+        self.keep_for_snapshot(member, at_bytes, bytes.len() as u64)?;
+        let chunk_bytes = self.chunk_bytes(member);
+        let (first, last) = (at_bytes / chunk_bytes, (at_bytes + bytes.len() as u64 - 1) / chunk_bytes);
+        let packed = u64::from(member) << 32 | (last - first + 1);
+        let mut intent = [0; 16];
+        intent[..8].copy_from_slice(&packed.to_le_bytes());
+        intent[8..].copy_from_slice(&first.to_le_bytes());
+        self.intent.write_all_at(&intent, 0)?;
+        let bad = self.members[member as usize].bad();
+        let written = self.members[member as usize].write(at_bytes, bytes);
+        if self.members[member as usize].bad() != bad {
+            self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
+        }
+        self.intent.write_all_at(&NO_INTENT, 0)?;
+        written
+    }
+
+    fn chunk_bytes(&self, member: u32) -> u64 {
+        self.members[member as usize].chunk_bytes()
+    }
+
+    /// Refuses a write for which the file system has no room, before a part of it is written.
+    fn ask_room(&mut self, bytes: u64) -> Result<(), StoreFault> {
+        self.unasked_bytes += bytes;
+        let ask_bytes = if self.room_bytes.is_some() { ASK_OFTEN_BYTES } else { ASK_BYTES };
+        if self.unasked_bytes < ask_bytes {
+            return Ok(());
+        }
+        if self.room_bytes.is_some_and(|most| self.used_bytes() + bytes > most) {
+            return Err(StoreFault::Full);
+        }
+        // SAFETY: statvfs is plain numbers, for which zeroes are values.
+        let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is open, and the memory is that of a statvfs.
+        let asked = unsafe { libc::fstatvfs(self.intent.as_raw_fd(), &raw mut about) };
+        if asked == 0 && about.f_bavail * about.f_frsize < MARGIN_BYTES + bytes * 3 {
+            return Err(StoreFault::Full);
+        }
+        self.unasked_bytes = 0;
+        Ok(())
+    }
+
+    /// Bytes that the disks' files take.
+    pub fn used_bytes(&self) -> u64 {
+        self.members.iter().flat_map(|member| &member.disks).map(Disk::used_bytes).sum()
+    }
+
+    /// What was acknowledged before becomes durable, unless the array lies.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn flush(&mut self) -> Result<(), StoreFault> {
+        if self.durability == Durability::Lying { Ok(()) } else { self.destage_to(0) }
+    }
+
+    /// Writes the oldest of the volatile cache to disks, until it holds no more than so many bytes.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn destage_to(&mut self, most_bytes: u64) -> Result<(), StoreFault> {
+        let mut fault = Ok(());
+        while self.volatile.bytes() > most_bytes {
+            let Some(place) = self.volatile.oldest() else { break };
+            let block = self.volatile.get(place).expect("what is in order is held").to_vec();
+            // What cannot be written any more is lost, and the rest is not.
+            fault = self.write_to_disks(place.0, place.1 * volatile::BLOCK_BYTES, &block).and(fault);
+            self.volatile.take_oldest();
+        }
+        fault
+    }
+
+    pub fn volatile_bytes(&self) -> u64 {
+        self.volatile.bytes()
+    }
+
+    /// The power is gone: says how many acknowledged bytes are lost with the cache.
+    pub fn cut(&mut self) -> u64 {
+        self.volatile.drop_all()
+    }
+
+    /// Pulls a disk out: its bytes are gone. Says how many chunks of data are lost now.
+    ///
+    /// # Errors
+    /// There is no disk, or a file of the store fails.
+    pub fn pull(&mut self, member: u32, disk: u32) -> Result<u64, ServeError> {
+        let name = disk_name(member, disk);
+        let pulled = self.disk_mut(member, disk)?;
+        if pulled.record.state == DiskState::Absent {
+            return Err(ServeError::refused(format!("{name}: is pulled already")));
+        }
+        pulled.record = DiskRecord { state: DiskState::Absent, bad: Default::default() };
+        self.write_state()?;
+        let folder = self.folder.clone();
+        self.disk_mut(member, disk)?.wipe().map_err(|error| ServeError::at(&folder, error))?;
+        Ok(self.lost_chunks(member))
+    }
+
+    /// Chunks of a member's data that are lost as its disks are now.
+    pub fn lost_chunks(&self, member: u32) -> u64 {
+        self.members[member as usize].lost_chunks(self.rows[member as usize])
+    }
+
+    /// Puts an empty disk into an empty slot, to be rebuilt row by row.
+    ///
+    /// # Errors
+    /// The slot has a disk.
+    pub fn replace(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
+        let name = disk_name(member, disk);
+        let slot = self.disk_mut(member, disk)?;
+        if slot.record.state != DiskState::Absent {
+            return Err(ServeError::refused(format!("{name}: the slot has a disk; pull it first")));
+        }
+        slot.record.state = DiskState::Rebuilding { rows: 0 };
+        let begun = self.progress.write_all_at(&[0; 8], progress_place(member, disk));
+        begun.map_err(|error| ServeError::at(&self.folder, error))?;
+        self.write_state()
+    }
+
+    /// Writes rows of a disk that is being rebuilt until so many from the first are written, at most `most` of them now.
+    /// Says whether they all are.
+    ///
+    /// # Errors
+    /// The store has no room, or a file of it fails.
+    pub fn rebuild_to(&mut self, member: u32, disk: u32, rows: u64, most: u64) -> Result<bool, StoreFault> {
+        let last = rows.min(self.rows[member as usize]);
+        for _ in 0..most {
+            match self.disk_state(member, disk) {
+                DiskState::Rebuilding { rows } if rows < last => {
+                    let bad = self.members[member as usize].bad();
+                    self.members[member as usize].rebuild_row(disk)?;
+                    if self.members[member as usize].bad() != bad {
+                        self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
+                    }
+                    self.progress.write_all_at(&(rows + 1).to_le_bytes(), progress_place(member, disk))?;
+                }
+                _ => return Ok(true),
+            }
+        }
+        Ok(!matches!(self.disk_state(member, disk), DiskState::Rebuilding { rows } if rows < last))
+    }
+
+    /// A disk whose rows are all written is whole.
+    ///
+    /// # Errors
+    /// A file of the store fails.
+    pub fn end_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
+        let all = self.rows[member as usize];
+        let slot = self.disk_mut(member, disk)?;
+        if slot.record.state == (DiskState::Rebuilding { rows: all }) {
+            slot.record.state = DiskState::Present;
+        }
+        self.write_state()
+    }
+
+    pub fn disk_state(&self, member: u32, disk: u32) -> DiskState {
+        self.members[member as usize].disks[disk as usize].record.state
+    }
+
+    /// Chunks of a disk that were lost before they could be rebuilt.
+    pub fn bad_rows(&self, member: u32, disk: u32) -> u64 {
+        self.members[member as usize].disks[disk as usize].record.bad.len() as u64
+    }
+
+    pub fn rows(&self, member: u32) -> u64 {
+        self.rows[member as usize]
+    }
+
+    pub fn members(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    pub fn disks(&self, member: u32) -> u32 {
+        self.members[member as usize].disks.len() as u32
+    }
+
+    pub fn spares(&self, member: u32) -> u32 {
+        self.spares[member as usize]
+    }
+
+    /// Adds to or takes from a member's spare disks.
+    ///
+    /// # Errors
+    /// A file of the store fails.
+    pub fn set_spares(&mut self, member: u32, spares: u32) -> Result<(), ServeError> {
+        self.spares[member as usize] = spares;
+        self.write_state()
+    }
+
+    /// Blocks of a member that did not agree with their sum and were computed again.
+    pub fn healed(&self, member: u32) -> u64 {
+        self.members[member as usize].healed
+    }
+
+    fn disk_mut(&mut self, member: u32, disk: u32) -> Result<&mut Disk, ServeError> {
+        let found = self.members.get_mut(member as usize).and_then(|member| member.disks.get_mut(disk as usize));
+        found.ok_or_else(|| ServeError::refused(format!("{}: there is no such disk", disk_name(member, disk))))
+    }
+
+    /// Changes so many written bytes of a disk, from the first that were ever written after a place, and tells nothing of it.
+    /// Says where.
+    ///
+    /// # Errors
+    /// There is no such disk or nothing was written there.
+    pub fn corrupt(&mut self, member: u32, disk: u32, from_bytes: u64, bytes: u64) -> Result<u64, ServeError> {
+        let folder = self.folder.clone();
+        let name = disk_name(member, disk);
+        let slot = self.disk_mut(member, disk)?;
+        let at_bytes = slot.first_data(from_bytes);
+        let nothing = || ServeError::refused(format!("{name}: nothing was written there that could be corrupted"));
+        let at_bytes = at_bytes.ok_or_else(nothing)?;
+        slot.corrupt(at_bytes, bytes).map_err(|error| ServeError::at(&folder, error))?;
+        Ok(at_bytes)
+    }
+
+    /// Keeps what blocks hold that are about to be written for the first time since the last snapshot.
+    fn keep_for_snapshot(&mut self, member: u32, at_bytes: u64, bytes: u64) -> Result<(), StoreFault> {
+        for grain in at_bytes / GRAIN_BYTES..(at_bytes + bytes).div_ceil(GRAIN_BYTES) {
+            let inside = self.inside_bytes(member, grain);
+            let Some(snapshot) = self.snapshots.last_mut() else { return Ok(()) };
+            if snapshot.has(member, grain) {
+                continue;
+            }
+            let mut held = vec![0; GRAIN_BYTES as usize];
+            match self.members[member as usize].read(grain * GRAIN_BYTES, &mut held[..inside]) {
+                Ok(()) => snapshot.keep(member, grain, &held)?,
+                // There is nothing to go back to.
+                Err(StoreFault::Lost) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the state of all volumes as it is now.
+    ///
+    /// # Errors
+    /// There is such a snapshot, the name is none, or a file of the store fails.
+    pub fn snapshot(&mut self, name: &str) -> Result<(), ServeError> {
+        let is_name =
+            !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        if !is_name {
+            return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
+        }
+        if self.snapshots.iter().any(|snapshot| snapshot.name == name) {
+            return Err(ServeError::refused(format!("{name}: there is such a snapshot; take another name")));
+        }
+        self.flush_for(name)?;
+        self.snapshots.push(Snapshot::open(&snapshot_path(&self.folder, name), name)?);
+        self.write_state()
+    }
+
+    fn flush_for(&mut self, name: &str) -> Result<(), ServeError> {
+        self.destage_to(0).map_err(|fault| ServeError::refused(format!("{name}: the cache cannot be written: {fault}")))
+    }
+
+    /// Makes all volumes what they were at a snapshot. Later ones are forgotten.
+    ///
+    /// # Errors
+    /// There is no such snapshot, or bytes cannot be written.
+    pub fn revert(&mut self, name: &str) -> Result<(), ServeError> {
+        let Some(position) = self.snapshots.iter().position(|snapshot| snapshot.name == name) else {
+            let names: Vec<&str> = self.snapshots.iter().map(|snapshot| &snapshot.name[..]).collect();
+            let have =
+                if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) };
+            return Err(ServeError::refused(format!("{name}: no such snapshot; {have}")));
+        };
+        self.volatile.drop_all();
+        // Older ones know what was before their successor was taken; going back to that changes nothing for them.
+        let mut snapshots = std::mem::take(&mut self.snapshots);
+        let written = snapshots[position..].iter().rev().try_for_each(|snapshot| self.write_back(snapshot));
+        let later = if written.is_ok() { snapshots.split_off(position + 1) } else { Vec::new() };
+        self.snapshots = snapshots;
+        written.map_err(|error| ServeError::refused(format!("{name}: cannot be gone back to: {error}")))?;
+        self.snapshots[position].forget().map_err(|error| ServeError::at(&self.folder, error))?;
+        self.write_state()?;
+        for forgotten in later {
+            let path = snapshot_path(&self.folder, &forgotten.name);
+            fs::remove_file(&path).map_err(|error| ServeError::at(&path, error))?;
+        }
+        Ok(())
+    }
+
+    fn write_back(&mut self, snapshot: &Snapshot) -> Result<(), StoreFault> {
+        for (member, grain) in snapshot.grains() {
+            let bytes = snapshot.read(member, grain)?;
+            let inside = self.inside_bytes(member, grain);
+            match self.write_to_disks(member, grain * GRAIN_BYTES, &bytes[..inside]) {
+                Ok(()) | Err(StoreFault::Lost) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a grain that lie on the member.
+    fn inside_bytes(&self, member: u32, grain: u64) -> usize {
+        let all_bytes = self.rows[member as usize] * self.members[member as usize].row_bytes();
+        (all_bytes - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize
+    }
+
+    pub fn snapshots(&self) -> Vec<SnapshotReading> {
+        let reading = |snapshot: &Snapshot| SnapshotReading { name: snapshot.name.clone(), bytes: snapshot.bytes() };
+        self.snapshots.iter().map(reading).collect()
+    }
+
+    /// Attributes of a volume, as those of a file.
+    pub fn attributes(&self, volume: usize) -> &BTreeMap<String, Vec<u8>> {
+        &self.attributes[volume]
+    }
+
+    /// Sets or takes away an attribute of a volume.
+    ///
+    /// # Errors
+    /// A file of the store fails.
+    pub fn set_attribute(&mut self, volume: usize, name: &str, value: Option<&[u8]>) -> Result<(), ServeError> {
+        match value {
+            Some(value) => self.attributes[volume].insert(name.to_owned(), value.to_owned()),
+            None => self.attributes[volume].remove(name),
+        };
+        self.write_state()
+    }
+
+    /// Writes down what is to be known at the next start.
+    ///
+    /// # Errors
+    /// A file of the store fails, or the cache cannot be written.
+    pub fn close(mut self) -> Result<(), ServeError> {
+        self.flush_for("stop")?;
+        self.write_state()
+    }
+}
+
+/// A disk as people and telemetry name it.
+pub fn disk_name(member: u32, disk: u32) -> String {
+    format!("member{member}/disk{disk}")
+}
+
+fn snapshot_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("snapshot-{name}.log"))
+}
+
+fn progress_place(member: u32, disk: u32) -> u64 {
+    (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
+}
+
+fn open_file(path: &Path) -> Result<File, ServeError> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    file.map_err(|error| ServeError::at(path, error))
+}
+
+fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
+    let whole = DiskRecord { state: DiskState::Present, bad: Default::default() };
+    let pools = plan.pools.iter().flat_map(|pool| (0..pool.members).map(|_| pool.member.spares));
+    State {
+        disks: (0..model.members())
+            .map(|member| {
+                let geometry = model.geometry(member);
+                vec![whole.clone(); (geometry.sets() * geometry.set_disks()) as usize]
+            })
+            .collect(),
+        spares: pools.collect(),
+        snapshots: Vec::new(),
+        attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
+    }
+}
+
+/// Two servers on one store would each believe in a cache of its own.
+fn lock(folder: &Path) -> Result<File, ServeError> {
+    let file = open_file(&folder.join("lock"))?;
+    // SAFETY: flock takes no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        let message = format!("{}: another server has this store; stop it first", folder.display());
+        return Err(ServeError::refused(message));
+    }
+    Ok(file)
+}

@@ -1,0 +1,536 @@
+//! Volumes as files of a file system of our own.
+//!
+//! Users who open with O_DIRECT go past the kernel's page cache and may write in parallel; then the kernel sends no flush after
+//! O_DSYNC writes, and the flag itself is obeyed. For others the kernel keeps pages, writes them through, and sends flushes.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs::File,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant, UNIX_EPOCH},
+};
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, Notifier, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, SessionACL, TimeOrNow, WriteFlags,
+};
+
+use super::Transport;
+use crate::{
+    ServeError,
+    inbox::{AttributeCall, AttributeKind, Inbox, Message},
+    io::{Answer, Io, IoKind, Shown},
+    scheduling,
+};
+
+const TTL: Duration = Duration::from_secs(1);
+const SECTOR_BYTES: u64 = 512;
+/// Inodes of volumes begin here; the root is 1.
+const FIRST_INODE: u64 = 16;
+const PROBE_INODE: u64 = 2;
+/// A file that no list shows, whose reads are answered at once.
+const PROBE: &str = ".assay-floor";
+const PROBE_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u32 = 1 << 20;
+const PROBES: usize = 400;
+const STOP_TRIES: u32 = 20;
+const STOP_WAIT: Duration = Duration::from_millis(50);
+
+struct Volumes {
+    shown: Vec<Shown>,
+    inbox: Arc<Inbox>,
+    realtime: bool,
+    hastened: AtomicBool,
+    owner: (u32, u32),
+    /// Permissions that were changed, by inode.
+    modes: std::sync::Mutex<BTreeMap<u64, u32>>,
+    /// How often each volume is open.
+    opened: Arc<Vec<AtomicU32>>,
+}
+
+impl Volumes {
+    fn attributes(&self, inode: u64) -> Option<FileAttr> {
+        let (kind, perm, bytes) = match inode {
+            1 => (FileType::Directory, 0o711, 0),
+            PROBE_INODE => (FileType::RegularFile, 0o400, PROBE_BYTES),
+            _ => {
+                let index = inode.checked_sub(FIRST_INODE)? as usize;
+                (FileType::RegularFile, 0o600, self.shown.get(index)?.bytes)
+            }
+        };
+        let perm = self.modes.lock().unwrap().get(&inode).map_or(perm, |mode| *mode as u16);
+        Some(FileAttr {
+            ino: INodeNo(inode),
+            size: bytes,
+            blocks: bytes / SECTOR_BYTES,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm,
+            nlink: 1,
+            uid: self.owner.0,
+            gid: self.owner.1,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        })
+    }
+
+    fn volume(&self, inode: INodeNo) -> Option<u16> {
+        let index = inode.0.checked_sub(FIRST_INODE)?;
+        ((index as usize) < self.shown.len()).then_some(index as u16)
+    }
+
+    fn put(&self, kind: IoKind, volume: u16, offset_bytes: u64, length_bytes: u32, answer: Box<dyn Answer>) {
+        if !self.hastened.swap(true, Ordering::Relaxed) {
+            scheduling::hasten(self.realtime);
+        }
+        self.inbox.put(Message::Io(Io { kind, volume, offset_bytes, length_bytes, answer }));
+    }
+
+    fn attribute(
+        &self,
+        inode: INodeNo,
+        what: AttributeKind,
+        answer: impl FnOnce(Result<Vec<u8>, i32>) + Send + 'static,
+    ) {
+        match self.volume(inode) {
+            Some(volume) => {
+                let answer = Box::new(answer);
+                self.inbox.put(Message::Attribute(AttributeCall { volume, what, answer }));
+            }
+            None => answer(Err(libc::ENOTSUP)),
+        }
+    }
+}
+
+struct Read(ReplyData);
+
+impl Answer for Read {
+    fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
+        match result {
+            Ok(bytes) => self.0.data(bytes),
+            Err(number) => self.0.error(Errno::from_i32(number)),
+        }
+    }
+}
+
+struct Written(ReplyWrite, u32);
+
+impl Answer for Written {
+    fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
+        match result {
+            Ok(_) => self.0.written(self.1),
+            Err(number) => self.0.error(Errno::from_i32(number)),
+        }
+    }
+}
+
+struct Done(ReplyEmpty);
+
+impl Answer for Done {
+    fn answer(self: Box<Self>, result: Result<&[u8], i32>) {
+        match result {
+            Ok(_) => self.0.ok(),
+            Err(number) => self.0.error(Errno::from_i32(number)),
+        }
+    }
+}
+
+/// Whether a disk would refuse it: O_DIRECT goes in whole sectors.
+fn is_torn(flags: OpenFlags, offset: u64, bytes: u64) -> bool {
+    flags.0 & libc::O_DIRECT != 0 && !(offset.is_multiple_of(SECTOR_BYTES) && bytes.is_multiple_of(SECTOR_BYTES))
+}
+
+impl Filesystem for Volumes {
+    fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        let _ = config.set_max_write(MOST_BYTES);
+        let _ = config.set_max_background(1024);
+        let _ = config.set_congestion_threshold(1024);
+        for wanted in [InitFlags::FUSE_ASYNC_READ, InitFlags::FUSE_ASYNC_DIO, InitFlags::FUSE_PARALLEL_DIROPS] {
+            let _ = config.add_capabilities(wanted);
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let name = name.to_str().unwrap_or_default();
+        let index = self.shown.iter().position(|shown| shown.name == name);
+        let inode = index.map(|index| index as u64 + FIRST_INODE).or_else(|| (name == PROBE).then_some(PROBE_INODE));
+        match inode.filter(|_| parent.0 == 1).and_then(|inode| self.attributes(inode)) {
+            Some(attributes) => reply.entry(&TTL, &attributes, Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(ino.0) {
+            Some(attributes) => reply.attr(&TTL, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<std::time::SystemTime>,
+        _fh: Option<FileHandle>,
+        _crtime: Option<std::time::SystemTime>,
+        _chgtime: Option<std::time::SystemTime>,
+        _bkuptime: Option<std::time::SystemTime>,
+        _flags: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let Some(attributes) = self.attributes(ino.0) else { return reply.error(Errno::ENOENT) };
+        // A disk has the size it has.
+        if size.is_some_and(|size| size != attributes.size) || uid.is_some() || gid.is_some() {
+            return reply.error(Errno::EPERM);
+        }
+        if let Some(mode) = mode {
+            self.modes.lock().unwrap().insert(ino.0, mode & 0o777);
+        }
+        match self.attributes(ino.0) {
+            Some(attributes) => reply.attr(&TTL, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn unlink(&self, _req: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEmpty) {
+        // What volumes there are, the array says.
+        reply.error(Errno::EPERM);
+    }
+
+    fn mkdir(&self, _req: &Request, _parent: INodeNo, _name: &OsStr, _mode: u32, _umask: u32, reply: ReplyEntry) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn create(
+        &self,
+        _req: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: fuser::ReplyCreate,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        if ino.0 == 1 {
+            return reply.error(Errno::EISDIR);
+        }
+        if let Some(volume) = self.volume(ino) {
+            self.opened[usize::from(volume)].fetch_add(1, Ordering::Relaxed);
+        }
+        let is_direct = flags.0 & libc::O_DIRECT != 0;
+        let how = if is_direct {
+            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
+        } else {
+            FopenFlags::empty()
+        };
+        reply.opened(FileHandle(u64::from(is_direct)), how);
+    }
+
+    fn read(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        size: u32,
+        flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        if ino.0 == PROBE_INODE {
+            return self.put(IoKind::Probe, 0, 0, size, Box::new(Read(reply)));
+        }
+        let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
+        let left = self.shown[usize::from(volume)].bytes.saturating_sub(offset);
+        let length = u64::from(size).min(left);
+        if length == 0 {
+            return reply.data(&[]);
+        }
+        if is_torn(flags, offset, u64::from(size)) {
+            return reply.error(Errno::EINVAL);
+        }
+        self.put(IoKind::Read, volume, offset, length as u32, Box::new(Read(reply)));
+    }
+
+    fn write(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
+        let left = self.shown[usize::from(volume)].bytes.saturating_sub(offset);
+        if left == 0 {
+            return reply.error(Errno::ENOSPC);
+        }
+        if is_torn(flags, offset, data.len() as u64) {
+            return reply.error(Errno::EINVAL);
+        }
+        // At its end a disk takes what still fits.
+        let bytes = &data[..data.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let durable = fh.0 == 1 && flags.0 & libc::O_DSYNC != 0;
+        let length = bytes.len() as u32;
+        let kind = IoKind::Write { bytes: bytes.to_vec(), durable };
+        self.put(kind, volume, offset, length, Box::new(Written(reply, length)));
+    }
+
+    fn flush(&self, _req: &Request, _ino: INodeNo, _fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
+        // The kernel calls so what happens at each close; nothing of it is a flush.
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        if let Some(volume) = self.volume(ino) {
+            self.opened[usize::from(volume)].fetch_sub(1, Ordering::Relaxed);
+        }
+        reply.ok();
+    }
+
+    fn fsync(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        match self.volume(ino) {
+            Some(volume) => self.put(IoKind::Flush, volume, 0, 0, Box::new(Done(reply))),
+            None => reply.ok(),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let Some(volume) = self.volume(ino) else { return reply.error(Errno::EIO) };
+        let fits = offset.checked_add(length).is_some_and(|end| end <= self.shown[usize::from(volume)].bytes);
+        let is_discard = mode & libc::FALLOC_FL_PUNCH_HOLE != 0 && mode & libc::FALLOC_FL_KEEP_SIZE != 0;
+        let is_zero = mode & libc::FALLOC_FL_ZERO_RANGE != 0;
+        let Ok(bytes) = u32::try_from(length) else { return reply.error(Errno::EOPNOTSUPP) };
+        if !fits || !(is_discard || is_zero) {
+            // A disk has all its room from the start, and no more.
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        self.put(IoKind::Discard, volume, offset, bytes, Box::new(Done(reply)));
+    }
+
+    fn readdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        if ino.0 != 1 {
+            return reply.error(Errno::ENOTDIR);
+        }
+        let dots = [".", ".."].map(|name| (1, FileType::Directory, name.to_owned()));
+        let files = self
+            .shown
+            .iter()
+            .enumerate()
+            .map(|(index, shown)| (index as u64 + FIRST_INODE, FileType::RegularFile, shown.name.clone()));
+        for (position, (inode, kind, name)) in dots.into_iter().chain(files).enumerate().skip(offset as usize) {
+            if reply.add(INodeNo(inode), position as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
+        let bytes: u64 = self.shown.iter().map(|shown| shown.bytes).sum();
+        reply.statfs(bytes / 4096, 0, 0, self.shown.len() as u64, 0, 4096, 255, 4096);
+    }
+
+    fn setxattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        _flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("user.")) else {
+            return reply.error(Errno::EOPNOTSUPP);
+        };
+        self.attribute(ino, AttributeKind::Set(name.to_owned(), value.to_vec()), move |done| match done {
+            Ok(_) => reply.ok(),
+            Err(number) => reply.error(Errno::from_i32(number)),
+        });
+    }
+
+    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let name = name.to_str().unwrap_or_default().to_owned();
+        self.attribute(ino, AttributeKind::Get(name), move |found| answer_attribute(found, size, reply));
+    }
+
+    fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.attribute(ino, AttributeKind::List, move |found| answer_attribute(found, size, reply));
+    }
+
+    fn removexattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = name.to_str().unwrap_or_default().to_owned();
+        self.attribute(ino, AttributeKind::Remove(name), move |done| match done {
+            Ok(_) => reply.ok(),
+            Err(number) => reply.error(Errno::from_i32(number)),
+        });
+    }
+}
+
+fn answer_attribute(found: Result<Vec<u8>, i32>, size: u32, reply: ReplyXattr) {
+    match found {
+        Err(number) => reply.error(Errno::from_i32(number)),
+        Ok(bytes) if size == 0 => reply.size(bytes.len() as u32),
+        Ok(bytes) if bytes.len() > size as usize => reply.error(Errno::ERANGE),
+        Ok(bytes) => reply.data(&bytes),
+    }
+}
+
+/// A mounted folder of volumes.
+pub(crate) struct FuseTransport {
+    session: BackgroundSession,
+    notifier: Notifier,
+    folder: PathBuf,
+    opened: Arc<Vec<AtomicU32>>,
+}
+
+/// Shows volumes as files in an empty folder.
+///
+/// # Errors
+/// There is no FUSE, or no right to mount.
+pub(crate) fn mount(
+    folder: &Path,
+    shown: Vec<Shown>,
+    inbox: Arc<Inbox>,
+    realtime: bool,
+) -> Result<FuseTransport, ServeError> {
+    let opened: Arc<Vec<AtomicU32>> = Arc::new(shown.iter().map(|_| AtomicU32::new(0)).collect());
+    // SAFETY: both take nothing and cannot fail.
+    let owner = unsafe { (libc::geteuid(), libc::getegid()) };
+    let files = Volumes {
+        shown,
+        inbox,
+        realtime,
+        hastened: AtomicBool::new(false),
+        owner,
+        modes: std::sync::Mutex::default(),
+        opened: Arc::clone(&opened),
+    };
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName("assay-array".into()),
+        MountOption::Subtype("assay".into()),
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        MountOption::DefaultPermissions,
+    ];
+    // Where others may be let in, the mount goes away with its server, however that ends.
+    if owner.0 == 0 {
+        config.acl = SessionACL::All;
+        config.mount_options.push(MountOption::AutoUnmount);
+    }
+    let session = fuser::Session::new(files, folder, &config).and_then(fuser::Session::spawn);
+    let session =
+        session.map_err(|error| ServeError::host(format!("{}: cannot be mounted", folder.display()), error))?;
+    Ok(FuseTransport { notifier: session.notifier(), session, folder: folder.to_owned(), opened })
+}
+
+/// What a read of 8 KiB takes to the array and back when the array takes no time: the median of several hundred, and how many of
+/// them go through in a second.
+///
+/// # Errors
+/// The mount does not answer.
+pub(crate) fn floor(folder: &Path) -> Result<(u64, f64), ServeError> {
+    let path = folder.join(PROBE);
+    let failed = |error| ServeError::at(&path, error);
+    let file = File::options().read(true).custom_flags(libc::O_DIRECT).open(&path).map_err(failed)?;
+    let mut memory = vec![0_u8; 8192 + 4096];
+    let aligned = memory.as_ptr().align_offset(4096);
+    let bytes = &mut memory[aligned..aligned + 8192];
+    let mut times = Vec::with_capacity(PROBES);
+    let begun = Instant::now();
+    for _ in 0..PROBES {
+        let sent = Instant::now();
+        file.read_exact_at(bytes, 0).map_err(failed)?;
+        times.push(sent.elapsed().as_nanos() as u64);
+    }
+    let per_s = PROBES as f64 / begun.elapsed().as_secs_f64();
+    times.sort_unstable();
+    Ok((times[PROBES / 2], per_s))
+}
+
+impl Transport for FuseTransport {
+    fn forget_cached(&self) {
+        for volume in 0..self.opened.len() as u64 {
+            // Nothing is cached where the kernel knows nothing of a file.
+            let _ = self.notifier.inval_inode(INodeNo(FIRST_INODE + volume), 0, 0);
+        }
+    }
+
+    fn in_use(&self) -> Vec<usize> {
+        let counts = self.opened.iter().enumerate();
+        counts.filter(|(_, count)| count.load(Ordering::Relaxed) > 0).map(|(volume, _)| volume).collect()
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), ServeError> {
+        let path = std::ffi::CString::new(self.folder.as_os_str().as_encoded_bytes()).expect("a path has no zero byte");
+        // SAFETY: takes nothing and cannot fail.
+        if unsafe { libc::geteuid() } == 0 {
+            // A close that is still under way counts as a user for a moment.
+            let mut left = STOP_TRIES;
+            // SAFETY: the path lives until the call is over.
+            while unsafe { libc::umount2(path.as_ptr(), 0) } != 0 && left > 0 {
+                left -= 1;
+                std::thread::sleep(STOP_WAIT);
+            }
+            if left == 0 {
+                // Whoever still uses the volumes gets errors, and nobody hangs.
+                // SAFETY: the path lives until the call is over.
+                unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
+            }
+        }
+        let stopped = self.session.umount_and_join();
+        match stopped {
+            // It is away already.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT | libc::ENOTCONN)) => Ok(()),
+            other => other.map_err(|error| ServeError::host("the mount cannot be taken away", error)),
+        }
+    }
+}

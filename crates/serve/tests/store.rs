@@ -1,0 +1,459 @@
+//! The bytes of a modelled array are those that were acknowledged, whatever happens that its policy bears; and exactly those
+//! are lost that must be when more happens.
+
+#[path = "../../array/tests/plans/mod.rs"]
+mod plans;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use assay_array::{ArrayModel, ArrayPlan, Geometry, Part, RaidPolicy};
+use assay_serve::{Durability, ServeError, Store, StoreFault};
+use proptest::prelude::*;
+
+const KIB: u64 = 1024;
+const VOLUME_BYTES: u64 = 512 * KIB;
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("assay-store-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn plan(policy: RaidPolicy, misaligned: bool) -> ArrayPlan {
+    let mut plan = plans::plan(policy);
+    plan.page_bytes = 64 * KIB;
+    plan.pools[0].members = 2;
+    plan.pools[0].member.raid.chunk_bytes = 8 * KIB;
+    plan.pools[0].member.raid.misalign_bytes = if misaligned { 512 } else { 0 };
+    plan.pools[0].volumes.truncate(2);
+    plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = VOLUME_BYTES);
+    plan
+}
+
+/// A store, and what it must hold.
+struct Proof {
+    folder: Folder,
+    plan: ArrayPlan,
+    model: ArrayModel,
+    durability: Durability,
+    sums: bool,
+    store: Option<Store>,
+    /// What was acknowledged, and what of it would survive a power cut, by volume.
+    acknowledged: Vec<Vec<u8>>,
+    durable: Vec<Vec<u8>>,
+    snapshots: BTreeMap<String, Vec<Vec<u8>>>,
+    /// Cells that no disk holds: member, disk and row.
+    gone: BTreeSet<(u32, u32, u64)>,
+    absent: BTreeSet<(u32, u32)>,
+}
+
+impl Proof {
+    fn new(plan: ArrayPlan, durability: Durability, sums: bool) -> Self {
+        let model = ArrayModel::new(&plan).unwrap();
+        let empty = vec![vec![0; VOLUME_BYTES as usize]; 2];
+        let mut proof = Self {
+            folder: Folder::new(),
+            plan,
+            model,
+            durability,
+            sums,
+            store: None,
+            acknowledged: empty.clone(),
+            durable: empty,
+            snapshots: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            absent: BTreeSet::new(),
+        };
+        proof.store = Some(proof.open().unwrap());
+        proof
+    }
+
+    fn open(&self) -> Result<Store, ServeError> {
+        Store::open(&self.folder.0, &self.plan, &self.model, self.durability, self.sums, None)
+    }
+
+    fn store(&mut self) -> &mut Store {
+        self.store.as_mut().unwrap()
+    }
+
+    fn geometry(&self) -> &Geometry {
+        self.model.geometry(0)
+    }
+
+    fn disks(&self) -> u32 {
+        self.geometry().sets() * self.geometry().set_disks()
+    }
+
+    /// Cells of a row's set: data, then parity. A mirrored pair is its two disks.
+    fn cells(&self, set: u32, row: u64) -> Vec<u32> {
+        let geometry = self.geometry();
+        let data = (0..geometry.columns()).map(|column| geometry.data_disk(set, row, column));
+        data.chain((0..geometry.policy().parity_disks()).map(|which| geometry.parity_disk(set, row, which))).collect()
+    }
+
+    /// Whether bytes of a part cannot be had any more.
+    fn is_lost(&self, part: Part) -> bool {
+        let geometry = self.geometry();
+        let chunk_bytes = geometry.chunk_bytes();
+        (part.at_bytes / chunk_bytes..=(part.at_bytes + part.bytes - 1) / chunk_bytes).any(|chunk| {
+            let place = geometry.place(chunk);
+            let gone = |disk: u32| self.gone.contains(&(part.member, disk, place.row));
+            if geometry.policy().parity_disks() == 0 {
+                return (place.disk..place.disk + geometry.policy().copies()).all(gone);
+            }
+            let missing = self.cells(place.set, place.row).into_iter().filter(|disk| gone(*disk)).count();
+            gone(place.disk) && missing > geometry.policy().parity_disks() as usize
+        })
+    }
+
+    fn parts(&self, volume: u16, at: u64, bytes: u64) -> Vec<Part> {
+        self.model.parts(volume, at, bytes).collect()
+    }
+
+    fn write(&mut self, volume: u16, at: u64, bytes: &[u8]) {
+        let mut done = 0;
+        for part in self.parts(volume, at, bytes.len() as u64) {
+            // Piece by piece, as a part of a lost chunk takes nothing with it.
+            let mut within = 0;
+            while within < part.bytes {
+                let left = KIB * 8 - (part.at_bytes + within) % (KIB * 8);
+                let piece = Part {
+                    member: part.member,
+                    at_bytes: part.at_bytes + within,
+                    bytes: left.min(part.bytes - within),
+                };
+                let from = done + within as usize;
+                let piece_bytes = &bytes[from..from + piece.bytes as usize];
+                let is_lost = self.is_lost(piece);
+                match self.store().write(piece, piece_bytes) {
+                    Ok(()) => {
+                        assert!(!is_lost, "{piece:?} was written to a lost chunk");
+                        let to = at as usize + from;
+                        self.acknowledged[volume as usize][to..to + piece_bytes.len()].copy_from_slice(piece_bytes);
+                    }
+                    Err(StoreFault::Lost) => assert!(is_lost, "{piece:?} is refused"),
+                    Err(fault) => panic!("{fault}"),
+                }
+                within += piece.bytes;
+            }
+            done += part.bytes as usize;
+        }
+        if self.durability == Durability::Battery {
+            self.durable = self.acknowledged.clone();
+        }
+    }
+
+    /// Every byte is as it was acknowledged, or cannot be had because it is lost.
+    fn check(&mut self) {
+        for volume in 0..2_u16 {
+            for at in (0..VOLUME_BYTES).step_by(4096) {
+                let mut done = 0;
+                for part in self.parts(volume, at, 4096) {
+                    let mut bytes = vec![0; part.bytes as usize];
+                    let is_lost = self.is_lost(part);
+                    let found = self.store().read(part, &mut bytes);
+                    let from = at as usize + done;
+                    match found {
+                        Ok(()) => {
+                            assert!(!is_lost, "volume {volume} at {at}: read although lost");
+                            let must = &self.acknowledged[volume as usize][from..from + bytes.len()];
+                            assert!(bytes == must, "volume {volume} at {from}: other bytes than acknowledged");
+                        }
+                        Err(StoreFault::Lost) => assert!(is_lost, "volume {volume} at {at}: lost"),
+                        Err(fault) => panic!("{fault}"),
+                    }
+                    done += part.bytes as usize;
+                }
+            }
+        }
+    }
+
+    /// Whether the policy bears the loss of one more disk.
+    fn bears(&self, member: u32, disk: u32) -> bool {
+        let geometry = self.geometry();
+        let rows = self.rows(member);
+        let missing = |other: u32| (0..rows).any(|row| self.gone.contains(&(member, other, row)));
+        let set = disk / geometry.set_disks();
+        match geometry.policy().parity_disks() {
+            0 => geometry.policy().copies() == 2 && !missing(disk ^ 1),
+            parity => {
+                let disks = set * geometry.set_disks()..(set + 1) * geometry.set_disks();
+                disks.filter(|other| *other != disk && missing(*other)).count() < parity as usize
+            }
+        }
+    }
+
+    fn rows(&self, member: u32) -> u64 {
+        self.geometry().disk_bytes(self.model.member_bytes(member)) / self.geometry().chunk_bytes()
+    }
+
+    fn pull(&mut self, member: u32, disk: u32) {
+        if self.absent.contains(&(member, disk)) {
+            assert!(self.store().pull(member, disk).is_err());
+            return;
+        }
+        self.store().pull(member, disk).unwrap();
+        self.absent.insert((member, disk));
+        self.gone.extend((0..self.rows(member)).map(|row| (member, disk, row)));
+    }
+
+    /// Rebuilds a disk as far as some row.
+    fn rebuild(&mut self, member: u32, disk: u32, share: f64) {
+        if self.absent.remove(&(member, disk)) {
+            self.store().replace(member, disk).unwrap();
+        }
+        let rows = self.rows(member);
+        let to = (rows as f64 * share) as u64;
+        assert!(self.store().rebuild_to(member, disk, to, u64::MAX).unwrap());
+        let geometry = self.geometry().clone();
+        let set = disk / geometry.set_disks();
+        for row in 0..to {
+            let bears = match geometry.policy().parity_disks() {
+                0 => geometry.policy().copies() == 2 && !self.gone.contains(&(member, disk ^ 1, row)),
+                parity => {
+                    let missing = |other: &u32| self.gone.contains(&(member, *other, row));
+                    self.cells(set, row).iter().filter(|other| missing(other)).count() <= parity as usize
+                }
+            };
+            if bears {
+                self.gone.remove(&(member, disk, row));
+            }
+        }
+        if to == rows {
+            self.store().end_rebuild(member, disk).unwrap();
+        }
+    }
+
+    fn happen(&mut self, act: &Act, within_tolerance: bool) {
+        match act {
+            Act::Write { volume, at, bytes, fill } => {
+                let at = at % (VOLUME_BYTES - 20_000);
+                let bytes: Vec<u8> = (0..*bytes).map(|byte| (byte % 251) as u8 ^ fill).collect();
+                self.write(*volume, at, &bytes);
+            }
+            Act::Pull { member, disk } => {
+                let disk = disk % self.disks();
+                if !within_tolerance || self.bears(*member, disk) {
+                    self.pull(*member, disk);
+                }
+            }
+            Act::Rebuild { member, disk, share } => self.rebuild(*member, disk % self.disks(), *share),
+            Act::Flush => {
+                self.store().flush().unwrap();
+                if self.durability != Durability::Lying {
+                    self.durable = self.acknowledged.clone();
+                }
+            }
+            Act::Cut => {
+                self.store().cut();
+                self.acknowledged = self.durable.clone();
+            }
+            Act::Kill => {
+                // What a killed server had in memory is lost as with the power, but a cache with a battery has all on disk.
+                self.store = None;
+                self.acknowledged = self.durable.clone();
+                self.store = Some(self.open().unwrap());
+            }
+            Act::Snapshot { name } => {
+                let name = format!("s{name}");
+                let is_new = !self.snapshots.contains_key(&name);
+                assert_eq!(self.store().snapshot(&name).is_ok(), is_new);
+                if is_new {
+                    self.durable = self.acknowledged.clone();
+                    self.snapshots.insert(name, self.acknowledged.clone());
+                }
+            }
+            Act::Revert { name } => {
+                let name = format!("s{name}");
+                let held = self.snapshots.get(&name).cloned();
+                assert_eq!(self.store().revert(&name).is_ok(), held.is_some());
+                if let Some(held) = held {
+                    let kept: BTreeSet<String> =
+                        self.store().snapshots().into_iter().map(|snapshot| snapshot.name).collect();
+                    self.snapshots.retain(|name, _| kept.contains(name));
+                    (self.acknowledged, self.durable) = (held.clone(), held);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write { volume: u16, at: u64, bytes: u64, fill: u8 },
+    Pull { member: u32, disk: u32 },
+    Rebuild { member: u32, disk: u32, share: f64 },
+    Flush,
+    Cut,
+    Kill,
+    Snapshot { name: u8 },
+    Revert { name: u8 },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => (0..2_u16, any::<u64>(), 1..20_000_u64, any::<u8>())
+            .prop_map(|(volume, at, bytes, fill)| Act::Write { volume, at: at / 512 * 512, bytes, fill }),
+        2 => (0..2_u16, any::<u64>(), 1..7_u64, any::<u8>())
+            .prop_map(|(volume, at, bytes, fill)| Act::Write { volume, at, bytes, fill }),
+        3 => (0..2_u32, any::<u32>()).prop_map(|(member, disk)| Act::Pull { member, disk }),
+        3 => (0..2_u32, any::<u32>(), prop_oneof![Just(1.0), 0.0..1.0])
+            .prop_map(|(member, disk, share)| Act::Rebuild { member, disk, share }),
+        1 => Just(Act::Flush),
+        1 => Just(Act::Cut),
+        1 => Just(Act::Kill),
+        1 => (0..3_u8).prop_map(|name| Act::Snapshot { name }),
+        1 => (0..3_u8).prop_map(|name| Act::Revert { name }),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = RaidPolicy> {
+    prop::sample::select(vec![
+        RaidPolicy::Raid10,
+        RaidPolicy::Raid5,
+        RaidPolicy::Raid50,
+        RaidPolicy::Raid6,
+        RaidPolicy::Raid60,
+        RaidPolicy::Dp,
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn within_the_tolerance_every_acknowledged_byte_is_there(
+        policy in policy(),
+        misaligned in any::<bool>(),
+        sums in any::<bool>(),
+        durability in prop::sample::select(vec![Durability::Battery, Durability::Volatile, Durability::Lying]),
+        acts in prop::collection::vec(act(), 1..40),
+    ) {
+        let mut proof = Proof::new(plan(policy, misaligned), durability, sums);
+        for act in &acts {
+            proof.happen(act, true);
+        }
+        proof.check();
+    }
+
+    #[test]
+    fn beyond_the_tolerance_exactly_those_chunks_are_lost_that_must_be(
+        policy in policy(),
+        sums in any::<bool>(),
+        acts in prop::collection::vec(act(), 1..40),
+    ) {
+        let mut proof = Proof::new(plan(policy, false), Durability::Battery, sums);
+        for act in acts.iter().filter(|act| !matches!(act, Act::Snapshot { .. } | Act::Revert { .. })) {
+            // A whole chunk would be there again.
+            let act = match act {
+                Act::Write { volume, at, bytes, fill } => {
+                    Act::Write { volume: *volume, at: *at, bytes: bytes % 4_000 + 1, fill: *fill }
+                }
+                other => other.clone(),
+            };
+            proof.happen(&act, false);
+        }
+        proof.check();
+    }
+}
+
+fn filled(policy: RaidPolicy, durability: Durability, sums: bool) -> Proof {
+    let mut proof = Proof::new(plan(policy, false), durability, sums);
+    let bytes: Vec<u8> = (0..VOLUME_BYTES).map(|at| (at / 512 * 7 % 253) as u8).collect();
+    proof.write(0, 0, &bytes);
+    proof.write(1, 0, &bytes);
+    proof
+}
+
+#[test]
+fn silent_corruption_is_found_and_mended_where_there_are_sums_and_read_where_there_are_none() {
+    for policy in [RaidPolicy::Raid10, RaidPolicy::Raid5, RaidPolicy::Raid6, RaidPolicy::Dp] {
+        let mut with = filled(policy, Durability::Battery, true);
+        let mut without = filled(policy, Durability::Battery, false);
+        for proof in [&mut with, &mut without] {
+            (0..proof.disks()).for_each(|disk| {
+                // Far from each other, so that no row loses two.
+                proof.store().corrupt(0, disk, u64::from(disk) * 16 * KIB, 512).unwrap();
+            });
+        }
+        with.check();
+        assert!(with.store().healed(0) > 0, "{policy:?}");
+        let wrong = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| without.check()));
+        assert!(wrong.is_err(), "{policy:?}: corruption went unnoticed by the test itself");
+    }
+}
+
+#[test]
+fn a_whole_chunk_written_in_place_of_a_lost_one_is_there_again_and_safe() {
+    let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    proof.pull(0, 0);
+    proof.pull(0, 1);
+    proof.rebuild(0, 0, 1.0);
+    proof.rebuild(0, 1, 1.0);
+    proof.check();
+    assert!(!proof.gone.is_empty());
+    // All of both volumes, in whole rows.
+    proof.gone.clear();
+    let bytes: Vec<u8> = (0..VOLUME_BYTES).map(|at| (at / 512 * 11 % 241) as u8).collect();
+    proof.write(0, 0, &bytes);
+    proof.write(1, 0, &bytes);
+    proof.check();
+    proof.pull(0, 2);
+    proof.check();
+}
+
+#[test]
+fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {
+    let proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    assert!(proof.open().err().unwrap().to_string().contains("another server has this store"));
+    let Proof { folder, store, .. } = proof;
+    drop(store);
+    let other = plan(RaidPolicy::Raid6, false);
+    let model = ArrayModel::new(&other).unwrap();
+    let refused = Store::open(&folder.0, &other, &model, Durability::Battery, false, None).err().unwrap();
+    assert!(refused.to_string().contains("RAID 5") && refused.to_string().contains("RAID 6"), "{refused}");
+    std::fs::remove_file(folder.0.join("store.json")).unwrap();
+    let refused = Store::open(&folder.0, &other, &model, Durability::Battery, false, None).err().unwrap();
+    assert!(refused.to_string().contains("not empty"), "{refused}");
+}
+
+#[test]
+fn a_store_without_room_answers_so_and_keeps_what_it_has() {
+    let plan = plan(RaidPolicy::Raid5, false);
+    let model = ArrayModel::new(&plan).unwrap();
+    let folder = Folder::new();
+    let mut store = Store::open(&folder.0, &plan, &model, Durability::Battery, false, Some(512 * KIB)).unwrap();
+    let mut written = Vec::new();
+    let mut fault = None;
+    for at in (0..VOLUME_BYTES).step_by(8192) {
+        for part in model.parts(0, at, 8192) {
+            match store.write(part, &vec![7; part.bytes as usize]) {
+                Ok(()) => written.push(part),
+                Err(full) => fault = Some(full),
+            }
+        }
+    }
+    assert!(matches!(fault, Some(StoreFault::Full)) && !written.is_empty());
+    for part in written {
+        let mut bytes = vec![0; part.bytes as usize];
+        store.read(part, &mut bytes).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == 7));
+    }
+}

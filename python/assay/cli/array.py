@@ -1,0 +1,289 @@
+"""`assay array`: a modelled array that answers on the wall clock with real bytes, and commands to it."""
+
+from __future__ import annotations
+
+import json as json_module
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assay.cli import options as opt
+from assay.cli.console import say
+from assay.errors import IoFailed, UsageError
+from assay.units import format_bytes, format_duration, format_latency, parse_bytes, parse_duration
+
+EXAMPLES = """
+Examples:
+
+`assay array serve "ps6100xv?raid=10&members=2&volumes=data:4,log:1" --at /tmp/group --size 20G`
+
+`assay array pull member0/disk3 --at /tmp/group`
+
+`assay array status --at /tmp/group`
+"""
+
+app = typer.Typer(
+    name="array",
+    help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its power.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+LOOK_S = 0.2
+"""How often the server is looked after."""
+
+At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Where the volumes are shown.")]
+Disk = Annotated[str, typer.Argument(metavar="DISK", help="Such as member0/disk3.")]
+
+
+@app.command(
+    name="serve", epilog='Examples:\n\n`assay array serve "ps6100xv?raid=50&volumes=2" --at /tmp/array --size 4G`'
+)
+def serve(
+    model: Annotated[str, typer.Argument(metavar="NAME[?OPTIONS]", help="As after model:, with volumes by role.")],
+    at: At,
+    size: Annotated[str | None, typer.Option("--size", help="Of all volumes together; 1 GiB each without it.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Where the disks' files lie; DIR.store without it.")
+    ] = None,
+    room: Annotated[str | None, typer.Option("--room", help="Most that the store may take.")] = None,
+    cache: Annotated[
+        str, typer.Option("--cache", help="What survives a power cut: battery, volatile, or lying about flushes.")
+    ] = "battery",
+    sums: Annotated[
+        bool | None,
+        typer.Option("--sums/--no-sums", help="Sums of blocks; without it where the layout writes anywhere."),
+    ] = None,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Wake in time with SCHED_FIFO, where allowed.")] = False,
+    mkfs: Annotated[
+        str | None, typer.Option("--mkfs", help="ext4: put file systems on the volumes and mount them in DIR.mnt.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Whose the file systems are.")] = None,
+    events: Annotated[Path | None, typer.Option("--events", help="What happens by itself: a file in TOML.")] = None,
+    duration: Annotated[str | None, typer.Option("--duration", help="End after this; without it at Ctrl-C.")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="Write what happened and each second's service here, as JSON.")
+    ] = None,
+    debug: opt.Debug = False,
+) -> None:
+    """Serve a modelled array: each volume is a file in DIR that answers when the array would. Ctrl-C undoes it all."""
+    del debug
+    from assay.targets.arrays.served import service
+    from assay.targets.arrays.served.events import read_events
+    from assay.targets.arrays.served.request import DURABILITIES, Request
+
+    found = [known for known in DURABILITIES if known == cache]
+    if not found:
+        raise UsageError(f"--cache: {cache!r} is unknown; accepted: {', '.join(DURABILITIES)}")
+    if mkfs not in (None, "ext4"):
+        raise UsageError(f"--mkfs: {mkfs!r} is unknown; accepted: ext4")
+    if owner is not None and mkfs is None:
+        raise UsageError("--owner: is of file systems; give --mkfs ext4 too")
+    folder = at.absolute()
+    request = Request(
+        target=model,
+        folder=folder,
+        store=store or folder.with_name(f"{folder.name}.store"),
+        size_bytes=parse_bytes(size, what="--size") if size else None,
+        durability=found[0],
+        sums=sums,
+        realtime=realtime,
+        room_bytes=parse_bytes(room, what="--room") if room else None,
+        events=read_events(events) if events else (),
+    )
+    ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
+    with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
+        _print_started(served.ask({"command": "status"}), served.mounted, folder)
+        shown = 0
+        status: dict[str, Any] = {}
+        try:
+            while ends_at is None or time.monotonic() < ends_at:
+                if not served.is_running():
+                    raise IoFailed(f"{folder}: the array stopped")
+                time.sleep(LOOK_S)
+                status = served.ask({"command": "status"})
+                for event in status["events"][shown:]:
+                    say(f"{event['at_ns'] / 1e9:8.1f} s  {event['what']}")
+                shown = len(status["events"])
+        finally:
+            if status:
+                say(_lateness_line(status))
+            if log is not None and status:
+                log.write_text(json_module.dumps(status, indent=1))
+
+
+def _print_started(status: dict[str, Any], mounted: Any, folder: Path) -> None:
+    for volume in status["volumes"]:
+        where = f", mounted at {mounted[volume['name']]}" if volume["name"] in mounted else ""
+        say(f"{folder / volume['name']}: {format_bytes(volume['bytes'])}{where}")
+    most = status["most_iops_one_at_a_time"]
+    way = f"the way to the array and back takes {format_latency(status['floor_ns'])}, and is taken off"
+    say(f"{way}; at most {most:,.0f} IOPS one at a time; scheduling: {status['scheduling']}")
+    say("served until Ctrl-C")
+
+
+def _lateness_line(status: dict[str, Any]) -> str:
+    late = status["lateness"]
+    if not late["count"]:
+        return "no I/O was served"
+    text = (
+        f"{late['count']:,} I/Os; answers were late by {format_latency(late['mean_ns'])} in the mean,"
+        f" p99 {format_latency(late['p99_ns'])}, most {format_latency(late['max_ns'])}"
+    )
+    if late["overdriven"]:
+        text += f"; OVERDRIVEN in {late['overdriven_s']} s: this host cannot serve such load in time"
+    return text
+
+
+def _ask(at: Path, words: str, json: bool) -> None:
+    from assay.targets.arrays.served.events import command_of
+    from assay.targets.arrays.served.folder import ask
+
+    answer = ask(at, command_of(words))
+    print(json_module.dumps({"done": answer}) if json else answer)
+
+
+@app.command(name="clean", epilog="Examples:\n\n`assay array clean --at /tmp/group`")
+def clean(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Undo what a killed server left: mounts, loop devices, its note. The store stays."""
+    del debug
+    from assay.targets.arrays.served.folder import clean as clean_folder
+
+    undone = clean_folder(at)
+    if json:
+        print(json_module.dumps({"undone": undone}))
+    else:
+        print("\n".join(f"{what}: taken away" for what in undone) or f"{at}: nothing was left but the note")
+
+
+@app.command(name="status", epilog="Examples:\n\n`assay array status --at /tmp/group --json`")
+def status(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Show the array as it is: members, disks, rebuilds, cache, what happened, how late answers are."""
+    del debug
+    from assay.targets.arrays.served.folder import ask
+
+    found = ask(at, {"command": "status"})
+    if json:
+        print(json_module.dumps(found))
+        return
+    print(
+        f"power {'on' if found['power'] else 'CUT'}; cache {found['cache']}; store {format_bytes(found['store_bytes'])}"
+    )
+    for member in found["members"]:
+        _print_member(member)
+    for slow in found["slowed"]:
+        print(f"{slow['name']}: {slow['times']} times slower")
+    if found["lost_path"]:
+        print(f"lost: {found['lost_path']}")
+    for snapshot in found["snapshots"]:
+        print(f"snapshot {snapshot['name']}: keeps {format_bytes(snapshot['bytes'])}")
+    for second in found["seconds"][-1:]:
+        print(
+            f"last second: {second['reads']} reads of {format_latency(second['read_mean_ns'])},"
+            f" {second['writes']} writes of {format_latency(second['write_mean_ns'])}"
+        )
+    print(_lateness_line(found))
+    for event in found["events"]:
+        print(f"{format_duration(event['at_ns'] / 1e9):>10}  {event['what']}")
+
+
+def _print_member(member: dict[str, Any]) -> None:
+    marks = {"present": "#", "absent": ".", "rebuilding": "+"}
+    disks = "".join(marks[disk["state"]] for disk in member["disks"])
+    lost = f"; {member['lost_chunks']} chunks LOST" if member["lost_chunks"] else ""
+    healed = f"; {member['healed_blocks']} blocks healed" if member["healed_blocks"] else ""
+    spares = f"spares {member['spares']}, dirty {format_bytes(member['dirty_bytes'])}"
+    print(f"{member['name']}: RAID {member['raid']} [{disks}] {spares}{lost}{healed}")
+    for disk in member["disks"]:
+        if disk["state"] == "rebuilding":
+            print(f"  {disk['name']}: rebuilding, {disk['rebuilt_share']:.0%} done")
+        elif disk["state"] == "absent":
+            print(f"  {disk['name']}: pulled")
+
+
+@app.command(name="pull", epilog="Examples:\n\n`assay array pull member0/disk3 --at /tmp/group`")
+def pull(
+    disk: Disk,
+    at: At,
+    spare: Annotated[bool, typer.Option("--spare/--no-spare", help="Whether a spare takes its place.")] = True,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Pull a disk out: its bytes are gone. Says what is lost where the policy does not bear it."""
+    del debug
+    _ask(at, f"pull {disk}" if spare else f"pull {disk} keep-spare", json)
+
+
+@app.command(name="insert", epilog="Examples:\n\n`assay array insert --at /tmp/group`")
+def insert(
+    at: At,
+    disk: Annotated[str, typer.Argument(metavar="[DISK]", help="The slot; without it the first that is empty.")] = "",
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Put a new disk into an empty slot; it is rebuilt at the modelled rate."""
+    del debug
+    _ask(at, f"insert {disk}", json)
+
+
+@app.command(name="slow", epilog="Examples:\n\n`assay array slow member0/disk3 x20 --at /tmp/group`")
+def slow(
+    what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
+    times: Annotated[str, typer.Argument(metavar="xTIMES", help="x20: so many times slower; x1: as planned.")],
+    at: At,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Make a disk, or a port of the host, so many times slower."""
+    del debug
+    _ask(at, f"slow {what} {times}", json)
+
+
+@app.command(name="corrupt", epilog="Examples:\n\n`assay array corrupt member0/disk3 4K --at /tmp/group`")
+def corrupt(
+    disk: Disk,
+    count: Annotated[str, typer.Argument(metavar="BYTES", help="How many, from the first that were written.")],
+    at: At,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Change bytes of a disk behind the array's back."""
+    del debug
+    _ask(at, f"corrupt {disk} {count}", json)
+
+
+@app.command(name="snapshot", epilog="Examples:\n\n`assay array snapshot before --at /tmp/group`")
+def snapshot(
+    name: Annotated[str, typer.Argument(metavar="NAME")], at: At, json: opt.Json = False, debug: opt.Debug = False
+) -> None:
+    """Keep all volumes as they are now."""
+    del debug
+    _ask(at, f"snapshot {name}", json)
+
+
+@app.command(name="revert", epilog="Examples:\n\n`assay array revert before --at /tmp/group`")
+def revert(
+    name: Annotated[str, typer.Argument(metavar="NAME")], at: At, json: opt.Json = False, debug: opt.Debug = False
+) -> None:
+    """Make all volumes what they were at a snapshot; refused while one is in use."""
+    del debug
+    _ask(at, f"revert {name}", json)
+
+
+def _plain(name: str, help_text: str) -> None:
+    def command(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+        del debug
+        _ask(at, name, json)
+
+    command.__doc__ = help_text
+    app.command(name=name, epilog=f"Examples:\n\n`assay array {name} --at /tmp/group`")(command)
+
+
+_plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
+_plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
+_plain("mend-paths", "Bring back what was lost of paths and controllers.")
+_plain("cut-power", "Cut the power: nothing is answered, and what was only in a volatile cache is lost.")
+_plain("restore", "Bring the power back: what was never answered is sent again.")

@@ -1,0 +1,120 @@
+"""What happens to a served array by itself, from a file in TOML.
+
+Each `[[event]]` has a time since the volumes are shown (`at = "30s"`), and a command as `assay array` has it, in words:
+`do = "pull member0/disk3"`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import UsageError
+from assay.reading import nearest, read_table
+from assay.units import parse_bytes, parse_duration
+
+USES: Mapping[str, str] = {
+    "pull": "pull DISK [keep-spare]",
+    "insert": "insert [DISK]",
+    "fail-controller": "fail-controller",
+    "fail-path": "fail-path",
+    "mend-paths": "mend-paths",
+    "slow": "slow DISK|PATH xTIMES",
+    "corrupt": "corrupt DISK BYTES",
+    "cut-power": "cut-power",
+    "restore": "restore",
+    "snapshot": "snapshot NAME",
+    "revert": "revert NAME",
+}
+"""Commands and how each is written."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A command at a time."""
+
+    at_ns: int
+    command: Mapping[str, Any]
+
+    def for_server(self) -> Mapping[str, Any]:
+        """As the compiled server reads it."""
+        return {"at_ns": self.at_ns, "command": dict(self.command)}
+
+
+def command_of(words: str) -> Mapping[str, Any]:
+    """A command for the compiled server from its words.
+
+    Raises
+    ------
+    UsageError
+        It is no command, or is written otherwise.
+
+    Examples
+    --------
+    >>> command_of("slow member0/disk3 x20")
+    {'command': 'slow', 'what': 'member0/disk3', 'times': 20}
+    """
+    name, *arguments = words.split() or [""]
+    if name not in USES:
+        close = nearest(name, USES)
+        hint = f"did you mean {close!r}?" if close else f"accepted: {', '.join(USES)}"
+        raise UsageError(f"{name!r}: no command to an array; {hint}")
+    match name, arguments:
+        case "pull", [disk]:
+            return {"command": name, "disk": disk}
+        case "pull", [disk, "keep-spare"]:
+            return {"command": name, "disk": disk, "spare": False}
+        case "insert", []:
+            return {"command": name}
+        case "insert", [disk]:
+            return {"command": name, "disk": disk}
+        case "slow", [what, times] if re.fullmatch(r"x[0-9]{1,6}", times):
+            return {"command": name, "what": what, "times": int(times[1:])}
+        case "corrupt", [disk, count]:
+            return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
+        case (("snapshot" | "revert"), [snapshot]):
+            return {"command": name, "name": snapshot}
+        case (("fail-controller" | "fail-path" | "mend-paths" | "cut-power" | "restore"), []):
+            return {"command": name}
+    raise UsageError(f"{words!r}: write {USES[name]}")
+
+
+def read_events(path: Path) -> tuple[Event, ...]:
+    """The events of a file, in order of time.
+
+    Raises
+    ------
+    UsageError
+        A key, a time or a command is wrong.
+    """
+    table = read_table(path, option="--events")
+    source = f"--events {path}"
+    _refuse_unknown(table, {"event"}, source)
+    found = table.get("event", [])
+    if not isinstance(found, list) or not found:
+        raise UsageError(f'{source}: has no events; write [[event]] with at = "30s" and do = "pull DISK"')
+    events = []
+    for number, entry in enumerate(found, start=1):
+        place = f"{source}: event {number}"
+        if not isinstance(entry, dict):
+            raise UsageError(f"{place}: is no table; write [[event]]")
+        _refuse_unknown(entry, {"at", "do"}, place)
+        if not isinstance(entry.get("do"), str) or not isinstance(entry.get("at"), str):
+            raise UsageError(f'{place}: needs at = "30s" and do = "pull DISK"')
+        at_ns = parse_duration(entry["at"], what=f"{place}: at")
+        try:
+            events.append(Event(at_ns, command_of(entry["do"])))
+        except UsageError as error:
+            raise UsageError(f"{place}: {error}") from None
+    return tuple(sorted(events, key=lambda event: event.at_ns))
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: set[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            close = nearest(key, known)
+            hint = f"did you mean {close!r}?" if close else f"accepted: {', '.join(sorted(known))}"
+            raise UsageError(f"{place}: unknown key {key!r}; {hint}")

@@ -1,0 +1,102 @@
+"""What is asked of a served array, and the plan of it for the compiled server (crates/serve)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.errors import UsageError
+from assay.targets.arrays.configuration import FAILOVER_NS, Configuration, configure
+from assay.targets.arrays.options import parse_model_target
+from assay.targets.arrays.served.events import Event
+
+Durability = Literal["battery", "volatile", "lying"]
+DURABILITIES: tuple[Durability, ...] = ("battery", "volatile", "lying")
+"""What a power cut leaves of acknowledged writes: all; those flushed or destaged; those destaged."""
+
+REFUSED = ("state", "fault", "hosts", "slow_path", "packet_loss")
+"""Options of a model that commands to a served array stand for, or that one host has no use for."""
+REBUILD_DEPTH = 4
+"""Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """An array to serve, and how.
+
+    Attributes
+    ----------
+    size_bytes
+        Of all volumes together; they share it evenly.
+    room_bytes
+        Most that the store may take; none: as much as there is.
+    """
+
+    target: str
+    folder: Path
+    store: Path
+    size_bytes: int | None = None
+    durability: Durability = "battery"
+    sums: bool | None = None
+    realtime: bool = False
+    rebuild_depth: int = REBUILD_DEPTH
+    room_bytes: int | None = None
+    events: tuple[Event, ...] = field(default=())
+
+    def configuration(self) -> Configuration:
+        """The array and its volumes.
+
+        Raises
+        ------
+        UsageError
+            The array is unknown or impossible, or has an option that is none of a served one.
+        """
+        name, options = parse_model_target(re.sub(r"(?i)^array:", "", self.target))
+        for option in REFUSED:
+            if option in options:
+                raise UsageError(f"array: option {option!r}: is no option of a served array; {_instead(option)}")
+        if self.size_bytes is not None:
+            if "volume_size" in options or "fill" in options:
+                raise UsageError("--size: the array has volume_size or fill already; give one of them")
+            count = len(configure(name, {**options, "volume_size": "1MiB"}).volumes)
+            options = {**options, "volume_size": str(self.size_bytes // count // 4096 * 4096)}
+        elif "volume_size" not in options and "fill" not in options:
+            options = {**options, "volume_size": "1GiB"}
+        return configure(name, options)
+
+    def plan(self) -> Mapping[str, Any]:
+        """The plan for the compiled server.
+
+        Raises
+        ------
+        UsageError
+            As `configuration`.
+        """
+        array = self.configuration()
+        plan = array.plan()
+        keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan["pools"])
+        return {
+            "array": plan,
+            "folder": str(self.folder),
+            "store": str(self.store),
+            "durability": self.durability,
+            # Arrays that write anywhere keep a sum with each block; those that write in place are modelled without.
+            "sums": keeps_sums if self.sums is None else self.sums,
+            "realtime": self.realtime,
+            "rebuild_depth": self.rebuild_depth,
+            "failover_ns": array.option("failover", FAILOVER_NS),
+            "room_bytes": self.room_bytes,
+            "events": [event.for_server() for event in self.events],
+        }
+
+
+def _instead(option: str) -> str:
+    commands = {
+        "state": "pull a disk with `assay array pull`",
+        "fault": "use `assay array fail-path` or `fail-controller`",
+        "slow_path": "use `assay array slow path0 x10`",
+    }
+    return commands.get(option, "leave it out")

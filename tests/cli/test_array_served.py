@@ -1,0 +1,347 @@
+"""`assay array serve` and commands to it: real bytes, faults that `assay verify` finds, and nothing left behind."""
+
+from __future__ import annotations
+
+import errno
+import json
+import mmap
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from assay_command import Bench, Outcome, Started
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
+)
+
+ARRAY = "ps6100xv?raid=5&volumes=data:1,log:1"
+SIZE = "32M"
+VOLUME_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Served:
+    """An array that is served in a folder of the bench."""
+
+    bench: Bench
+    running: Started
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data01"
+
+    def command(self, *arguments: str) -> Outcome:
+        return self.bench.assay("array", *arguments, "--at", self.folder)
+
+    def status(self) -> dict[str, Any]:
+        return self.command("status", "--json").document
+
+
+def mounts() -> str:
+    return Path("/proc/self/mountinfo").read_text()
+
+
+@contextmanager
+def serving(bench: Bench, *arguments: str, array: str = ARRAY, size: str = SIZE) -> Iterator[Served]:
+    """An array as it is served until the end of the test, when nothing of it may be left."""
+    folder = bench.folder / "array"
+    options = ("--at", folder, "--size", size, *arguments)
+    with bench.started("array", "serve", array, *options, forked=False) as running:
+        try:
+            running.wait_until(lambda: "served until" in running.stderr)
+            yield Served(bench, running, folder)
+        finally:
+            if running.process.poll() is None:
+                running.process.send_signal(signal.SIGINT)
+                assert running.end().code == 130
+    assert str(folder) not in mounts()
+    assert not (bench.folder / ".array.assay-array").exists()
+
+
+@contextmanager
+def direct(path: Path, flags: int = 0) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDWR | os.O_DIRECT | flags)
+    try:
+        yield descriptor
+    finally:
+        # The close of a file whose server was killed fails too.
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def aligned(content: bytes) -> mmap.mmap:
+    memory = mmap.mmap(-1, len(content))
+    memory.write(content)
+    return memory
+
+
+def read(descriptor: int, count: int, at: int) -> bytes:
+    memory = mmap.mmap(-1, count)
+    done = os.preadv(descriptor, [memory], at)
+    return memory[:done]
+
+
+def pattern(count: int, seed: int = 1) -> bytes:
+    return bytes((at // 512 * 7 + seed) % 251 for at in range(count))
+
+
+def test_a_volume_is_a_disk_of_its_size_and_nothing_else(bench: Bench) -> None:
+    with serving(bench) as served:
+        assert sorted(path.name for path in served.folder.iterdir()) == ["data01", "log01"]
+        assert served.data.stat().st_size == VOLUME_BYTES
+        content = pattern(64 << 10)
+        with direct(served.data) as file:
+            assert os.pwritev(file, [aligned(content)], 12 << 10) == len(content)
+            os.fsync(file)
+            assert read(file, len(content), 12 << 10) == content
+            # At its end a disk gives what is left, and takes no more.
+            assert len(read(file, 8192, VOLUME_BYTES - 4096)) == 4096
+            with pytest.raises(OSError, match=r"No space|too large") as full:
+                os.pwritev(file, [aligned(bytes(4096))], VOLUME_BYTES)
+            assert full.value.errno in (errno.ENOSPC, errno.EFBIG)
+            with pytest.raises(OSError, match="Invalid") as torn:
+                os.pwritev(file, [memoryview(aligned(bytes(4096)))[:100]], 0)
+            assert torn.value.errno == errno.EINVAL
+            with pytest.raises(OSError, match="not permitted"):
+                os.ftruncate(file, 4096)
+            # The C library tries it with small writes then, which O_DIRECT refuses.
+            with pytest.raises(OSError, match=r"not supported|Invalid"):
+                os.posix_fallocate(file, 0, VOLUME_BYTES * 2)
+        with direct(served.data, os.O_DSYNC) as file:
+            assert os.pwritev(file, [aligned(content)], 0) == len(content)
+        with served.data.open("r+b", buffering=0) as file:
+            # Through the page cache any bytes can be written, as on a block device.
+            file.seek(1001)
+            file.write(b"unaligned")
+        assert served.data.read_bytes()[1001:1010] == b"unaligned"
+        with pytest.raises(PermissionError):
+            (served.folder / "data01").unlink()
+        with pytest.raises(PermissionError):
+            (served.folder / "other").touch()
+        assert served.status()["lateness"]["count"] > 0
+
+
+def test_a_pulled_disk_is_rebuilt_and_every_page_is_right(bench: Bench) -> None:
+    with serving(bench) as served:
+        volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")
+        allowed = [text for path in served.folder.iterdir() for text in ("--overwrite", str(path))]
+        pulls = served.command("pull", "member0/disk3", "--no-spare")
+        assert (pulls.code, pulls.stdout) == (0, "member0/disk3: pulled\n")
+        degraded = bench.verify(*volumes, *allowed, "--duration", "1s", "--json")
+        assert (degraded.code, degraded.document["integrity"]["passed"]) == (0, True)
+        assert "rebuild begins" in served.command("insert").stdout
+        served.running.wait_until(lambda: "member0/disk3: rebuilt" in served.running.stderr)
+        # Only now may another go: what was rebuilt makes up for it.
+        assert "lost" not in served.command("pull", "member0/disk5", "--no-spare").stdout
+        content = pattern(1 << 20)
+        with direct(served.data) as file:
+            os.pwritev(file, [aligned(content)], 0)
+            assert read(file, len(content), 0) == content
+
+
+def chunk_at(descriptor: int, at: int) -> bytes | None:
+    """A chunk, or none where it is lost."""
+    try:
+        return read(descriptor, 64 << 10, at)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        return None
+
+
+def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) -> None:
+    with serving(bench) as served, direct(served.data) as file:
+        content = pattern(8 << 20)
+        os.pwritev(file, [aligned(content)], 0)
+        served.command("pull", "member0/disk3", "--no-spare")
+        told = served.command("pull", "member0/disk4", "--no-spare").stdout
+        lost = served.status()["members"][0]["lost_chunks"]
+        assert lost > 0
+        assert f"{lost} chunks of data are lost" in told
+        found = [chunk_at(file, at) for at in range(0, len(content), 64 << 10)]
+        failed = found.count(None)
+        assert all(chunk in (None, content[at * 65536 :][:65536]) for at, chunk in enumerate(found))
+        assert 0 < failed < 128
+
+
+@pytest.mark.parametrize(("cache", "code"), [("battery", 0), ("volatile", 0), ("lying", 4)])
+def test_a_power_cut_takes_what_a_cache_that_lies_has_acknowledged(bench: Bench, cache: str, code: int) -> None:
+    with serving(bench, "--cache", cache) as served:
+        volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")
+        allowed = [text for path in served.folder.iterdir() for text in ("--overwrite", str(path))]
+        journal = bench.folder / "journal"
+        assert bench.verify(*volumes, *allowed, "--duration", "1s", "--crash-journal", journal).code == 0
+        assert "power cut" in served.command("cut-power").stdout
+        assert served.command("restore").stdout == "power restored\n"
+        after = bench.verify(*volumes, *allowed, "--after-crash", journal, "--json")
+        assert after.code == code
+        if code:
+            assert "acknowledged" in after.stderr
+
+
+@pytest.mark.parametrize(("sums", "code"), [("--no-sums", 4), ("--sums", 0)])
+def test_silent_corruption_is_found_by_verify_where_the_array_has_no_sums(bench: Bench, sums: str, code: int) -> None:
+    with serving(bench, sums) as served:
+        volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")
+        allowed = [text for path in served.folder.iterdir() for text in ("--overwrite", str(path))]
+        journal = bench.folder / "journal"
+        assert bench.verify(*volumes, *allowed, "--duration", "1s", "--crash-journal", journal).code == 0
+        told = served.command("corrupt", "member0/disk3", "64K").stdout
+        assert "corrupted" in told
+        after = bench.verify(*volumes, *allowed, "--after-crash", journal, "--json")
+        assert after.code == code
+        assert (served.status()["members"][0]["healed_blocks"] > 0) == (code == 0)
+
+
+def test_a_snapshot_brings_back_what_was_there_once_nothing_is_in_use(bench: Bench) -> None:
+    with serving(bench) as served:
+        before, after = pattern(256 << 10, 1), pattern(256 << 10, 2)
+        with direct(served.data) as file:
+            os.pwritev(file, [aligned(before)], 0)
+            assert served.command("snapshot", "monday").code == 0
+            os.pwritev(file, [aligned(after)], 0)
+            refused = served.command("revert", "monday")
+            assert (refused.code, "data01 in use" in refused.complaint) == (2, True)
+        # The kernel tells of the last close in its own time.
+        served.running.wait_until(lambda: not served.status()["in_use"])
+        assert served.command("revert", "monday").code == 0
+        with direct(served.data) as file:
+            assert read(file, len(before), 0) == before
+
+
+def test_bytes_outlive_the_server_and_another_array_is_refused_its_store(bench: Bench) -> None:
+    content = pattern(128 << 10)
+    with serving(bench) as served, direct(served.data) as file:
+        os.pwritev(file, [aligned(content)], 0)
+        arguments = ("--store", bench.folder / "array.store", "--size", SIZE)
+        second = bench.assay("array", "serve", ARRAY, "--at", bench.folder / "b", *arguments)
+        assert (second.code, "another server has this store" in second.complaint) == (2, True)
+        taken = bench.assay("array", "serve", ARRAY, "--at", served.folder)
+        assert (taken.code, "served there already" in taken.complaint) == (2, True)
+    with serving(bench) as served, direct(served.data) as file:
+        assert read(file, len(content), 0) == content
+    raid6 = ARRAY.replace("raid=5", "raid=6")
+    other = bench.assay("array", "serve", raid6, "--at", bench.folder / "array", "--size", SIZE)
+    assert (other.code, "the store is of another array" in other.complaint) == (2, True)
+
+
+def test_a_killed_server_leaves_no_io_that_hangs_and_clean_takes_the_rest(bench: Bench) -> None:
+    folder = bench.folder / "array"
+    with bench.started("array", "serve", ARRAY, "--at", folder, "--size", SIZE, forked=False) as running:
+        running.wait_until(lambda: "served until" in running.stderr)
+        with direct(folder / "data01") as file:
+            running.process.kill()
+            running.process.wait()
+            with pytest.raises(OSError, match=r"not connected|aborted|Input/output"):
+                read(file, 4096, 0)
+    gone = bench.assay("array", "status", "--at", folder)
+    assert (gone.code, "assay array clean" in gone.complaint) == (2, True)
+    refused = bench.assay("array", "serve", ARRAY, "--at", folder, "--size", SIZE)
+    assert (refused.code, "assay array clean" in refused.complaint) == (2, True)
+    assert bench.assay("array", "clean", "--at", folder).code == 0
+    assert str(folder) not in mounts()
+    assert not (bench.folder / ".array.assay-array").exists()
+
+
+def write_all(file: int) -> None:
+    for at in range(0, VOLUME_BYTES, 1 << 20):
+        os.pwritev(file, [aligned(pattern(1 << 20))], at)
+
+
+def test_a_store_without_room_says_so_and_goes_on(bench: Bench) -> None:
+    with serving(bench, "--room", "4M") as served, direct(served.data) as file:
+        with pytest.raises(OSError, match="No space"):
+            write_all(file)
+        assert read(file, 1 << 20, 0) == pattern(1 << 20)
+
+
+def test_what_is_planned_happens_and_is_logged(bench: Bench) -> None:
+    events = bench.folder / "events.toml"
+    events.write_text('[[event]]\nat = "0.2s"\ndo = "pull 3"\n[[event]]\nat = "0.1s"\ndo = "slow path0 x4"\n')
+    log = bench.folder / "log.json"
+    with serving(bench, "--events", str(events), "--log", str(log)) as served:
+        served.running.wait_until(lambda: "member0/disk3: rebuilt" in served.running.stderr)
+        assert served.status()["slowed"] == [{"name": "path0", "times": 4}]
+    told = [event["what"] for event in json.loads(log.read_text())["events"]]
+    assert told[:2] == ["path0: 4 times slower", "member0/disk3: pulled"]
+
+
+def test_a_file_system_on_a_volume_is_taken_away_with_the_array(bench: Bench) -> None:
+    if not Path("/dev/loop-control").exists():
+        pytest.skip("there are no loop devices here")
+    with serving(bench, "--mkfs", "ext4", size="128M") as served:
+        place = bench.folder / "array.mnt" / "data01"
+        assert os.path.ismount(place)
+        (place / "note").write_text("kept")
+    assert str(served.folder) not in mounts()
+    assert not (bench.folder / "array.mnt").exists()
+    loops = subprocess.run(
+        ("losetup", "--list", "--noheadings", "--output", "BACK-FILE"), capture_output=True, text=True
+    )
+    assert str(served.folder) not in loops.stdout
+    with serving(bench, "--mkfs", "ext4", size="128M"):
+        assert (bench.folder / "array.mnt" / "data01" / "note").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("nosuch",), "unknown"),
+        ((ARRAY, "--cache", "paper"), "accepted: battery, volatile, lying"),
+        ((ARRAY, "--mkfs", "fat"), "accepted: ext4"),
+        ((ARRAY, "--owner", "nobody"), "give --mkfs ext4 too"),
+        ((f"{ARRAY}&state=degraded",), "assay array pull"),
+        ((f"{ARRAY}&volume_size=1GiB", "--size", "1G"), "give one of them"),
+        ((ARRAY, "--events", "e.toml"), "did you mean 'event'?"),
+        ((ARRAY, "--at", "full"), "is not empty"),
+        ((ARRAY, "--at", "e.toml"), "is no folder"),
+        ((ARRAY, "--store", "full"), "is not empty and no store"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_before_anything_is_mounted(
+    bench: Bench, arguments: tuple[str, ...], complaint: str
+) -> None:
+    (bench.folder / "e.toml").write_text('[[evnt]]\nat = "1s"\ndo = "pull 3"\n')
+    (bench.folder / "full").mkdir()
+    (bench.folder / "full" / "something").touch()
+    at = () if "--at" in arguments else ("--at", "array")
+
+    outcome = bench.assay("array", "serve", *arguments, *at)
+
+    assert outcome.code == 2
+    assert complaint in outcome.complaint
+    assert str(bench.folder) not in mounts()
+    assert not (bench.folder / "array").exists()
+
+
+def test_commands_that_make_no_sense_are_refused_by_the_array(bench: Bench) -> None:
+    with serving(bench) as served:
+        for arguments, complaint in (
+            (("pull", "member0/disk99"), "there are member0/disk0 to member0/disk"),
+            (("pull", "member7/disk1"), "no such disk"),
+            (("insert",), "every slot has a disk"),
+            (("restore",), "the power is not cut"),
+            (("mend-paths",), "no path or controller is lost"),
+            (("slow", "path99", "x2"), "no such path"),
+            (("slow", "member0/disk1", "fast"), "slow DISK|PATH xTIMES"),
+            (("corrupt", "member0/disk1", "4K"), "nothing was written there"),
+            (("revert", "monday"), "there is none"),
+            (("snapshot", "a/b"), "letters, digits"),
+        ):
+            outcome = served.command(*arguments)
+            assert (outcome.code, complaint in outcome.complaint) == (2, True), (arguments, outcome)
+        assert served.command("fail-path").code == 0
+        assert "lost already" in served.command("fail-controller").complaint
+        assert served.command("mend-paths").code == 0
+    nothing = bench.assay("array", "pull", "member0/disk1", "--at", bench.folder / "array")
+    assert (nothing.code, "no array is served there" in nothing.complaint) == (2, True)
