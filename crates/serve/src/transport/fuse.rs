@@ -40,8 +40,6 @@ const PROBE: &str = ".assay-floor";
 const PROBE_BYTES: u64 = 1 << 20;
 const MOST_BYTES: u32 = 1 << 20;
 const PROBES: usize = 400;
-const STOP_TRIES: u32 = 20;
-const STOP_WAIT: Duration = Duration::from_millis(50);
 
 struct Volumes {
     shown: Vec<Shown>,
@@ -513,18 +511,10 @@ impl Transport for FuseTransport {
         let path = std::ffi::CString::new(self.folder.as_os_str().as_encoded_bytes()).expect("a path has no zero byte");
         // SAFETY: takes nothing and cannot fail.
         if unsafe { libc::geteuid() } == 0 {
-            // A close that is still under way counts as a user for a moment.
-            let mut left = STOP_TRIES;
+            // Whoever still uses the volumes, be it in a mount namespace of its own, gets errors, and nobody hangs. Nothing is
+            // lost with it: the kernel writes through.
             // SAFETY: the path lives until the call is over.
-            while unsafe { libc::umount2(path.as_ptr(), 0) } != 0 && left > 0 {
-                left -= 1;
-                std::thread::sleep(STOP_WAIT);
-            }
-            if left == 0 {
-                // Whoever still uses the volumes gets errors, and nobody hangs.
-                // SAFETY: the path lives until the call is over.
-                unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
-            }
+            unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
         }
         let stopped = self.session.umount_and_join();
         match stopped {
