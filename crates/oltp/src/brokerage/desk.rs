@@ -211,3 +211,92 @@ impl Exchange {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::brokerage::kinds::TradeType;
+
+    const SIZE: Size = Size { customers: 1000 };
+
+    fn exchange() -> Exchange {
+        Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), false)
+    }
+
+    fn order(trade: i64, kind: TradeType, limit_offset_cents: i64) -> Request {
+        let (security, price_cents) = (7, price_cents(7, Clock::new(10).traded_us(0)));
+        let order = Order {
+            trade,
+            account: 1,
+            executor: 0,
+            is_owner: true,
+            security,
+            by_name: false,
+            kind,
+            quantity: 100,
+            limit_offset_cents,
+            is_margin: false,
+            lifo: false,
+            rolls_back: false,
+            traded_us: 0,
+            price_cents,
+        };
+        Request { size: SIZE, input: Input::TradeOrder(order) }
+    }
+
+    /// All that comes of an exchange by itself, as clerks do it without taking time.
+    fn done_by(exchange: &Exchange, until_ns: u64) -> Vec<(u64, usize)> {
+        let mut done = Vec::new();
+        while let Some(next_ns) = exchange.next_ns().filter(|next_ns| *next_ns <= until_ns) {
+            let Some((due_ns, kind, request)) = exchange.give_out(next_ns) else { continue };
+            done.push((due_ns, kind));
+            exchange.take_in(&request, Effect::Nothing, next_ns.max(due_ns));
+        }
+        done
+    }
+
+    #[test]
+    fn market_orders_come_back_after_their_delay_without_new_requests() {
+        let exchange = exchange();
+        for trade in 0..1000 {
+            exchange.take_in(&order(trade, TradeType::MarketBuy, 0), Effect::Nothing, 0);
+        }
+        assert!(exchange.give_out(0).is_none(), "nothing is executed at once");
+        let done = done_by(&exchange, 60 * SECOND_NS);
+        let results: Vec<_> = done.iter().filter(|(_, kind)| *kind == Kind::TradeResult as usize).collect();
+        let mean_s = results.iter().map(|(due_ns, _)| *due_ns as f64 / 1e9).sum::<f64>() / 1e3;
+        assert_eq!(results.len(), 1000);
+        assert!((mean_s - EXECUTED_MEAN_S).abs() < 0.1, "{mean_s}");
+        let feeds = done.iter().filter(|(_, kind)| *kind == Kind::MarketFeed as usize).count();
+        assert_eq!(feeds, 100, "two quotes of each trade, twenty to a feed");
+    }
+
+    #[test]
+    fn a_limit_that_is_reached_is_quoted_even_if_the_ticker_does_not_fill() {
+        let exchange = exchange();
+        exchange.take_in(&order(1, TradeType::LimitSell, 20), Effect::Nothing, 0);
+        let reached_ns = exchange.next_ns().expect("the curve reaches every price");
+        assert!(exchange.give_out(reached_ns).is_none(), "it waits for the ticker");
+        let feed_ns = exchange.next_ns().expect("it does not wait for ever");
+        assert_eq!(feed_ns, reached_ns + TICKER_WITHIN_NS);
+        let Some((_, kind, Request { input: Input::MarketFeed { quotes, .. }, .. })) = exchange.give_out(feed_ns)
+        else {
+            panic!("no feed");
+        };
+        assert_eq!((kind, quotes.len()), (Kind::MarketFeed as usize, TWENTY));
+        let limit_cents = price_cents(7, Clock::new(10).traded_us(0)) + 20;
+        assert!(quotes.iter().any(|quote| quote.security == 7 && quote.price_cents >= limit_cents));
+        assert!(exchange.next_ns().is_none(), "nothing is left to do");
+    }
+
+    #[test]
+    fn what_a_feed_lets_through_is_executed_and_data_are_maintained_every_minute() {
+        let exchange = Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), true);
+        let through = Effect::Triggered(vec![Triggered { trade: 9, security: 7, quantity: 100 }]);
+        let feed = Request { size: SIZE, input: Input::MarketFeed { quotes: Vec::new(), traded_us: 0 } };
+        exchange.take_in(&feed, through, 0);
+        let done = done_by(&exchange, 3 * MAINTENANCE_NS);
+        let of = |wanted: Kind| done.iter().filter(|(_, kind)| *kind == wanted as usize).count();
+        assert_eq!((of(Kind::TradeResult), of(Kind::DataMaintenance)), (1, 3));
+    }
+}
