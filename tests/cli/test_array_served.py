@@ -303,6 +303,7 @@ def test_a_file_system_on_a_volume_is_taken_away_with_the_array(bench: Bench) ->
         ((f"{ARRAY}&state=degraded",), "assay array pull"),
         ((f"{ARRAY}&volume_size=1GiB", "--size", "1G"), "give one of them"),
         ((ARRAY, "--events", "e.toml"), "did you mean 'event'?"),
+        ((ARRAY, "--log", "e.toml"), "is there already"),
         ((ARRAY, "--at", "full"), "is not empty"),
         ((ARRAY, "--at", "e.toml"), "is no folder"),
         ((ARRAY, "--store", "full"), "is not empty and no store"),

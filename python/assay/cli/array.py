@@ -82,6 +82,8 @@ def serve(
         raise UsageError(f"--mkfs: {mkfs!r} is unknown; accepted: ext4")
     if owner is not None and mkfs is None:
         raise UsageError("--owner: is of file systems; give --mkfs ext4 too")
+    if log is not None and log.exists():
+        raise UsageError(f"--log: {log}: is there already; name a new file, or remove it")
     folder = at.absolute()
     request = Request(
         target=model,
