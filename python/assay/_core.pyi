@@ -14,6 +14,7 @@ __all__ = [
     "ModelledArray",
     "OltpRun",
     "RowsLoad",
+    "ServedArray",
     "Session",
     "Verification",
     "WarmCaches",
