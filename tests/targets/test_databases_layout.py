@@ -22,10 +22,10 @@ def with_tables(url: str) -> Database:
     """A database with the workload's empty tables, and some rows in two of them."""
     database = open_database(parse_database(url, {}), TABLES)
     database.open()
-    for name, text in _core.tpcc_sql(database.dialect, "schema"):
+    for name, text in _core.oltp_sql("tpcc", database.dialect, "schema"):
         database.create_table(name, text)
     for file in ("indexes", "procedures"):
-        for _, text in _core.tpcc_sql(database.dialect, file):
+        for _, text in _core.oltp_sql("tpcc", database.dialect, file):
             database.execute(text)
     for warehouse in range(1, WAREHOUSES + 1):
         database.execute("INSERT INTO warehouse VALUES (%s, 'n', 's', 't', 'c', 'ZZ', '123456789', 0.1, 300000)",
@@ -123,7 +123,7 @@ def test_places_are_made_anew_once_the_tables_are_gone(postgresql: Database) -> 
     take_down(postgresql)
 
     assert postgresql.query("SELECT 1 FROM pg_tablespace WHERE spcname LIKE 'assay%%'", ()) == []
-    for _, text in _core.tpcc_sql("postgresql", "schema")[2:]:
+    for _, text in _core.oltp_sql("tpcc", "postgresql", "schema")[2:]:
         postgresql.execute(text)
     found = lay_out(postgresql, Layout(places=2), scale=WAREHOUSES, connections=1)
     assert len(found["places"]) == 2
