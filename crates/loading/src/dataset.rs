@@ -10,7 +10,7 @@ use crate::error::DatabaseError;
 pub struct Scale {
     pub one: &'static str,
     pub many: &'static str,
-    /// The least there can be, and of what it is a multiple.
+    /// The least scale; all others are multiples of it.
     pub step: u32,
     pub max: u32,
 }

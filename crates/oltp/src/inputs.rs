@@ -39,11 +39,6 @@ impl<'a, W: Workload> Inputs<'a, W> {
         Drawn { transaction, input: self.workload.draw(&mut self.user, transaction, &mut self.random) }
     }
 
-    /// A transaction is about to begin.
-    pub(crate) fn begins(&self, input: &mut W::Input, now_ns: u64) {
-        self.workload.begins(input, now_ns);
-    }
-
     fn choose(&mut self) -> usize {
         let weights = &self.plan.mix;
         if !self.plan.deck {

@@ -7,6 +7,7 @@
 mod brokerage;
 mod counts;
 mod inputs;
+mod local;
 mod pacer;
 mod plan;
 mod random;

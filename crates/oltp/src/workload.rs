@@ -98,11 +98,6 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
 
     /// Adds the call of the procedure that runs a transaction once. It gives a row.
     fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Self::Input);
-
-    /// What the procedure's rows say.
-    fn called<D: Driver>(talk: &Talk<'_, D>, _input: &Self::Input) -> Done<Self> {
-        talk.row(0).map(|_| (Outcome::Committed, Self::Effect::default()))
-    }
 }
 
 /// How a transaction ended, and what it has for others to do if it was committed.

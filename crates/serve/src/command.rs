@@ -8,6 +8,10 @@ use serde::Deserialize;
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
     Status {},
+    /// What happened, from this one on.
+    Events {
+        from: usize,
+    },
     /// A disk is pulled out; a spare takes its place where there is one, unless it must not.
     Pull {
         disk: String,
@@ -22,7 +26,7 @@ pub enum Command {
     FailPath {},
     /// What failed of paths and controllers is back.
     MendPaths {},
-    /// A disk, or a port of the hosts, is so many times slower; 1: as it was.
+    /// Slows a disk, or a port of the hosts, by a factor; 1 takes it back.
     Slow {
         what: String,
         times: u32,

@@ -31,7 +31,7 @@ pub(crate) fn listen(folder: &Path, inbox: Arc<Inbox>) -> Result<(), ServeError>
     let path = folder.join("control.sock");
     let _ = std::fs::remove_file(&path);
     let failed = |error| ServeError::at(&path, error);
-    // A path of a socket is short; through the folder's descriptor it is, however deep that lies.
+    // The path of a socket has 107 bytes at most: the folder's descriptor keeps it short.
     let opened = std::fs::File::open(folder).map_err(failed)?;
     let short = format!("/proc/self/fd/{}/control.sock", std::os::fd::AsRawFd::as_raw_fd(&opened));
     let listener = UnixListener::bind(short).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
+use assay_load::LatencyHistogram;
 use serde::Serialize;
 
 /// Answers this late are felt.
@@ -43,7 +43,7 @@ pub(crate) struct LatenessReading {
 }
 
 pub(crate) struct Lateness {
-    all: Histogram<u64>,
+    all: LatencyHistogram,
     now: Second,
     pub(crate) seconds: VecDeque<Second>,
     overdriven_s: u64,
@@ -51,12 +51,11 @@ pub(crate) struct Lateness {
 
 impl Lateness {
     pub(crate) fn new() -> Self {
-        let all = Histogram::new_with_bounds(1_000, 60 * SECOND_NS, 2).expect("the bounds are in order");
-        Self { all, now: Second::default(), seconds: VecDeque::new(), overdriven_s: 0 }
+        Self { all: LatencyHistogram::new(), now: Second::default(), seconds: VecDeque::new(), overdriven_s: 0 }
     }
 
     pub(crate) fn note(&mut self, is_write: bool, bytes: u64, latency_ns: u64, late_ns: u64, failed: bool) {
-        self.all.saturating_record(late_ns.max(1));
+        self.all.record(late_ns);
         let now = &mut self.now;
         now.bytes += bytes;
         now.late += u64::from(late_ns > LATE_NS);
@@ -97,12 +96,12 @@ impl Lateness {
     pub(crate) fn reading(&self) -> LatenessReading {
         let busy = self.seconds.len() as u64;
         LatenessReading {
-            count: self.all.len(),
-            mean_ns: self.all.mean(),
-            p50_ns: self.all.value_at_quantile(0.5),
-            p99_ns: self.all.value_at_quantile(0.99),
-            p99_9_ns: self.all.value_at_quantile(0.999),
-            max_ns: self.all.max(),
+            count: self.all.count(),
+            mean_ns: self.all.mean_ns().unwrap_or(0.0),
+            p50_ns: self.all.percentile_ns(50.0),
+            p99_ns: self.all.percentile_ns(99.0),
+            p99_9_ns: self.all.percentile_ns(99.9),
+            max_ns: self.all.max_ns(),
             overdriven_s: self.overdriven_s,
             // A hiccup is no overload.
             overdriven: self.overdriven_s * 20 > busy,

@@ -187,12 +187,9 @@ impl<'a> Row<'a> {
         std::str::from_utf8(self.text(column)?).ok()?.trim().parse().ok()
     }
 
-    /// A decimal number as a whole number of its last digit, of which it has so many behind the point at most.
-    pub fn decimal(self, column: usize, scale: usize) -> Option<i64> {
-        let text = std::str::from_utf8(self.text(column)?).ok()?;
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let fraction = fraction.trim_end_matches('0');
-        (fraction.len() <= scale).then(|| format!("{whole}{fraction:0<scale$}").parse().ok()).flatten()
+    /// A decimal number as a whole number of units of its digit number `scale` behind the point; further digits are not looked at.
+    pub fn decimal(self, column: usize, scale: u32) -> Option<i64> {
+        parse_decimal(self.text(column)?, scale)
     }
 
     /// Money as cents: at most two digits after the point are looked at, as columns of money have no more.
@@ -202,14 +199,19 @@ impl<'a> Row<'a> {
 }
 
 fn parse_cents(text: &[u8]) -> Option<i64> {
+    parse_decimal(text, 2)
+}
+
+fn parse_decimal(text: &[u8], scale: u32) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, after) = digits.split_once('.').unwrap_or((digits, ""));
-    let mut cents = if whole.is_empty() { 0_i64 } else { whole.parse::<i64>().ok()?.checked_mul(100)? };
-    for (digit, worth) in after.bytes().zip([10, 1]) {
-        cents = cents.checked_add(i64::from(digit.is_ascii_digit().then(|| digit - b'0')?) * worth)?;
+    let mut units = if whole.is_empty() { 0_i64 } else { whole.parse::<i64>().ok()?.checked_mul(10_i64.pow(scale))? };
+    for (digit, place) in after.bytes().zip(1..=scale) {
+        let worth = 10_i64.pow(scale - place);
+        units = units.checked_add(i64::from(digit.is_ascii_digit().then(|| digit - b'0')?) * worth)?;
     }
-    Some(sign * cents)
+    Some(sign * units)
 }
 
 #[cfg(test)]

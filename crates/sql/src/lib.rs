@@ -6,6 +6,7 @@
 mod any;
 mod batch;
 mod connection;
+mod dates;
 mod driver;
 mod error;
 mod mssql;
@@ -22,6 +23,7 @@ mod tls;
 pub use any::AnyDriver;
 pub use batch::{Batch, Parameters, Results, Row, write_int};
 pub use connection::{Connection, Isolation, Kind, Password, Tls};
+pub use dates::{write_date, write_time};
 pub use driver::{Driver, Setup};
 pub use error::{Cause, DbError};
 pub use pool::{Pool, Slot, Taken};

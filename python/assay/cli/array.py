@@ -34,6 +34,8 @@ app = typer.Typer(
 
 LOOK_S = 0.2
 """How often the server is looked after."""
+PICTURE_S = 5.0
+"""How old the picture is at most that is kept for a server that ends by itself."""
 
 At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Where the volumes are shown.")]
 Disk = Annotated[str, typer.Argument(metavar="DISK", help="Such as member0/disk3.")]
@@ -98,22 +100,26 @@ def serve(
     )
     ends_at = time.monotonic() + parse_duration(duration, what="--duration") / 1e9 if duration else None
     with service.serve(request, mkfs=mkfs is not None, owner=owner) as served:
-        _print_started(served.ask({"command": "status"}), served.mounted, folder)
-        shown = 0
-        status: dict[str, Any] = {}
+        status: dict[str, Any] = served.ask({"command": "status"})
+        shown, drawn_at = 0, time.monotonic()
+        _print_started(status, served.mounted, folder)
         try:
             while ends_at is None or time.monotonic() < ends_at:
                 if not served.is_running():
                     raise IoFailed(f"{folder}: the array stopped")
                 time.sleep(LOOK_S)
-                status = served.ask({"command": "status"})
-                for event in status["events"][shown:]:
+                # Not the whole picture: the thread that draws it is the one that answers I/Os.
+                news = served.ask({"command": "events", "from": shown})
+                for event in news:
                     say(f"{event['at_ns'] / 1e9:8.1f} s  {event['what']}")
-                shown = len(status["events"])
+                shown += len(news)
+                if time.monotonic() >= drawn_at + PICTURE_S:
+                    status, drawn_at = served.ask({"command": "status"}), time.monotonic()
         finally:
-            if status:
-                say(_lateness_line(status))
-            if log is not None and status:
+            if served.is_running():
+                status = served.ask({"command": "status"})
+            say(_lateness_line(status))
+            if log is not None:
                 log.write_text(json_module.dumps(status, indent=1))
 
 

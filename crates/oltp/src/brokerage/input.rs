@@ -3,7 +3,7 @@
 use super::{
     clock::Clock,
     fees,
-    ids::{BLOCK, Size, account_id, company_id, customer_id, trade_id, trades_of_group},
+    ids::{Size, account_id, company_id, customer_id, trade_id, trades_of_group},
     kinds::TradeType,
     market::TRADING_US,
     people::{Account, Person, skewed},
@@ -249,7 +249,7 @@ pub(crate) fn draw(workload: &Brokerage, user: &User, transaction: usize, random
 /// A day of the daily figures, so many of them before the last.
 fn market_day(random: &mut Random, before_last: u32) -> i32 {
     let last = super::tables::MARKET_DAYS - 1 - before_last;
-    super::market::date_of(super::rows::FIRST_MARKET_DAY, random.between(0, last).into())
+    super::market::date_of(super::market::FIRST_MARKET_DAY, random.between(0, last).into())
 }
 
 fn order(workload: &Brokerage, user: &User, random: &mut Random) -> Order {
@@ -276,7 +276,7 @@ fn order(workload: &Brokerage, user: &User, random: &mut Random) -> Order {
     Order {
         trade: workload.next_trade(user.database),
         account: account_id(customer, account),
-        executor: super::rows::delegate_of(size, customer, number),
+        executor: super::names::delegate_of(size, customer, number),
         is_owner: number == 0,
         security,
         by_name: random.percent(40),
@@ -307,9 +307,8 @@ impl Input {
         }
     }
 
-    /// A broker's number in names and keys is that of the hundred customers.
+    /// What is maintained in a round: the tables take turns.
     pub(crate) fn maintenance(size: Size, round: u64, random: &mut Random) -> Self {
-        debug_assert!(size.customers >= BLOCK);
         Self::DataMaintenance {
             table: (round % MAINTAINED as u64) as usize,
             customer: random.between(0, size.customers - 1),

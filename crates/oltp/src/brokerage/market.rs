@@ -9,6 +9,8 @@ pub(crate) const TRADING_US: i64 = 8 * 3600 * SECOND_US;
 const OPENS_US: i64 = 9 * 3600 * SECOND_US;
 /// 2005-01-03, a Monday, in days since 2000-01-01: the first day of trading.
 pub(crate) const FIRST_DAY: i32 = 1829;
+/// 2000-01-03 in days since 2000-01-01: the first of the daily figures.
+pub(crate) const FIRST_MARKET_DAY: i32 = 2;
 
 /// The lowest and the highest price there is.
 pub(crate) const LOWEST_CENTS: i64 = 2000;

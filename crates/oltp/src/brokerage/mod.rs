@@ -9,6 +9,7 @@ mod ids;
 mod input;
 mod kinds;
 mod market;
+mod names;
 mod people;
 mod plan;
 mod rows;

@@ -12,7 +12,7 @@ pub(crate) struct Person {
     /// 1, 2 or 3: the higher, the more accounts and trades.
     pub(crate) tier: u8,
     pub(crate) accounts: u32,
-    /// Which of the rates of a country and of a division are paid.
+    /// Numbers of the two tax rates that the customer pays.
     pub(crate) country_rate: u32,
     pub(crate) division_rate: u32,
 }

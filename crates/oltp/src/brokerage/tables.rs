@@ -105,8 +105,8 @@ impl BrokerageTable {
             Self::TradeHistory => of_trades(240),
             Self::CashTransaction => of_trades(92),
             Self::HoldingHistory => of_trades(134),
-            // An account trades ten securities. Half of the trades are sales, so that lots of each grow as a walk does, with the
-            // root of the number of trades; measured with 1 to 100 days.
+            // An account trades ten securities. Half of the trades are sales, so that the number of lots grows with the root of the
+            // number of trades; measured with 1 to 100 days.
             Self::Holding => (accounts * 10 * trades).isqrt() * 95 / 100,
             Self::HoldingSummary => {
                 let positions = (accounts * 10) as f64;

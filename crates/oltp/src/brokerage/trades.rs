@@ -87,7 +87,7 @@ impl Past {
             let security = past.positions[place].security;
             let held: i64 = past.positions[place].lots.iter().map(|lot| lot.quantity).sum();
             let is_market = random.percent(60);
-            // Nobody sells what was never bought; later, half of the trades are sales.
+            // Nobody sells what they do not hold; of what they hold, half of the trades are sales.
             let sells = held > 0 && random.percent(50);
             let kind = match (is_market, sells) {
                 (true, false) => TradeType::MarketBuy,

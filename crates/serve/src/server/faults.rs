@@ -118,6 +118,7 @@ impl Server {
     pub(crate) fn obey(&mut self, command: &Command) -> Result<Value, ServeError> {
         match command {
             Command::Status {} => Ok(self.status()),
+            Command::Events { from } => Ok(json!(self.happened.get(*from..).unwrap_or_default())),
             Command::Pull { disk, spare } => self.pull(disk, *spare),
             Command::Insert { disk } => self.insert(disk.as_deref()),
             Command::FailController {} | Command::FailPath {} => {

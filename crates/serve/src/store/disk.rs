@@ -36,6 +36,13 @@ pub(super) struct DiskRecord {
     pub(super) bad: BTreeSet<u64>,
 }
 
+impl DiskRecord {
+    /// Whether the disk holds all that belongs on it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.state == DiskState::Present && self.bad.is_empty()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Disk {
     pub(super) record: DiskRecord,

@@ -254,7 +254,7 @@ impl Member {
         if written { Ok(()) } else { Err(StoreFault::Lost) }
     }
 
-    /// Writes a whole chunk in place of one that is lost. As long as others of the row are, its parity says nothing.
+    /// Writes a whole chunk in place of a lost one. The row's parity is good again once no other chunk of it is lost.
     fn write_again(&mut self, cells: &[usize], row: u64, column: usize, bytes: &[u8]) -> Result<(), StoreFault> {
         self.put(cells[column], row, 0, bytes)?;
         self.disks[cells[column]].record.bad.remove(&row);
@@ -342,6 +342,9 @@ impl Member {
 
     /// Chunks of data that are lost with the disks that are gone now.
     pub(super) fn lost_chunks(&self, rows: u64) -> u64 {
+        if self.disks.iter().all(|disk| disk.record.is_whole()) {
+            return 0;
+        }
         let (parity, columns) = (self.geometry.policy().parity_disks() as usize, self.geometry.columns() as usize);
         let mut lost = 0;
         for row in 0..rows {

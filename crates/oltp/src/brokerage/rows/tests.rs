@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::brokerage::people::Person;
 use crate::text_rows::{TextRow, text_rows};
 
 const SHAPE: Shape = Shape { days: 1, news_bytes: 100 };

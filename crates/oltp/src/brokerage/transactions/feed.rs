@@ -5,14 +5,13 @@ use assay_sql::Driver;
 use super::begin::{Level::ReadCommitted, begin};
 use crate::{
     brokerage::{
-        clock::write_time,
+        clock::write_moment,
         desk::Effect,
         ids::{Size, write_symbol},
         input::{Quote, Triggered},
         plan::Brokerage,
         statements::Statement::{
-            Commit, MarketFeedHistory, MarketFeedLastTrade, MarketFeedRequestDelete, MarketFeedRequests,
-            MarketFeedTrade,
+            Commit, MarketFeedLastTrade, MarketFeedRequestDelete, MarketFeedRequests, MarketFeedTrade, TradesStep,
         },
     },
     talk::{Outcome, Talk, unreadable},
@@ -42,7 +41,7 @@ pub(super) async fn run<D: Driver>(
         talk.add(MarketFeedLastTrade)
             .cents(price)
             .int(volume)
-            .written(|out| write_time(traded_us, out))
+            .written(|out| write_moment(traded_us, out))
             .written(symbol);
         places.push((security, talk.batch.len()));
         talk.add(MarketFeedRequests).written(symbol).cents(price).cents(price).cents(price);
@@ -57,10 +56,10 @@ pub(super) async fn run<D: Driver>(
     }
     triggered.truncate(TRIGGERED_MAX);
     for order in &triggered {
-        let time = |out: &mut Vec<u8>| write_time(traded_us, out);
+        let time = |out: &mut Vec<u8>| write_moment(traded_us, out);
         talk.add(MarketFeedTrade).written(time).int(order.trade);
         talk.add(MarketFeedRequestDelete).int(order.trade);
-        talk.add(MarketFeedHistory).int(order.trade).written(time);
+        talk.add(TradesStep).int(order.trade).written(time).text(b"SBMT");
     }
     talk.add(Commit);
     talk.send().await?;

@@ -5,9 +5,9 @@ use crate::{
     brokerage::{
         fees,
         ids::{Size, account_id, company_id, customer_address, customer_id, write_symbol},
+        names::exchange_id,
         people::Person,
         plan::Brokerage,
-        rows::exchange_id,
         statements::Statement::{
             Commit, MaintenanceAccountPermission, MaintenanceAddress, MaintenanceCompany, MaintenanceCustomer,
             MaintenanceCustomerTaxrate, MaintenanceDailyMarket, MaintenanceExchange, MaintenanceFinancial,

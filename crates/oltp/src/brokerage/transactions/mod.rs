@@ -1,4 +1,4 @@
-//! The transactions, as statements. Each is a file, or a few of a kind are.
+//! The transactions, as statements.
 
 mod begin;
 mod feed;

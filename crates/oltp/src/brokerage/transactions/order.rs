@@ -3,18 +3,16 @@ use assay_sql::{DbError, Driver};
 use super::begin::{Level::RepeatableRead, begin};
 use crate::{
     brokerage::{
-        clock::write_time,
+        clock::write_moment,
         fees,
-        holdings::{Lot, apply},
         ids::{Size, write_symbol},
         input::Order,
+        names::{exchange_id, names_of, tax_number, write_company},
         plan::Brokerage,
-        rows::{exchange_id, names_of, tax_number, write_company},
         statements::Statement::{
             Commit, Rollback, TradeOrderAccount, TradeOrderAssets, TradeOrderByName, TradeOrderBySymbol,
-            TradeOrderCharge, TradeOrderCommission, TradeOrderHeld, TradeOrderHistory, TradeOrderLastTrade,
-            TradeOrderLots, TradeOrderPermission, TradeOrderRequest, TradeOrderTaxRate, TradeOrderTrade,
-            TradeOrderType,
+            TradeOrderCharge, TradeOrderCommission, TradeOrderLastTrade, TradeOrderLots, TradeOrderPermission,
+            TradeOrderRequest, TradeOrderTaxRate, TradeOrderTrade, TradeOrderType, TradesHeld, TradesStep,
         },
     },
     talk::{Outcome, Talk, unreadable},
@@ -50,7 +48,7 @@ pub(super) async fn run<D: Driver>(
     let numbers = (row.int(1), row.int(2), row.int(3), row.int(6));
     let (Some(broker), Some(customer), Some(tax_status), Some(tier)) = numbers else { return Err(unreadable()) };
 
-    // Frame 3: the security, its price, and what the order will bring or cost.
+    // Frame 3: the security, its price, and what an estimate of gains and taxes takes; the order itself does not depend on it.
     if order.by_name {
         let (company, issue) = size.company_of(order.security);
         talk.add(TradeOrderByName).written(|out| write_company(company, out)).text(if issue == 0 {
@@ -63,8 +61,7 @@ pub(super) async fn run<D: Driver>(
     }
     talk.add(TradeOrderLastTrade).written(symbol);
     talk.add(TradeOrderType).text(kind);
-    talk.add(TradeOrderHeld).int(order.account).written(symbol);
-    let lots_at = talk.batch.len();
+    talk.add(TradesHeld).int(order.account).written(symbol);
     talk.add(TradeOrderLots).int(order.account).written(symbol);
     if tax_status != 0 {
         talk.add(TradeOrderTaxRate).int(customer);
@@ -82,21 +79,12 @@ pub(super) async fn run<D: Driver>(
     }
     talk.send().await?;
     talk.row(0)?;
-    // What is held is only estimated with: others may change it until the order is executed.
-    let mut lots = Vec::new();
-    for row in (0..talk.results.count(lots_at)).filter_map(|row| talk.results.row(lots_at, row)) {
-        let (Some(quantity), Some(price_cents)) = (row.int(0), row.cents(1)) else { return Err(unreadable()) };
-        lots.push(Lot { trade: 0, at_us: 0, price_cents, quantity });
-    }
-    let signed = if order.kind.sells() { -order.quantity } else { order.quantity };
-    let by = Lot { trade: order.trade, at_us: 0, price_cents: order.bid_cents(), quantity: signed };
-    let _estimated = apply(&mut lots, by, order.lifo, &mut Vec::new());
     let rate = talk.row(fees_at)?.cents(0).ok_or_else(unreadable)?;
     let charge_cents = talk.row(fees_at + 1)?.cents(0).ok_or_else(unreadable)?;
     let commission_cents = fees::commission_cents(rate, order.quantity, order.bid_cents());
 
     // Frame 4: the rows of the order.
-    let time = |out: &mut Vec<u8>| write_time(order.traded_us, out);
+    let time = |out: &mut Vec<u8>| write_moment(order.traded_us, out);
     let status: &[u8] = if order.kind.is_market() { b"SBMT" } else { b"PNDG" };
     talk.add(TradeOrderTrade)
         .int(order.trade)
@@ -116,7 +104,7 @@ pub(super) async fn run<D: Driver>(
         .cents(charge_cents)
         .cents(commission_cents)
         .int(order.lifo);
-    talk.add(TradeOrderHistory).int(order.trade).written(time).text(status);
+    talk.add(TradesStep).int(order.trade).written(time).text(status);
     if !order.kind.is_market() {
         talk.add(TradeOrderRequest)
             .int(order.trade)

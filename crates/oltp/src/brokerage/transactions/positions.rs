@@ -4,7 +4,7 @@ use super::begin::{Level::ReadCommitted, begin, begun};
 use crate::{
     brokerage::{
         ids::customer_id,
-        rows::tax_number,
+        names::tax_number,
         statements::Statement::{
             Commit, CustomerPositionAccounts, CustomerPositionByTaxId, CustomerPositionCustomer,
             CustomerPositionHistory, TradeStatusNames, TradeStatusTrades,

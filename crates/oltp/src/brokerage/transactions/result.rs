@@ -1,22 +1,22 @@
-use assay_sql::{DbError, Driver};
+use assay_sql::{DbError, Driver, write_date};
 
 use super::begin::{Level::Serializable, begin};
 use crate::{
     brokerage::{
-        clock::{write_date, write_time},
+        clock::write_moment,
         fees,
         holdings::{Lot, apply},
         ids::{Size, write_symbol},
         input::Executed,
         kinds::TradeType,
         market::at_us,
-        rows::exchange_id,
+        names::exchange_id,
         statements::Statement::{
             Commit, TradeOrderCommission, TradeOrderTaxRate, TradeResultAccount, TradeResultBalance, TradeResultBroker,
-            TradeResultCash, TradeResultChange, TradeResultCustomer, TradeResultDone, TradeResultHeld,
-            TradeResultHistory, TradeResultLotDelete, TradeResultLotInsert, TradeResultLotUpdate, TradeResultLots,
-            TradeResultSettlement, TradeResultSummaryDelete, TradeResultSummaryInsert, TradeResultSummaryUpdate,
-            TradeResultTrade,
+            TradeResultCash, TradeResultChange, TradeResultCustomer, TradeResultDone, TradeResultLotDelete,
+            TradeResultLotInsert, TradeResultLotUpdate, TradeResultLots, TradeResultSettlement,
+            TradeResultSummaryDelete, TradeResultSummaryInsert, TradeResultSummaryUpdate, TradeResultTrade, TradesHeld,
+            TradesStep,
         },
     },
     talk::{Outcome, Talk, unreadable},
@@ -35,7 +35,7 @@ pub(super) async fn run<D: Driver>(
 ) -> Result<Outcome, DbError> {
     let trade = executed.trade;
     let symbol = |out: &mut Vec<u8>| write_symbol(size, executed.security, out);
-    let time = |out: &mut Vec<u8>| write_time(executed.traded_us, out);
+    let time = |out: &mut Vec<u8>| write_moment(executed.traded_us, out);
 
     // Frame 1: the trade.
     begin(talk, Serializable);
@@ -54,7 +54,7 @@ pub(super) async fn run<D: Driver>(
 
     // Frame 2: lots, under the lock of their account.
     talk.add(TradeResultAccount).int(account);
-    talk.add(TradeResultHeld).int(account).written(symbol);
+    talk.add(TradesHeld).int(account).written(symbol);
     talk.add(TradeResultLots).int(account).written(symbol);
     talk.send().await?;
     let row = talk.row(0)?;
@@ -131,7 +131,7 @@ pub(super) async fn run<D: Driver>(
         .cents(executed.price_cents)
         .cents(tax_cents)
         .int(trade);
-    talk.add(TradeResultHistory).int(trade).written(time);
+    talk.add(TradesStep).int(trade).written(time).text(b"CMPT");
     let gross_cents = quantity * executed.price_cents;
     let withheld_cents = if tax_status == 1 { tax_cents } else { 0 };
     let settled_cents = if kind.sells() {
@@ -143,7 +143,7 @@ pub(super) async fn run<D: Driver>(
     talk.add(TradeResultSettlement)
         .int(trade)
         .text(if is_cash != 0 { b"Cash Account".as_slice() } else { b"Margin" })
-        .written(|out| write_date(due, out))
+        .written(|out| write_date(due.into(), out))
         .cents(settled_cents);
     if is_cash != 0 {
         talk.add(TradeResultBalance).cents(settled_cents).int(account);

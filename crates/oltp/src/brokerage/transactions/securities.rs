@@ -1,12 +1,11 @@
-use assay_sql::{DbError, Driver};
+use assay_sql::{DbError, Driver, write_date};
 
 use super::begin::{Level::ReadCommitted, begin};
 use crate::{
     brokerage::{
-        clock::write_date,
         ids::{Size, write_symbol},
         input::{BROKERS_MAX, Watched},
-        rows::{broker_name, industry_id, write_sector_name},
+        names::{broker_name, industry_id, write_sector_name},
         statements::Statement::{
             BrokerVolumeVolumes, Commit, MarketWatchAccount, MarketWatchIndustry, MarketWatchList,
             SecurityDetailCompetitors, SecurityDetailDays, SecurityDetailLastTrade, SecurityDetailNews,
@@ -19,7 +18,7 @@ use crate::{
 /// How much the securities that are watched gained or lost since a day.
 pub(super) async fn watch<D: Driver>(talk: &mut Talk<'_, D>, watched: &Watched, day: i32) -> Result<Outcome, DbError> {
     begin(talk, ReadCommitted);
-    let day = |out: &mut Vec<u8>| write_date(day, out);
+    let day = |out: &mut Vec<u8>| write_date(day.into(), out);
     match watched {
         Watched::List { customer } => talk.add(MarketWatchList).written(day).int(*customer),
         Watched::Account { account } => talk.add(MarketWatchAccount).written(day).int(*account),
@@ -48,7 +47,7 @@ pub(super) async fn detail<D: Driver>(
     talk.add(SecurityDetailSecurity).written(symbol);
     talk.add(SecurityDetailCompetitors).written(symbol);
     talk.add(SecurityDetailQuarters).written(symbol);
-    talk.add(SecurityDetailDays).written(symbol).written(|out| write_date(from_day, out));
+    talk.add(SecurityDetailDays).written(symbol).written(|out| write_date(from_day.into(), out));
     talk.add(SecurityDetailLastTrade).written(symbol);
     talk.add(if whole_news { SecurityDetailNewsItems } else { SecurityDetailNews }).written(symbol);
     talk.add(Commit);

@@ -6,7 +6,7 @@ use super::begin::{
 };
 use crate::{
     brokerage::{
-        clock::write_time,
+        clock::write_moment,
         ids::{Size, write_symbol},
         input::{Sought, TWENTY},
         statements::Statement::{
@@ -25,7 +25,7 @@ async fn find<D: Driver>(talk: &mut Talk<'_, D>, size: Size, sought: &Sought, le
     begin(talk, level);
     let place = talk.batch.len();
     let limits = |from_us: i64, to_us: i64| {
-        (move |out: &mut Vec<u8>| write_time(from_us, out), move |out: &mut Vec<u8>| write_time(to_us, out))
+        (move |out: &mut Vec<u8>| write_moment(from_us, out), move |out: &mut Vec<u8>| write_moment(to_us, out))
     };
     match sought {
         Sought::Trades(trades) => return Ok(trades.iter().map(|trade| (*trade, false)).collect()),
@@ -38,7 +38,7 @@ async fn find<D: Driver>(talk: &mut Talk<'_, D>, size: Size, sought: &Sought, le
             talk.add(TradesOfSecurity).written(|out| write_symbol(size, *security, out)).written(from).written(to);
         }
         Sought::Holdings { account, from_us } => {
-            talk.add(TradeLookupFirst).int(*account).written(|out| write_time(*from_us, out));
+            talk.add(TradeLookupFirst).int(*account).written(|out| write_moment(*from_us, out));
         }
     }
     talk.send().await?;

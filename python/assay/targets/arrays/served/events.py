@@ -10,10 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from assay.errors import UsageError
-from assay.reading import nearest, read_table
+from assay.fields import Strict
+from assay.reading import nearest, read_table, validated
 from assay.units import parse_bytes, parse_duration
 
 USES: Mapping[str, str] = {
@@ -90,31 +93,23 @@ def read_events(path: Path) -> tuple[Event, ...]:
     UsageError
         A key, a time or a command is wrong.
     """
-    table = read_table(path, option="--events")
     source = f"--events {path}"
-    _refuse_unknown(table, {"event"}, source)
-    found = table.get("event", [])
-    if not isinstance(found, list) or not found:
-        raise UsageError(f'{source}: has no events; write [[event]] with at = "30s" and do = "pull DISK"')
+    plan = validated(_Plan, read_table(path, option="--events"), source)
     events = []
-    for number, entry in enumerate(found, start=1):
+    for number, entry in enumerate(plan.event, start=1):
         place = f"{source}: event {number}"
-        if not isinstance(entry, dict):
-            raise UsageError(f"{place}: is no table; write [[event]]")
-        _refuse_unknown(entry, {"at", "do"}, place)
-        if not isinstance(entry.get("do"), str) or not isinstance(entry.get("at"), str):
-            raise UsageError(f'{place}: needs at = "30s" and do = "pull DISK"')
-        at_ns = parse_duration(entry["at"], what=f"{place}: at")
+        at_ns = parse_duration(entry.at, what=f"{place}: at")
         try:
-            events.append(Event(at_ns, command_of(entry["do"])))
+            events.append(Event(at_ns, command_of(entry.do)))
         except UsageError as error:
             raise UsageError(f"{place}: {error}") from None
     return tuple(sorted(events, key=lambda event: event.at_ns))
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: set[str], place: str) -> None:
-    for key in table:
-        if key not in known:
-            close = nearest(key, known)
-            hint = f"did you mean {close!r}?" if close else f"accepted: {', '.join(sorted(known))}"
-            raise UsageError(f"{place}: unknown key {key!r}; {hint}")
+class _Entry(Strict):
+    at: str
+    do: str
+
+
+class _Plan(Strict):
+    event: Annotated[tuple[_Entry, ...], Field(min_length=1)]

@@ -126,7 +126,7 @@ def ask(folder: Path, command: Mapping[str, Any]) -> Any:
     note = read_note(folder)
     refused = f"{folder}: the server is gone; undo what it left with `assay array clean --at {folder}`"
     try:
-        # The path of a socket is short; through the folder's descriptor it is, however deep that lies.
+        # The path of a socket has 107 bytes at most: the folder's descriptor keeps it short.
         store = os.open(note.store, os.O_PATH | os.O_DIRECTORY)
     except OSError:
         raise UsageError(refused) from None

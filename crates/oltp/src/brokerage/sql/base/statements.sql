@@ -70,9 +70,6 @@ UPDATE trade SET t_dts = $1, t_st_id = 'SBMT' WHERE t_id = $2
 -- name: market_feed.request_delete
 DELETE FROM trade_request WHERE tr_t_id = $1
 
--- name: market_feed.history
-INSERT INTO trade_history (th_t_id, th_dts, th_st_id) VALUES ($1, $2, 'SBMT')
-
 -- name: market_watch.list
 SELECT coalesce(sum(s_num_out * dm_close), 0), coalesce(sum(s_num_out * lt_price), 0)
 FROM watch_list
@@ -235,7 +232,7 @@ SELECT lt_price FROM last_trade WHERE lt_s_symb = $1
 -- name: trade_order.type
 SELECT tt_is_mrkt, tt_is_sell FROM trade_type WHERE tt_id = $1
 
--- name: trade_order.held
+-- name: trades.held
 SELECT hs_qty FROM holding_summary WHERE hs_ca_id = $1 AND hs_s_symb = $2
 
 -- name: trade_order.lots
@@ -264,7 +261,7 @@ INSERT INTO trade
     t_lifo)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, $11, $12, 0, $13)
 
--- name: trade_order.history
+-- name: trades.step
 INSERT INTO trade_history (th_t_id, th_dts, th_st_id) VALUES ($1, $2, $3)
 
 -- name: trade_order.request
@@ -285,9 +282,6 @@ SELECT c_tier FROM customer WHERE c_id = $1
 
 -- name: trade_result.security
 SELECT s_ex_id, s_name FROM security WHERE s_symb = $1
-
--- name: trade_result.held
-SELECT hs_qty FROM holding_summary WHERE hs_ca_id = $1 AND hs_s_symb = $2
 
 -- name: trade_result.lots
 SELECT h_t_id, h_qty, h_price FROM holding WHERE h_ca_id = $1 AND h_s_symb = $2 ORDER BY h_dts, h_t_id FOR UPDATE
@@ -315,9 +309,6 @@ INSERT INTO holding_history (hh_h_t_id, hh_t_id, hh_before_qty, hh_after_qty) VA
 
 -- name: trade_result.done
 UPDATE trade SET t_comm = $1, t_dts = $2, t_st_id = 'CMPT', t_trade_price = $3, t_tax = $4 WHERE t_id = $5
-
--- name: trade_result.history
-INSERT INTO trade_history (th_t_id, th_dts, th_st_id) VALUES ($1, $2, 'CMPT')
 
 -- name: trade_result.broker
 UPDATE broker SET b_comm_total = b_comm_total + CAST($1 AS DECIMAL(12, 2)), b_num_trades = b_num_trades + 1 WHERE b_id = $2
