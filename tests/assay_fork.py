@@ -19,7 +19,7 @@ FORKING = multiprocessing.get_context("forkserver")
 # Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
 FORKING.set_forkserver_preload([
     "assay.cli.app", "assay.report.html", "assay.results.series", "assay.targets.databases.embedded",
-    "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.tpcc.report",
+    "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
     "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
     "scipy.stats",
 ])  # fmt: skip

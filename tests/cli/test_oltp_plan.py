@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.workloads.tpcc.plan import default_users, read_tpcc_preset
+from assay.workloads.tpcc.plan import read_tpcc_preset
+from assay.workloads.transactions.plan import default_users
 from assay_command import Bench
 
 TARGET = "postgresql://tester@db.invalid/shop"

@@ -19,7 +19,8 @@ from assay.errors import ExitCode
 from assay.workloads.integrity.plan import DatabaseFile, IntegrityPlan, integrity_preset_names
 from assay.workloads.io.activities import Activity
 from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_names, read_preset
-from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccSearch, TpccTiming, tpcc_preset_names
+from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, tpcc_preset_names
+from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
 
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/integrity.md",
@@ -128,7 +129,7 @@ def test_transactions_plan_keys_and_defaults_are_those_of_the_code(root: Path) -
     text = (root / "docs/plans.md").read_text()
     inner = {
         f"{name}.{key}": field.default
-        for name, model in {"timing": TpccTiming, "search": TpccSearch}.items()
+        for name, model in {"timing": TransactionsTiming, "search": TransactionsSearch}.items()
         for key, field in model.model_fields.items()
     }
     defaults = {key: field.default for key, field in TpccPlan.model_fields.items()}

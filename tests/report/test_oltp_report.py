@@ -15,7 +15,8 @@ from assay.document.series import Clock, point_clock
 from assay.report.assemble import assemble
 from assay.report.render import render_figures
 from assay.results.source import RunFacts
-from assay.workloads.tpcc.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
+from assay.workloads.tpcc.application import TPCC
+from assay.workloads.transactions.report.timeline import checkpoint_marks, dips, oltp_rows, spans_of
 
 # What comes first
 
@@ -193,7 +194,7 @@ def test_transactions_of_the_server_are_commits_and_rollbacks_a_minute() -> None
     assert clock is not None
     metrics = [("commits_count", 90.0), ("rollbacks_count", 10.0)]
     counted = [row(clock.start_ns + 10**9, "postgresql", "tpcc", metric, value) for metric, value in metrics]
-    rows = oltp_rows(pl.DataFrame(counted).with_columns(step=pl.lit(0)), clock)
+    rows = oltp_rows(pl.DataFrame(counted).with_columns(step=pl.lit(0)), clock, TPCC)
     assert [one["value"] for one in rows if one["panel"] == "server TPM"] == [6000.0]
 
 
@@ -202,7 +203,7 @@ def test_areas_have_a_value_of_every_kind_at_every_step() -> None:
     clock = point_clock(sample.points[0])
     assert clock is not None
     step = (pl.col("t_ns") - 1 - clock.start_ns) // 10**9
-    rows = oltp_rows(pl.DataFrame(sample.series()).with_columns(step=step), clock)
+    rows = oltp_rows(pl.DataFrame(sample.series()).with_columns(step=step), clock, TPCC)
     for panel, series in (("transactions/s", 5), ("sessions (%)", 6)):
         own = [row for row in rows if row["panel"] == panel]
         assert len(own) == 75 * series
@@ -299,7 +300,7 @@ def test_settings_of_one_server_stand_in_two_columns_and_of_several_beside_each_
 def test_the_curve_marks_the_answer_and_what_missed(searched: Document) -> None:
     figure = next(figure for figure in searched.figures if figure.name == "oltp-search-1")
     assert figure.alternative.startswith(
-        "New orders a minute over users: from 1,963 NOPM at 1 users to 40,533 NOPM at 64"
+        "New orders per minute over users: from 1,963 NOPM at 1 users to 40,533 NOPM at 64"
     )
     drawing = render_figures(searched)["oltp-search-1"]
     assert ">meets the limits</text>" in drawing

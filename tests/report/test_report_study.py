@@ -19,7 +19,7 @@ from assay.report.facts import load_facts
 from assay.report.figures_study import level_figure
 from assay.report.sections.study import _groups
 from assay.studies.files import study_names
-from assay.workloads.tpcc.report.study import partition_rows, partitioned_tables, written_rows
+from assay.workloads.transactions.report.study import partition_rows, partitioned_tables, written_rows
 
 
 def document_of(run: Path) -> Document:

@@ -18,9 +18,9 @@ from assay.targets.databases.target import DatabaseTarget
 from assay.telemetry import collectors
 from assay.telemetry.collectors import Activity
 from assay.workloads.plan import Part
-from assay.workloads.tpcc import point as oltp_point
-from assay.workloads.tpcc.opening import prepare
 from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.transactions import point as oltp_point
+from assay.workloads.transactions.opening import prepare
 
 SHORT = {"warmup_s": 0.1, "duration_s": 1.0}
 

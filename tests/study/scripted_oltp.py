@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.errors import NotSupported, UsageError
 from assay.targets.databases import SchemaState
-from assay.workloads.tpcc.plan import TRANSACTIONS
+from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.tables import TABLES
 
 CONDITIONS = [(f"condition.{number}", f"-- title: rule {number}\nSELECT {number}") for number in range(1, 13)]
@@ -263,7 +263,7 @@ class ScriptedRun:
                "latency_ns": latencies(latency), "histogram": ""}  # fmt: skip
         return json.dumps(
             {
-                "by_transaction": dict.fromkeys(TRANSACTIONS, one),
+                "by_transaction": dict.fromkeys(TPCC.transactions, one),
                 "total": {"count": count, "per_s": count / seconds, "latency_ns": latencies(latency), "histogram": ""},
                 "databases": [
                     {"name": database["name"], "new_order_count": nopm / 60 * seconds / len(self.plan["databases"]),

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from assay.errors import IoFailed, NotSupported
-from assay.workloads.tpcc import background as oltp_background
+from assay.workloads.tpcc.tables import TABLES
+from assay.workloads.transactions import background as oltp_background
 
 
 class Sessions:
     """A database whose statements take as long as a test says."""
 
     dialect = "postgresql"
+    table_set = TABLES
     spec = SimpleNamespace(display="embedded:/srv/pg")
 
     def __init__(self, fails: str = "") -> None:

@@ -11,8 +11,9 @@ from scripted_oltp import MemoryDatabase, loaded
 
 from assay.errors import ExitCode, IoFailed, UsageError
 from assay.telemetry.collectors import Activity
-from assay.workloads.tpcc import layout as oltp_layout
-from assay.workloads.tpcc import point as oltp_point
+from assay.workloads.tpcc.application import TPCC
+from assay.workloads.transactions import layout as oltp_layout
+from assay.workloads.transactions import point as oltp_point
 
 
 def traced(*heats: tuple[str, float]) -> Activity:
@@ -72,7 +73,7 @@ def test_more_ways_than_warehouses_are_refused_before_anything_is_loaded(stage: 
 
 def test_without_figures_of_tables_the_user_is_told_to_name_one() -> None:
     with pytest.raises(IoFailed, match="--set partition_table=stock"):
-        oltp_layout.find_hottest([], [], 10)
+        oltp_layout.find_hottest(TPCC.tables, [], [], 10)
 
 
 @pytest.fixture

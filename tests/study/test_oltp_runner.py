@@ -15,7 +15,7 @@ from scripted_oltp import MemoryDatabase, load_report, loaded, run_report
 from assay.errors import ExitCode, OutOfSpace, RefusedTarget, UsageError
 from assay.results.load import load
 from assay.run.execute import Above
-from assay.workloads.tpcc.opened import DISCLAIMER
+from assay.workloads.tpcc.application import TPCC
 
 # Everything
 
@@ -41,7 +41,7 @@ def test_an_empty_database_is_loaded_run_and_checked(stage: Callable[..., Stage]
     )  # fmt: skip
     assert run.oltp["nopm"] == pytest.approx(2400)
     assert run.oltp["actions_done"] == {"tpcc": ["load", "run", "check"]}
-    assert run.document["notices"][0] == DISCLAIMER
+    assert run.document["notices"][0] == TPCC.disclaimer
 
 
 @pytest.mark.parametrize("before", [{}, loaded(3)])
@@ -101,9 +101,9 @@ def test_the_core_is_asked_for_the_plan(stage: Callable[..., Stage]) -> None:
     run.run()
 
     (asked,) = run.core.asked
-    assert asked.pop("databases")[0] | {"connection": None} == {"name": "shop", "warehouses": 8, "connection": None}
+    assert asked.pop("databases")[0] | {"connection": None} == {"name": "shop", "scale": 8, "connection": None}
     assert asked == {
-        "users": 20, "connections": 5, "threads": 2, "load": {"kind": "open", "rate": 100.0, "poisson": False},
+        "workload": "tpcc", "users": 20, "connections": 5, "threads": 2, "load": {"kind": "open", "rate": 100.0, "poisson": False},
         "mix": [10, 13, 0, 0, 0], "deck": True, "nurand_items": True, "home": "all", "think_scale": 0.0,
         "procedures": False, "pipeline": False, "isolation": "serializable", "retries": 4, "reconnect_s": 9.0,
         "seed": 3, "interval_ns": 50_000_000,

@@ -9,7 +9,7 @@ import pytest
 from assay.studies.raw_gap import gaps_of
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.registry import workload_of
-from assay.workloads.tpcc.seen import seen_io
+from assay.workloads.transactions.seen import seen_io
 
 
 def device(name: str, *roles: str, reads: float, writes: float, bytes_per_s: float) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from assay.errors import UsageError
 from assay.results.limits import parse_limits
 from assay.workloads.databases.plan import ACTIONS, split_actions
 from assay.workloads.registry import load_plan_of_any_kind
+from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.plan import (
-    TRANSACTIONS,
     TpccPlan,
     load_tpcc_plan,
-    parse_mix,
     read_tpcc_plan,
     read_tpcc_preset,
     shares_of,
     tpcc_preset_names,
 )
+from assay.workloads.transactions.plan import parse_mix
 
 
 def plan(**data: Any) -> TpccPlan:
@@ -124,8 +124,9 @@ def test_shares_add_up_and_differ_by_one_at_most(total: int, count: int) -> None
 
 
 def test_a_mix_names_its_transactions() -> None:
-    assert list(parse_mix("delivery=2, payment=43")) == list(TRANSACTIONS)
-    assert parse_mix("delivery=2, payment=43")["payment"] == 43
+    names = [*TPCC.transactions]
+    assert list(parse_mix("delivery=2, payment=43", names)) == names
+    assert parse_mix("delivery=2, payment=43", names)["payment"] == 43
 
 
 @pytest.mark.parametrize(

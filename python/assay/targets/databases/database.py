@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from assay.errors import OpenFailed, OutOfSpace, RefusedTarget, UsageError
@@ -50,6 +50,8 @@ class SchemaState:
     scale: int | None = None
     """How much is loaded, as the workload counts it."""
     seed: int | None = None
+    shape: Mapping[str, int] = field(default_factory=dict)
+    """What decides the rows beside scale and seed, as `TableSet.shape` names it."""
     format: str | None = None
     state: str | None = None
     chunks: frozenset[tuple[str, int, int]] = frozenset()
@@ -296,6 +298,7 @@ class Database(ABC):
             kind=kind,
             scale=_whole(values.get(self.table_set.scale)),
             seed=_whole(values.get("seed")),
+            shape={name: _whole(values.get(name)) or 0 for name in self.table_set.shape},
             format=values.get("format"),
             state=state,
             chunks=self._chunks() if kind == "partial" and "assay_chunk" in there else frozenset(),

@@ -59,6 +59,10 @@ class Size:
         Whether a seed decides the rows.
     bytes_each
         Room that one takes with its indexes, rounded up.
+    bytes_by_shape
+        The same where it depends on the shape of the rows.
+    step
+        Amounts are multiples of it.
     log_bytes_each
         Log that loading one writes.
     """
@@ -69,7 +73,13 @@ class Size:
     things: str
     is_seeded: bool = True
     bytes_each: int
+    bytes_by_shape: Callable[[Mapping[str, int]], int] | None = None
     log_bytes_each: int
+    step: int = 1
+
+    def bytes_of(self, shape: Mapping[str, int]) -> int:
+        """Room that one takes with rows of a shape."""
+        return self.bytes_each if self.bytes_by_shape is None else self.bytes_by_shape(shape)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,6 +98,11 @@ class TableSet:
         That number in words.
     format
         Version of the rows: the same seed gives the same ones as long as it stays.
+    shape
+        Numbers that decide the rows beside the scale, by the key under which the database keeps them, as they are
+        unless asked for otherwise.
+    has_references
+        Whether there are foreign keys, which are made after the indexes.
     unit
         Column of `assay_chunk` with the unit of the scale that a chunk belongs to.
     keys
@@ -104,6 +119,8 @@ class TableSet:
     scale: str
     size: Size
     format: str = "1"
+    shape: Mapping[str, int] = field(default_factory=dict)
+    has_references: bool = False
     unit: str = "unit"
     keys: Mapping[str, RangeKey]
     statements: Callable[[str, str], Sequence[tuple[str, str]]]

@@ -29,6 +29,8 @@ class DatabaseTarget:
 
     databases: Sequence[Database]
     scale: dict[str, int] = field(default_factory=dict)
+    shape: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What decides the rows of each beside scale and seed, as its table set names it."""
     """How much of its rows a workload has in each database, in units of its own, once it has looked."""
     devices: dict[str, list[str]] = field(default_factory=dict)
     """Block devices under each role; none for servers elsewhere."""

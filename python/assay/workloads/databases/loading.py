@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from assay.targets.databases import Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
 from assay.workloads.databases.in_process import InProcessLoad
-from assay.workloads.databases.opening import is_part_of
+from assay.workloads.databases.opening import is_part_of, shape_of
 from assay.workloads.databases.plan import DatabasesPlan, load_connections
 
 Chunk = tuple[str, int, int]
@@ -54,6 +54,13 @@ INDEXES = {
     " WHERE i.name IS NOT NULL AND o.schema_id = schema_id(schema_name()) AND o.name IN ({tables})",
 }
 """Names of the indexes that tables have, by dialect."""
+
+REFERENCES = (
+    "SELECT constraint_name FROM information_schema.table_constraints"
+    " WHERE constraint_type = 'FOREIGN KEY' AND table_schema = {schema}"
+)
+"""Names of the foreign keys that there are."""
+_SCHEMA = {"postgresql": "current_schema()", "mariadb": "database()", "mysql": "database()", "mssql": "schema_name()"}
 
 
 class Load(Protocol):
@@ -122,23 +129,22 @@ def load_tables(
     chunks = {
         database.name: states[database.name].chunks
         for database in missing
-        if is_part_of(states[database.name], target.scale[database.name], plan.rows_seed)
+        if is_part_of(states[database.name], target.scale[database.name], plan.rows_seed, target.shape[database.name])
     }
     try:
         for database in missing:
             if not chunks.get(database.name):
-                _make_tables(database, target.scale[database.name], plan.rows_seed, display)
+                _make_tables(
+                    database, target.scale[database.name], plan.rows_seed, target.shape[database.name], display
+                )
         rows = moved = elapsed_ns = 0
-        for in_process in (False, True):
-            # The core loads servers; a database within this process is loaded by it.
-            group = [database for database in missing if database.in_process == in_process]
-            if group:
-                with ExitStack() as stack:
-                    for database in group:
-                        stack.enter_context(database.loading())
-                    report = _load_rows(target, group, chunks, plan, display=display, interrupt=interrupt)
-                rows, moved = rows + report["rows"], moved + report["bytes"]
-                elapsed_ns += report["elapsed_ns"]
+        for group in _groups(target, missing):
+            with ExitStack() as stack:
+                for database in group:
+                    stack.enter_context(database.loading())
+                report = _load_rows(target, group, chunks, plan, display=display, interrupt=interrupt)
+            rows, moved = rows + report["rows"], moved + report["bytes"]
+            elapsed_ns += report["elapsed_ns"]
         for database in missing:
             _finish(database, load_connections(plan), display=display, interrupt=interrupt)
     except (OpenFailed, OutOfSpace, IoFailed) as error:
@@ -151,6 +157,15 @@ def load_tables(
         "rows_per_s": rows / max(elapsed_ns / 1e9, 1e-9),
         "resumed": any(chunks.values()),
     }
+
+
+def _groups(target: DatabaseTarget, databases: Sequence[Database]) -> list[list[Database]]:
+    """Databases that are loaded together: those on servers, which the core loads, and each shape of rows by itself."""
+    found: dict[tuple[object, ...], list[Database]] = {}
+    for database in databases:
+        key = (database.in_process, *target.shape[database.name].items())
+        found.setdefault(key, []).append(database)
+    return [found[key] for key in sorted(found, key=lambda key: bool(key[0]))]
 
 
 def drop_loaded(database: Database) -> None:
@@ -176,7 +191,7 @@ def set_state(database: Database, state: str) -> None:
     database.execute("UPDATE assay_schema SET v = %s WHERE k = 'state'", (state,))
 
 
-def _make_tables(database: Database, scale: int, seed: int, display: Display) -> None:
+def _make_tables(database: Database, scale: int, seed: int, shape: Mapping[str, int], display: Display) -> None:
     """Make empty tables; of a load that was cut short before its first chunk, make them anew."""
     display.phase(f"creating tables in {database.name}")
     _drop_tables(database)
@@ -186,6 +201,7 @@ def _make_tables(database: Database, scale: int, seed: int, display: Display) ->
         "format": table_set.format,
         table_set.scale: scale,
         "seed": seed,
+        **shape,
         "state": "loading",
         "created_utc": created,
         "loaded_utc": "",
@@ -215,7 +231,7 @@ def _load_rows(
         }
         for database in databases
     ]
-    load = _start(databases, asked, plan)
+    load = _start(databases, asked, plan, target.shape[databases[0].name])
     while True:
         report: dict[str, Any] = json.loads(load.poll())
         display.point(_progress(report))
@@ -238,7 +254,7 @@ def load_chunks(database: Database, plan: DatabasesPlan, chunks: Sequence[Chunk]
         They could not be loaded; none of a chunk that failed is there.
     """
     asked = {"name": database.name, "scale": scale, "chunks": list(chunks)}
-    load = _start([database], [asked], plan)
+    load = _start([database], [asked], plan, shape_of(database, plan))
     while True:
         report = json.loads(load.poll())
         if report["state"] != "running":
@@ -246,7 +262,9 @@ def load_chunks(database: Database, plan: DatabasesPlan, chunks: Sequence[Chunk]
         time.sleep(CHUNK_LOOK_S)
 
 
-def _start(databases: Sequence[Database], asked: list[dict[str, Any]], plan: DatabasesPlan) -> Load:
+def _start(
+    databases: Sequence[Database], asked: list[dict[str, Any]], plan: DatabasesPlan, shape: Mapping[str, int]
+) -> Load:
     """Start the core on servers, and threads of this process on a database that lives in it."""
     if any(database.in_process for database in databases):
         return InProcessLoad(databases, asked, load_connections(plan))
@@ -261,6 +279,7 @@ def _start(databases: Sequence[Database], asked: list[dict[str, Any]], plan: Dat
                 "threads": plan.threads,
                 "seed": plan.rows_seed,
                 "reconnect_s": plan.reconnect_s,
+                **shape,
             }
         )
     )
@@ -290,6 +309,17 @@ def _indexes(database: Database) -> set[str]:
     return {str(row[0]).lower() for row in database.query(INDEXES[database.dialect].format(tables=tables))}
 
 
+def _make_references(database: Database, progress: Callable[[str, int, int], None]) -> None:
+    """Make the foreign keys that are not there yet, one after the other: each locks the table that it refers to."""
+    database_schema = _SCHEMA[database.dialect]
+    there = {str(row[0]).lower() for row in database.query(REFERENCES.format(schema=database_schema))}
+    wanted = database.table_set.statements(database.dialect, "foreign_keys")
+    for number, (name, text) in enumerate(wanted, 1):
+        if name.lower() not in there:
+            database.execute(text)
+            progress("foreign keys checked", number, len(wanted))
+
+
 def _finish(database: Database, connections: int, *, display: Display, interrupt: threading.Event) -> None:
     """Build indexes and procedures, tell the planner, and say that all is loaded."""
     table_set, dialect = database.table_set, database.dialect
@@ -305,6 +335,8 @@ def _finish(database: Database, connections: int, *, display: Display, interrupt
     if missing:
         display.phase(f"building {len(missing)} indexes in {database.name}")
         database.execute_many_parallel(missing, connections, partial(progress, "indexes built"))
+    if table_set.has_references:
+        _make_references(database, progress)
     for _, text in table_set.statements(dialect, "procedures"):
         database.execute(text)
     display.phase(f"tidying up and gathering statistics in {database.name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from assay.errors import OutOfSpace, UsageError
@@ -61,6 +61,7 @@ def examine_actions(target: DatabaseTarget, plan: DatabasesPlan) -> None:
     """
     for database, share in zip(target.databases, plan.shares(len(target.databases)), strict=True):
         target.scale[database.name] = _examine_one(database, plan, share)
+        target.shape[database.name] = shape_of(database, plan)
 
 
 def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
@@ -76,7 +77,9 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
         if action == "load":
             if plan.reloads and kind == "complete" and (scale or 0) >= share:
                 continue
-            if plan.reloads and not (kind == "partial" and is_part_of(there, share, plan.rows_seed)):
+            if plan.reloads and not (
+                kind == "partial" and is_part_of(there, share, plan.rows_seed, shape_of(database, plan))
+            ):
                 kind, scale = "absent", None
             if kind in ("partial", "complete") and scale is not None:
                 _refuse_other(database, there, plan, share)
@@ -85,7 +88,7 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
             else:
                 scale = share
             if kind != "complete":
-                _refuse_without_room(database, scale or share)
+                _refuse_without_room(database, scale or share, shape_of(database, plan))
                 database.check_rights()
             kind = "complete"
         elif action == "drop":
@@ -96,6 +99,7 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
             kind, scale = "complete", saved[key]
         else:
             _refuse_unloaded(database, action, kind)
+            _refuse_other_shape(database, there, plan)
             if plan.scale_asked is not None and not plan.reloads and scale != share:
                 _refuse_other(database, there, plan, share)
             saved = {key: scale} if action == "save" else saved
@@ -103,7 +107,7 @@ def _examine_one(database: Database, plan: DatabasesPlan, share: int) -> int:
     return worked_on or 0
 
 
-def _refuse_without_room(database: Database, scale: int) -> None:
+def _refuse_without_room(database: Database, scale: int, shape: Mapping[str, int]) -> None:
     paths = database.storage_paths()
     directory = paths.get("data")
     if directory is None:
@@ -116,11 +120,13 @@ def _refuse_without_room(database: Database, scale: int) -> None:
         return
     size = database.table_set.size
     log_bytes = min(scale * size.log_bytes_each, LOG_MAX_BYTES) if has_log else 0
-    needed_bytes = scale * size.bytes_each + log_bytes
+    rows_bytes = size.bytes_of(shape)
+    needed_bytes = scale * rows_bytes + log_bytes
     free_bytes = space.f_bavail * space.f_frsize + database.bytes_used()
     if needed_bytes > free_bytes:
-        each_bytes = size.bytes_each + (size.log_bytes_each if has_log else 0)
-        fits = max((free_bytes - log_bytes) // size.bytes_each, free_bytes // each_bytes)
+        each_bytes = rows_bytes + (size.log_bytes_each if has_log else 0)
+        fits = max((free_bytes - log_bytes) // rows_bytes, free_bytes // each_bytes)
+        fits -= fits % size.step
         hint = f"give --{size.option} {size.number(fits)} or fewer" if fits else "free some space"
         raise OutOfSpace(
             f"{database.name}: {size.words(scale)} need about {format_bytes(needed_bytes)},"
@@ -128,13 +134,30 @@ def _refuse_without_room(database: Database, scale: int) -> None:
         )
 
 
-def is_part_of(there: SchemaState, scale: int, seed: int) -> bool:
-    """Whether a load that was cut short is one of that scale and seed."""
-    return (there.scale, there.seed) == (scale, seed)
+def shape_of(database: Database, plan: DatabasesPlan) -> dict[str, int]:
+    """What decides the rows beside scale and seed: as asked for, else as it is there, else as it is by default."""
+    there = database.schema()
+    held = there.shape if there.kind in ("partial", "complete") else {}
+    return {**database.table_set.shape, **held, **plan.shape_asked}
+
+
+def is_part_of(there: SchemaState, scale: int, seed: int, shape: Mapping[str, int]) -> bool:
+    """Whether a load that was cut short is one of that scale, seed and shape."""
+    return (there.scale, there.seed, {**there.shape}) == (scale, seed, {**shape})
+
+
+def _refuse_other_shape(database: Database, there: SchemaState, plan: DatabasesPlan) -> None:
+    for name, number in plan.shape_asked.items():
+        if name in there.shape and there.shape[name] != number:
+            raise UsageError(
+                f"{database.name}: was loaded with {name} {there.shape[name]:,}, not {number:,}; ask for what is there,"
+                " or remove it first with the action: drop"
+            )
 
 
 def _refuse_other(database: Database, there: SchemaState, plan: DatabasesPlan, share: int) -> None:
     """Refuse what is there with another size or seed."""
+    _refuse_other_shape(database, there, plan)
     if (plan.scale_asked is None or there.scale == share) and there.seed == plan.rows_seed:
         return
     size = database.table_set.size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -53,6 +53,11 @@ class DatabasesPlan(AnyPlan):
     def scale_asked(self) -> int | None:
         """How much is asked for, over all databases, as the table set counts it; None: what is loaded."""
         raise NotImplementedError
+
+    @property
+    def shape_asked(self) -> Mapping[str, int]:
+        """What is asked for of what decides the rows beside scale and seed, by name."""
+        return {}
 
     @property
     def rows_seed(self) -> int:

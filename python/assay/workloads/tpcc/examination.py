@@ -7,8 +7,9 @@ import os
 from assay.targets.host import memory_bytes
 from assay.workloads.examination import Examination
 from assay.workloads.plan import ExaminationPart, Part
-from assay.workloads.tpcc.plan import WARMUP_SHARE, TpccPlan, load_tpcc_plan, read_tpcc_preset
+from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan, read_tpcc_preset
 from assay.workloads.tpcc.tables import BYTES_PER_WAREHOUSE
+from assay.workloads.transactions.plan import WARMUP_SHARE
 
 NAME = "transactions"
 FOLDER = "assay-postgresql"

@@ -2,167 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from assay.errors import UsageError
-from assay.progress import Display
-from assay.results.shapes.point import Point
-from assay.targets.databases.target import DatabaseTarget
-from assay.units import format_duration, format_latency
-from assay.workloads.databases.opened import actions_done
-from assay.workloads.opened import RunContext
-from assay.workloads.plan import Part
-from assay.workloads.tpcc.check import violations_total
+from assay.workloads.tpcc.application import TPCC
 from assay.workloads.tpcc.examination import PARTS
 from assay.workloads.tpcc.figures import FIGURES
-from assay.workloads.tpcc.opened import DISCLAIMER, OpenTpcc
-from assay.workloads.tpcc.opening import prepare
+from assay.workloads.tpcc.opened import OpenTpcc
 from assay.workloads.tpcc.plan import TpccPlan, load_tpcc_plan
-from assay.workloads.tpcc.seen import seen_io
-from assay.workloads.tpcc.shapes import SHAPES, oltp_of
+from assay.workloads.tpcc.shapes import SHAPES
 from assay.workloads.tpcc.tables import TABLES
-from assay.workloads.tpcc.verdict import consistency_line, load_line
-from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
-
-if TYPE_CHECKING:
-    from assay.document.elements import Section
-    from assay.document.remarks import Remarks
-    from assay.results.figures import Figure
-    from assay.results.source import RunFacts
+from assay.workloads.transactions.workload import TransactionsWorkload
+from assay.workloads.workload import Record
 
 
-class TpccWorkload(Workload[TpccPlan]):
-    """Transactions of users on databases."""
+class TpccWorkload(TransactionsWorkload[TpccPlan]):
+    """TPC-C-like transactions of users on databases."""
 
-    kind = "tpcc"
+    kind = TPCC.kind
+    application = TPCC
+    opened = OpenTpcc
+    scale_unless_asked = "those that are loaded, else 10"
     verbs = "assay.workloads.tpcc.verbs"
     preset_default = "hammerdb"
     examination = PARTS
     figures = FIGURES
     shapes = SHAPES
     plan_type = TpccPlan
-    title = "Transaction"
-    runs_on = "databases"
     table_set = TABLES
-    database_kinds = ("embedded", "postgresql", "mariadb", "mssql")
-    document_key = "oltp"
-    apart = ("loading, restoring, checking",)
 
     def load_plan(self, data: Record, *, source: str) -> TpccPlan:
         """A plan from its TOML or JSON form."""
         return load_tpcc_plan(data, source=source)
-
-    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> TpccPlan:
-        """The plan of a combination of levels; its seed is that of the rows, which all levels and repeats share."""
-        if tables.get("activity"):
-            raise UsageError(f"{source}: transactions have no activity; give of: plan or layout")
-        changed = {name: {**data.get(name, {}), **table} for name, table in tables.items() if name != "activity"}
-        plan = self.load_plan({**data, **changed}, source=source)
-        if plan.warehouses is not None and plan.layout.ways_of(plan.warehouses) is None:
-            raise UsageError(
-                f"{source}: {plan.layout.partition_ways} partitions by warehouse need as many warehouses, and"
-                f" {plan.warehouses} are asked for; give --set warehouses={plan.layout.partition_ways} or fewer"
-                " --levels"
-            )
-        return plan
-
-    def estimate_s(self, plan: TpccPlan) -> tuple[float, float]:
-        """Shortest and longest time its points take."""
-        fewest, most = plan.points_count if "run" in plan.actions else (0, 0)
-        return fewest * plan.timing.point_s, most * plan.timing.point_s
-
-    def expected_points(self, plan: TpccPlan) -> Iterable[tuple[Record, Record]]:
-        """One of its points."""
-        yield plan.facts(plan.warehouses or 1), plan.load_facts()
-
-    def lines(self, part: Part[TpccPlan], target: Any) -> list[str]:
-        """The part in words."""
-        plan = part.plan
-        size = "those that are loaded, else 10" if plan.warehouses is None else f"{plan.warehouses:,}"
-        load = f"{plan.users:,} users" if plan.rate is None else f"{plan.rate:,.0f} transactions per s, {plan.arrivals}"
-        if plan.search.axis != "none":
-            load = f"search on {plan.search.axis} from {plan.search.first_load:,.0f} to {plan.search.last_load:,.0f}"
-        warmup, measured = plan.timing.warmup_length_s, plan.timing.duration_s
-        on = f"; target: {part.target_text}" if part.target_text is not None else ""
-        return [
-            f"part {part.name}: {part.title}; warehouses: {size}; {', then '.join(plan.actions)}{on}",
-            f"  {load}; {plan.mode}; limits: {', '.join(plan.limits) or 'none'}",
-            f"  each point: {format_duration(warmup)} warm-up, {format_duration(measured)} measured",
-            f"note: {DISCLAIMER}",
-        ]
-
-    # Targets
-
-    def examine(self, part: Part[TpccPlan], target: Any, manifest: Record, display: Display) -> Part[TpccPlan]:
-        """Open the databases, and refuse what the plan's actions cannot do with what is there."""
-        assert isinstance(target, DatabaseTarget), "transactions run on databases"
-        done = actions_done(manifest, OpenTpcc.document_key, part.name)
-        fitted = prepare(target, part.plan.without(done), display.phase)
-        return replace(part, plan=fitted.model_copy(update={"actions": part.plan.actions}))
-
-    # A run
-
-    def open(self, part: Part[TpccPlan], target: Any, context: RunContext) -> OpenTpcc:
-        """Begin a part on its databases."""
-        assert isinstance(target, DatabaseTarget), "transactions run on databases"
-        return OpenTpcc(part, target, context)
-
-    def point_words(self, point: Point) -> list[str]:
-        """Transactions a minute, and the 90th percentile of each kind's response."""
-        oltp = oltp_of(point)
-        words = [f"{oltp['nopm']:,.0f} NOPM, {oltp['tpm_client']:,.0f} TPM;"]
-        for name, figures in oltp["by_transaction"].items():
-            if figures["latency_ns"] is not None:
-                words.append(f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};")
-        return words
-
-    def ruined(self, point: Point) -> str | None:
-        """Every transaction failed."""
-        oltp = oltp_of(point)
-        if not point["errors"]["count"] or oltp["tpm_client"]:
-            return None
-        return f"every transaction failed: {oltp['errors']['example'] or 'see the log of the server'}"
-
-    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
-        """What was loaded, and whether the conditions hold."""
-        told = manifest.get("oltp") or {}
-        lines = []
-        if told.get("load"):
-            lines.append(load_line(told["load"]))
-        if told.get("conditions"):
-            lines.append(consistency_line(told["conditions"]))
-        return Conclusion(last=lines)
-
-    def failures(self, told: Record) -> str | None:
-        """Violations of consistency conditions."""
-        violations = violations_total(told)
-        return f"consistency conditions are violated {violations:,} times" if violations else None
-
-    def choices(self, points: Sequence[Point]) -> list[str]:
-        """Which table was the hottest, where a layout partitions it."""
-        traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in points]
-        return list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
-
-    def seen(self, point: Point) -> SeenIo | None:
-        """I/O under the data, where anything counted it."""
-        return seen_io(point)
-
-    # Report
-
-    def sections(self, facts: RunFacts) -> Sequence[Section]:
-        """Transactions, searches, both with their storage over time, and what each cost it."""
-        from assay.workloads.tpcc.report import tpcc_sections
-
-        return tpcc_sections(facts)
-
-    def remarks(self, facts: RunFacts) -> Remarks:
-        """How many transactions a minute, and whether the data are consistent."""
-        from assay.workloads.tpcc.report.remarks import tpcc_remarks
-
-        return tpcc_remarks(facts)
-
-    def exported(self) -> Sequence[Figure]:
-        """None: throughput has columns that all points have."""
-        return ()

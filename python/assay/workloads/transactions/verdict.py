@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.shapes.point import VerdictLine
-from assay.units import count_of, format_duration
+from assay.units import format_duration
+from assay.workloads.transactions.application import Application
 
 
-def load_line(load: Mapping[str, Any]) -> VerdictLine:
-    """The verdict line of warehouses that were loaded."""
+def load_line(load: Mapping[str, Any], application: Application) -> VerdictLine:
+    """The verdict line of what was loaded."""
     meaning = f"{load['rows']:,} rows at {load['rows_per_s']:,.0f} rows/s, {format_duration(load['seconds'])} in all"
     meaning += "; the rest of a load that was cut short" if load["resumed"] else ""
-    told = f"{count_of(load['warehouses'], 'warehouse')}: {meaning}"
-    return VerdictLine(
-        question="load", limit=None, value=load["warehouses"], unit="count", met=None, meaning=told, point_id=None
-    )
+    amount, size = load[application.tables.scale], application.tables.size
+    told = f"{size.words(amount)}: {meaning}"
+    return VerdictLine(question="load", limit=None, value=amount, unit="count", met=None, meaning=told, point_id=None)
 
 
-def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> VerdictLine:
+def consistency_line(conditions: Sequence[Mapping[str, Any]], application: Application) -> VerdictLine:
     """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
     violated = [condition for condition in conditions if not condition["met"]]
     if violated:
@@ -31,7 +31,10 @@ def consistency_line(conditions: Sequence[Mapping[str, Any]]) -> VerdictLine:
         meaning = f"FAILED: {listed}"
     else:
         count = len({condition["id"] for condition in conditions})
-        meaning = f"all {count} conditions hold" + ("" if count == 12 else "; the eleventh holds after loading only")
+        left_out = sorted(application.after_load_only - {condition["id"] for condition in conditions})
+        meaning = f"all {count} conditions hold" + "".join(
+            f"; condition {one} holds after loading only" for one in left_out
+        )
     value = sum(condition["violations"] for condition in conditions)
     return VerdictLine(
         question="consistency", limit=None, value=value, unit="count", met=not violated, meaning=meaning, point_id=None

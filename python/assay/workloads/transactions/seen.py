@@ -7,7 +7,7 @@ from dataclasses import replace
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_bytes, format_latency
 from assay.workloads.databases.seen import seen_io as seen_in
-from assay.workloads.tpcc.shapes import oltp_of
+from assay.workloads.transactions.shapes import oltp_of
 from assay.workloads.workload import Record, SeenIo
 
 BUSY_CPU_SHARE = 0.8

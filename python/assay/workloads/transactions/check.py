@@ -1,4 +1,4 @@
-"""The twelve consistency conditions of clause 3.3.2, asked of each database by itself."""
+"""The consistency conditions of an application, asked of each database by itself."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 from assay.errors import Interrupted
 from assay.progress import Display, Step
 from assay.targets.databases import Database
-
-AFTER_LOAD_ONLY = 11
-"""Deliveries break this condition: it is left out once transactions have run."""
+from assay.workloads.transactions.application import Application
 
 _TITLE = re.compile(r"^\s*--\s*title:\s*(.+?)\s*$", re.MULTILINE)
 
 
 def check_conditions(
-    databases: Sequence[Database], *, display: Display, interrupt: threading.Event
+    databases: Sequence[Database], application: Application, *, display: Display, interrupt: threading.Event
 ) -> list[dict[str, Any]]:
     """Ask all conditions; returns the `conditions` of docs/oltp.md.
 
@@ -33,11 +31,11 @@ def check_conditions(
         display.phase(f"checking the consistency of {database.name}")
         for name, text in database.table_set.statements(database.dialect, "conditions"):
             number = int(name.removeprefix("condition."))
-            if number == AFTER_LOAD_ONLY and has_run:
+            if number in application.after_load_only and has_run:
                 continue
             if interrupt.is_set():
                 raise Interrupted("interrupted while checking; check again with the action: check")
-            display.point(Step(f"checking condition {number} of 12 in {database.name}"))
+            display.point(Step(f"checking condition {number} of {application.conditions_count} in {database.name}"))
             found.append({"database": database.name, **_ask(database, number, text)})
     return found
 

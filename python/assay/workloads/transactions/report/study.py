@@ -10,8 +10,9 @@ from assay.document.elements import Figure
 from assay.document.palette import latency_unit
 from assay.document.text import id_range, joined
 from assay.results.source import Record, RunFacts
-from assay.workloads.tpcc.report.charts import stacked_levels, storage_levels
-from assay.workloads.tpcc.report.transactions import oltp_points
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.report.charts import stacked_levels, storage_levels
+from assay.workloads.transactions.report.transactions import oltp_points
 
 SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log", "write"): "log writes"}
 """Roles and directions of I/O, in the order they are stacked."""
@@ -19,10 +20,10 @@ SIDES = {("data", "read"): "data reads", ("data", "write"): "data writes", ("log
 LATENCY = "data read latency"
 
 
-def study_figures(facts: RunFacts) -> list[Figure]:
+def study_figures(facts: RunFacts, application: Application) -> list[Figure]:
     """Storage beside transactions by level, and where was written; none without a study that compares levels."""
     study = facts.told("study") or {}
-    levels = _levels(facts, study)
+    levels = _levels(facts, study, application)
     if len(levels) < 2:
         return []
     by = ", ".join(str(factor["title"]) for factor in study["factors"] if len(factor["levels"]) > 1)
@@ -34,9 +35,9 @@ def study_figures(facts: RunFacts) -> list[Figure]:
     return [figure for figure in found if figure is not None]
 
 
-def _levels(facts: RunFacts, study: Record) -> list[tuple[str, Record]]:
+def _levels(facts: RunFacts, study: Record, application: Application) -> list[tuple[str, Record]]:
     """The points of transactions a study compares, in the order of its levels, each with its level's title."""
-    by_id = {point.get("id"): point for point in oltp_points(facts)}
+    by_id = {point.get("id"): point for point in oltp_points(facts, application)}
     return [
         (str(result.get("title") or result.get("part")), by_id[point_id])
         for result in study.get("results") or []

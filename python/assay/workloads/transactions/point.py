@@ -24,8 +24,9 @@ from assay.units import count_of, format_duration, format_latency
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.opened import RunContext
-from assay.workloads.tpcc.background import BackgroundWork
-from assay.workloads.tpcc.plan import TRANSACTIONS, TpccPlan
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.background import BackgroundWork
+from assay.workloads.transactions.plan import TransactionsPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,8 @@ class OltpProgress:
 
     part: str
     phase: str
-    nopm: float
+    first: str
+    rate: str
     latency_p90_ns: float | None
     left_s: float
     failed_count: int
@@ -82,7 +84,7 @@ class OltpProgress:
     def line(self) -> str:
         """All of it in one line."""
         text = (
-            f"[{self.part}] {self.phase}: {self.nopm:,.0f} NOPM, new orders p90"
+            f"[{self.part}] {self.phase}: {self.rate}, {self.first} p90"
             f" {format_latency(self.latency_p90_ns)}, {format_duration(max(self.left_s, 0))} left"
         )
         text += f", {self.failed_count:,} failed" if self.failed_count else ""
@@ -98,8 +100,18 @@ class OltpMeasurement:
         Name of the part, for the display.
     """
 
-    def __init__(self, target: DatabaseTarget, plan: TpccPlan, repeat: int, *, part: str, context: RunContext) -> None:
+    def __init__(
+        self,
+        target: DatabaseTarget,
+        plan: TransactionsPlan,
+        repeat: int,
+        *,
+        application: Application,
+        part: str,
+        context: RunContext,
+    ) -> None:
         self.target, self.plan, self.part, self.context = target, plan, part, context
+        self.application = application
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
         # In a point of many hours a tick is longer than the warm-up was to be.
@@ -109,8 +121,8 @@ class OltpMeasurement:
         self.has_begun = False
         self.complete_ticks = 0
         self.error: AssayError | None = None
-        self.new_orders: list[int] = []
-        """Committed new orders of each tick, over all databases."""
+        self.firsts: list[int] = []
+        """Committed transactions of the first kind, of each tick, over all databases."""
         self.ended: list[int] = []
         """Transactions of each tick that ended well."""
         self.failed_count = 0
@@ -168,11 +180,12 @@ class OltpMeasurement:
         plan = self.plan
         rate = None if plan.rate is None else {"rate": plan.rate, "poisson": plan.arrivals == "poisson"}
         return {
+            "workload": self.application.kind,
             "databases": [
                 {
                     "name": database.name,
                     "connection": database.connection().core_plan() | {"kind": database.dialect},
-                    "warehouses": self.target.scale[database.name],
+                    "scale": self.target.scale[database.name],
                 }
                 for database in self.target.databases
             ],
@@ -182,16 +195,12 @@ class OltpMeasurement:
             "load": {"kind": "closed"} if rate is None else {"kind": "open", **rate},
             "mix": plan.mix.weights,
             "deck": plan.draw == "deck",
-            "nurand_items": plan.items == "nurand",
-            "home": plan.home,
-            "think_scale": plan.think_scale,
             "procedures": plan.mode == "procedures",
-            "pipeline": plan.pipeline,
-            "isolation": plan.isolation,
             "retries": plan.retries,
             "reconnect_s": plan.reconnect_s,
             "seed": self.seed,
             "interval_ns": round(self.interval_s * 1e9),
+            **plan.core_fields(self.target),
         }
 
     # Following
@@ -245,9 +254,9 @@ class OltpMeasurement:
             self.failed_count += tick["failed"]
             self.ended += [0] * (tick["tick"] + 1 - len(self.ended))
             self.ended[tick["tick"]] += tick["committed"] + tick["rolled_back"]
-            if tick["transaction"] == "new_order":
-                self.new_orders += [0] * (tick["tick"] + 1 - len(self.new_orders))
-                self.new_orders[tick["tick"]] += tick["committed"]
+            if tick["transaction"] == self.application.first:
+                self.firsts += [0] * (tick["tick"] + 1 - len(self.firsts))
+                self.firsts[tick["tick"]] += tick["committed"]
                 self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
         self._add_ticks(report["ticks"])
         if ending or time.monotonic() - self.written_at >= SERIES_EVERY_S:
@@ -277,13 +286,14 @@ class OltpMeasurement:
                 t_ns=self.started_ns + (tick["tick"] + 1) * interval_ns,
                 interval_ns=interval_ns,
                 tier="application",
-                source="tpcc",
+                source=self.application.kind,
             )
 
     def _show(self, report: Mapping[str, Any]) -> None:
         done = self.complete_ticks
+        rate = self.application.rate
         recent = max(round(2 / self.interval_s), 1)
-        new_orders = sum(self.new_orders[max(done - recent, 0) : done])
+        firsts = sum(self.firsts[max(done - recent, 0) : done])
         seconds = min(recent, done) * self.interval_s
         waiting = f"{report['reconnecting']} users without a connection" if report["reconnecting"] else ""
         phase = "warm-up" if done < self.from_tick else "measuring"
@@ -293,7 +303,8 @@ class OltpMeasurement:
             OltpProgress(
                 part=self.part,
                 phase=f"{phase}, {count_of(self.plan.users, 'user')}",
-                nopm=new_orders / seconds * 60 if seconds else 0.0,
+                first=self.application.first_plural,
+                rate=rate.words(firsts / seconds * rate.seconds if seconds else 0.0),
                 latency_p90_ns=self.latency_p90_ns,
                 left_s=(self.to_tick - done) * self.interval_s,
                 failed_count=self.failed_count,
@@ -324,7 +335,7 @@ class OltpMeasurement:
             for database in self.target.databases:
                 for name, count in database.counters().items():
                     # A server counts the transactions of all its databases.
-                    if name == "new_order_count" or database.server not in servers:
+                    if name in database.table_set.counters or database.server not in servers:
                         total[name] = total.get(name, 0.0) + count
                 servers.add(database.server)
         except AssayError:
@@ -341,17 +352,19 @@ class OltpMeasurement:
         return (growth, ended - began) if growth >= 0 and ended > began else None
 
     def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
-        """Every new order that a user saw committed must be there."""
+        """Every transaction of the first kind that a user saw committed must be there."""
         if isinstance(self.error, NotAnswering):
             return
         after = self._counters()
         if before is None or after is None:
             return
-        there = after[1].get("new_order_count", 0.0) - before[1].get("new_order_count", 0.0)
-        seen = sum(self.new_orders)
+        counter = self.application.counter
+        there = after[1].get(counter, 0.0) - before[1].get(counter, 0.0)
+        seen = sum(self.firsts)
         if seen > there:
             self.notices.append(
-                f"users saw {seen:,} new orders committed, the districts count {there:,.0f}: the server lost some"
+                f"users saw {seen:,} {self.application.first_plural} committed, {self.application.counted_by}"
+                f" {there:,.0f}: the server lost some"
                 " that it had acknowledged, or another program changed the tables"
             )
 
@@ -370,7 +383,7 @@ class OltpMeasurement:
 
         They show as few slow transactions as there were users, and none where the stall outlasts the window.
         """
-        if self.plan.rate is not None or self.plan.think_scale or self.gaps:
+        if self.plan.rate is not None or self.plan.think_factor or self.gaps:
             return
         ended = (self.ended + [0] * to_tick)[self.from_tick : to_tick]
         longest = last = 0
@@ -391,7 +404,7 @@ class OltpMeasurement:
     def _point(self, figures: Mapping[str, Any], to_tick: int) -> dict[str, Any]:
         seconds = (to_tick - self.from_tick) * self.interval_s
         start_ns, end_ns = self._utc_ns(self.from_tick), self._utc_ns(to_tick)
-        per_tick = (self.new_orders + [0] * to_tick)[self.from_tick : to_tick]
+        per_tick = (self.firsts + [0] * to_tick)[self.from_tick : to_tick]
         steady = steady_state([float(count) for count in per_tick])
         oltp = self._oltp(figures, seconds, start_ns, end_ns)
         lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
@@ -442,26 +455,28 @@ class OltpMeasurement:
         }
 
     def _oltp(self, figures: Mapping[str, Any], seconds: float, start_ns: int, end_ns: int) -> dict[str, Any]:
-        count = figures["total"]["count"]
+        rate, counter, count = self.application.rate, self.application.counter, figures["total"]["count"]
         of_server = self._grown("transactions_count")
         statements, tables = hottest(self.active[0], self.active[-1]) if len(self.active) > 1 else ([], [])
         versions = {facts["name"]: facts for facts in self.target.facts()["databases"]}
         return {
-            "nopm": sum(database["new_order_count"] for database in figures["databases"]) / seconds * 60,
+            rate.key: sum(database[counter] for database in figures["databases"]) / seconds * rate.seconds,
             "tpm_client": count / seconds * 60,
             "tpm_server": None if of_server is None else of_server[0] / of_server[1] * 60,
             "client_cpu_ns_per_transaction": figures["client_cpu_ns"] / count if count else None,
             "memory_bytes_per_user": self._memory_per_user(),
             "users": self.plan.users,
-            "warehouses": self.target.scale_total,
-            "by_transaction": {name: figures["by_transaction"][name] for name in TRANSACTIONS},
+            self.application.tables.scale: self.target.scale_total,
+            "by_transaction": self.plan.judged(
+                {name: figures["by_transaction"][name] for name in self.application.transactions}
+            ),
             "errors": figures["errors"],
             "gaps": self._gaps(start_ns, end_ns),
             "schedule": figures["schedule"],
             "databases": [
                 {
                     "name": database["name"],
-                    "nopm": database["new_order_count"] / seconds * 60,
+                    rate.key: database[counter] / seconds * rate.seconds,
                     **{key: versions.get(database["name"], {}).get(key) for key in ("kind", "version", "settings")},
                 }
                 for database in figures["databases"]
@@ -514,11 +529,12 @@ class OltpMeasurement:
 
     def _batches(self, per_tick: Sequence[int]) -> dict[str, Any]:
         """Means over at most `BATCHES` equal parts of the window, from which intervals are computed."""
+        rate = self.application.rate
         ticks_each = max(len(per_tick) // BATCHES, 1)
         seconds = ticks_each * self.interval_s
         sums = [sum(per_tick[first : first + ticks_each]) for first in range(0, len(per_tick), ticks_each)]
         whole = sums[: len(per_tick) // ticks_each]
-        return {"seconds": seconds, "total": {"nopm": [count / seconds * 60 for count in whole]}}
+        return {"seconds": seconds, "total": {rate.key: [count / seconds * rate.seconds for count in whole]}}
 
 
 def _tick_readings(tick: Mapping[str, Any], entity: str) -> Iterator[Reading]:

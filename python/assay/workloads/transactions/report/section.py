@@ -12,9 +12,9 @@ from assay.document.text import DASH, id_range, joined, latency_text, load_label
 from assay.results.answers import answer_marks
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration, format_latency, parse_duration
-from assay.workloads.tpcc.report.charts import response_curves
-from assay.workloads.tpcc.report.transactions import (
-    TRANSACTIONS,
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.report.charts import response_curves
+from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
     oltp_answers,
@@ -27,35 +27,32 @@ from assay.workloads.tpcc.report.transactions import (
 FAILED = "transactions failed"
 """What errors of points are called."""
 
-CONDITIONS = 12
-"""Consistency conditions of clause 3.3.2; the eleventh holds after loading only."""
 
-
-def oltp_section(facts: RunFacts) -> Section | None:
+def oltp_section(facts: RunFacts, application: Application) -> Section | None:
     """Build the section on transactions; None when the run had nothing to do with them."""
-    found = oltp_of(facts)
+    found = oltp_of(facts, application)
     if not found:
         return None
-    point = oltp_point(facts)
-    blocks: list[Block] = [Facts("oltp-facts", _facts(found, point))]
+    point = oltp_point(facts, application)
+    blocks: list[Block] = [Facts("oltp-facts", _facts(found, point, application))]
     if found["by_transaction"]:
-        blocks.append(_transaction_table(found, point))
-        blocks += _response_figure(found["by_transaction"])
+        blocks.append(_transaction_table(found, point, application))
+        blocks += _response_figure(found["by_transaction"], application)
     if found.get("gaps"):
         blocks.append(_gap_table(found["gaps"]))
     if found.get("conditions"):
-        blocks += [Heading("Consistency"), *_consistency(found["conditions"])]
+        blocks += [Heading("Consistency"), *_consistency(found["conditions"], application)]
     return Section("oltp", "Transactions", blocks, place="answer")
 
 
-def _facts(found: Record, point: Record | None) -> list[tuple[str, str]]:
+def _facts(found: Record, point: Record | None, application: Application) -> list[tuple[str, str]]:
     workload = (point or {}).get("workload") or {}
     errors, by_server = found.get("errors") or {}, found.get("tpm_server")
     memory, cpu_ns = found.get("memory_bytes_per_user"), found.get("client_cpu_ns_per_transaction")
     items = [
         ("Point", str(found.get("point_id") or "")),
-        ("Workload", _workload_text(workload)),
-        ("Mix", _mix_text(workload.get("mix"))),
+        ("Workload", _workload_text(workload, application)),
+        ("Mix", _mix_text(workload.get("mix"), application)),
         ("Load", _load_text(point, workload) if point else ""),
         ("Started on time", _schedule_text(found.get("schedule"))),
         ("TPM the server counts", f"{by_server:,.0f}, other sessions included" if by_server is not None else ""),
@@ -67,27 +64,31 @@ def _facts(found: Record, point: Record | None) -> list[tuple[str, str]]:
     return [(name, value) for name, value in items if value]
 
 
-def _workload_text(workload: Record) -> str:
+def _workload_text(workload: Record, application: Application) -> str:
     if not workload:
         return ""
     drawn = {"deck": "drawn from a deck of cards", "independent": "drawn independently"}.get(
         str(workload.get("draw")), ""
     )
-    items = {"uniform": "items uniform", "nurand": "items skewed (NURand)"}.get(str(workload.get("items")), "")
+    own = [words.get(str(workload.get(key)), "") for key, words in application.shape.items()]
     mode = {"procedures": "stored procedures", "statements": "single statements"}.get(str(workload.get("mode")), "")
     isolation = workload.get("isolation")
     words = [
-        f"preset {shorten(str(workload.get('preset') or workload.get('name') or DASH), 40)}", mode, drawn, items,
+        f"preset {shorten(str(workload.get('preset') or workload.get('name') or DASH), 40)}", mode, drawn, *own,
         f"isolation {isolation}" if isolation and isolation != "default" else "",
     ]  # fmt: skip
     return ", ".join(word for word in words if word)
 
 
-def _mix_text(mix: Any) -> str:
+def _mix_text(mix: Any, application: Application) -> str:
     total = sum(weight for weight in mix.values()) if isinstance(mix, Mapping) else 0
     if not total:
         return ""
-    shares = (f"{transaction_name(name).lower()} {percent(weight / total)}" for name, weight in mix.items() if weight)
+    shares = (
+        f"{transaction_name(name, application).lower()} {percent(weight / total)}"
+        for name, weight in mix.items()
+        if weight
+    )
     return ", ".join(shares)
 
 
@@ -131,7 +132,7 @@ def _loaded_text(load: Record | None) -> str:
     return " ".join(word for word in words if word)
 
 
-def _transaction_table(found: Record, point: Record | None) -> Table:
+def _transaction_table(found: Record, point: Record | None, application: Application) -> Table:
     columns = [
         Column("Transaction", weight=1.7), Column("Count", number=True, weight=1.3),
         Column("per second", number=True, weight=1.1), Column("Share", number=True),
@@ -142,15 +143,15 @@ def _transaction_table(found: Record, point: Record | None) -> Table:
     missed = {str(limit.get("scope")): limit for limit in limits
               if limit.get("met") is False and str(limit.get("limit") or "").startswith("response.")}  # fmt: skip
     by_transaction = found["by_transaction"]
-    names = [name for name in TRANSACTIONS if name in by_transaction]
-    names += [name for name in by_transaction if name not in TRANSACTIONS]
+    names = [name for name in application.transactions if name in by_transaction]
+    names += [name for name in by_transaction if name not in names]
     total = sum(by_transaction[name].get("count") or 0 for name in names)
     rows = []
     for name in names:
         record = by_transaction[name]
         count, per_s = record.get("count") or 0, record.get("per_s")
         cells = [
-            Cell(transaction_name(name)),
+            Cell(transaction_name(name, application)),
             Cell(f"{count:,}"),
             Cell(DASH if per_s is None else f"{per_s:,.1f}"),
             Cell(percent(count / total) if total else DASH),
@@ -164,21 +165,20 @@ def _transaction_table(found: Record, point: Record | None) -> Table:
         rows.append(cells)
     caption = (
         "Transactions of the window. Response times run from the first attempt's start (with a fixed rate, from when "
-        "it was due) to the answer to the commit, retries included. Rolled back: new orders that name an item which "
-        "does not exist, as they should."
+        f"it was due) to the answer to the commit, retries included. Rolled back: {application.rolled_back}."
     )
     return Table("transactions", caption, columns, rows, dense=True)
 
 
-def _response_figure(by_transaction: Record) -> list[Block]:
+def _response_figure(by_transaction: Record, application: Application) -> list[Block]:
     rows = []
-    for name in TRANSACTIONS:
+    for name in application.transactions:
         record = by_transaction.get(name) or {}
         latency, count = record.get("latency_ns") or {}, record.get("count") or 0
         for percentile in (*NINES, "max"):
             known = percentile == "max" or count * (1 - NINES[percentile] / 100) >= 1
             if latency.get(percentile) and known:
-                rows.append({"series": transaction_name(name), "percentile": percentile,
+                rows.append({"series": transaction_name(name, application), "percentile": percentile,
                              "latency_ns": latency[percentile]})  # fmt: skip
     chart = response_curves(rows)
     if chart is None:
@@ -205,7 +205,7 @@ def _gap_table(gaps: list[Record]) -> Table:
     return Table("gaps", "Times in which a server was away; users waited and connected again.", columns, rows)
 
 
-def _consistency(conditions: list[Record]) -> list[Block]:
+def _consistency(conditions: list[Record], application: Application) -> list[Block]:
     by_id: dict[int, list[Record]] = {}
     for condition in conditions:
         if isinstance(condition.get("id"), int):
@@ -218,10 +218,10 @@ def _consistency(conditions: list[Record]) -> list[Block]:
     has_examples = tone == "bad"
     columns += [Column("Example", weight=3.0)] if has_examples else []
     rows = []
-    for number in range(1, max([CONDITIONS, *by_id]) + 1):
+    for number in range(1, max([application.conditions_count, *by_id]) + 1):
         found = by_id.get(number)
         if not found:
-            why = "holds after loading only" if number == 11 else ""
+            why = "holds after loading only" if number in application.after_load_only else ""
             rows.append([Cell(str(number)), Cell(why or DASH, "quiet"), *(Cell(DASH, "quiet") for _ in range(2)),
                          Cell("left out", "quiet"), *([Cell("")] if has_examples else [])])  # fmt: skip
             continue
@@ -238,10 +238,7 @@ def _consistency(conditions: list[Record]) -> list[Block]:
                 *([Cell(shorten(where, 200))] if has_examples else []),
             ]
         )
-    caption = (
-        "Consistency conditions of clause 3.3.2, over all databases; checked: warehouses, districts, orders or lines."
-    )
-    return [Paragraph(text, strong=True, tone=tone), Table("conditions", caption, columns, rows)]
+    return [Paragraph(text, strong=True, tone=tone), Table("conditions", application.conditions, columns, rows)]
 
 
 def one_name(record: Record) -> str:
@@ -249,43 +246,48 @@ def one_name(record: Record) -> str:
     return shorten(str(record.get("database") or DASH), 40)
 
 
-def search_section(facts: RunFacts) -> Section | None:
+def search_section(facts: RunFacts, application: Application) -> Section | None:
     """Build the section on the search for the most transactions; None when there was none."""
     blocks: list[Block] = []
-    for number, answer in enumerate(oltp_answers(facts), start=1):
-        blocks += _search_blocks(facts, answer, number)
+    for number, answer in enumerate(oltp_answers(facts, application), start=1):
+        blocks += _search_blocks(facts, answer, number, application)
     if not blocks:
         return None
     return Section("oltp-search", "The most transactions within limits", blocks, place="answer")
 
 
-def _search_blocks(facts: RunFacts, answer: Record, number: int) -> list[Block]:
-    ids = answer.get("point_ids") or []
-    points = [point for point in oltp_points(facts) if point.get("id") in ids and point["oltp"].get("nopm") is not None]
+def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Application) -> list[Block]:
+    ids, rate, first = answer.get("point_ids") or [], application.rate, application.first
+    points = [
+        point
+        for point in oltp_points(facts, application)
+        if point.get("id") in ids and point["oltp"].get(rate.key) is not None
+    ]
     points = sorted(points, key=_load_of)
-    said = answer_sentence(answer)
+    said = answer_sentence(answer, application)
     blocks: list[Block] = [Paragraph(said, strong=True)]
     if answer.get("limits"):
         blocks.append(Paragraph(f"Limits: {'; '.join(limit_text(limit) for limit in answer['limits'])}."))
     marks = answer_marks(answer)
     rows = [
-        {"load": _load_of(point), "value": point["oltp"]["nopm"], "state": search_state(point, FAILED),
-         "latency_ns": ((point["oltp"]["by_transaction"].get("new_order") or {}).get("latency_ns") or {}).get("p90"),
+        {"load": _load_of(point), "value": point["oltp"][rate.key], "state": search_state(point, FAILED),
+         "latency_ns": ((point["oltp"]["by_transaction"].get(first) or {}).get("latency_ns") or {}).get("p90"),
          "mark": marks.get(point.get("id"), "")}
         for point in points
     ]  # fmt: skip
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")
     limits = _response_limits(answer)
-    chart = search_curve(rows, title, "new orders per minute", latency_title="new orders, p90", limits=limits)
+    chart = search_curve(rows, title, rate.full, latency_title=f"{application.first_plural}, p90", limits=limits)
     if chart is None:
         return blocks
     traced = id_range(point.get("id") for point in points)
     caption = (
-        f"New orders a minute and their p90 over {title}. Rings mark the most, the knee and the edge; where a load was "
+        f"{rate.full[0].upper()}{rate.full[1:]} and their p90 over {title}. Rings mark the most, the"
+        " knee and the edge; where a load was "
         f"measured again the line is the mean. Points {traced}."
     )
-    ends = [f"{row['value']:,.0f} NOPM at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
-    alternative = f"New orders a minute over {title}: from {ends[0]} to {ends[1]}. {said}"
+    ends = [f"{rate.words(row['value'])} at {row['load']:g} {title}" for row in (rows[0], rows[-1])]
+    alternative = f"{rate.full[0].upper()}{rate.full[1:]} over {title}: from {ends[0]} to {ends[1]}. {said}"
     return [*blocks, Figure(f"oltp-search-{number}", caption, alternative, chart)]
 
 

@@ -27,8 +27,9 @@ from assay.document.series_charts import WIDTH
 from assay.document.text import joined, moment, percent
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration, format_latency
-from assay.workloads.tpcc.report.charts import timeline
-from assay.workloads.tpcc.report.transactions import KIND, TRANSACTIONS, oltp_of, oltp_point, transaction_name
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.report.charts import timeline
+from assay.workloads.transactions.report.transactions import oltp_of, oltp_point
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,28 +63,31 @@ MAX_MARKS = 20
 """Checkpoints that are drawn; more would hide what is beneath them."""
 
 
-def oltp_timeline_section(facts: RunFacts) -> Section | None:
+def oltp_timeline_section(facts: RunFacts, application: Application) -> Section | None:
     """Build the section on transactions over time; None without series or without a point."""
-    point = oltp_point(facts)
+    point = oltp_point(facts, application)
     if facts.series is None or point is None:
         return None
     clock = point_clock(point)
     if clock is None:
         return None
     frame = of_point(facts.series, clock)
-    rows = oltp_rows(frame, clock)
+    rows = oltp_rows(frame, clock, application)
     marks = checkpoint_marks(frame, clock)
     drawn = marks if len(marks) <= MAX_MARKS else []
     fallen = dips(rows, clock, float(point.get("warmup_s") or 0))
-    chart = timeline(rows, [*spans_of(point, oltp_of(facts), clock), *fallen], drawn, end_s=clock.end_s)
+    chart = timeline(rows, [*spans_of(point, oltp_of(facts, application), clock), *fallen], drawn, end_s=clock.end_s)
     if chart is None:
         return None
-    caption = "Transactions by kind, response time of new orders, and what devices and server did at the same time."
+    caption = (
+        f"Transactions by kind, response time of {application.first_plural}, and what devices and server did at the"
+        " same time."
+    )
     caption += f" {RESENT_TEXT}" if any(row["panel"] == RESENT_PANEL for row in rows) else ""
     caption += " Dashed lines: a checkpoint began." if drawn else ""
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
     caption += f" Yellow: {_dips_text(fallen)}" if fallen else ""
-    figure = Figure("oltp-timeline", caption, _told(rows, marks), chart)
+    figure = Figure("oltp-timeline", caption, _told(rows, marks, application), chart)
     blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
@@ -130,19 +134,19 @@ def _text(point: Record, clock: Clock) -> str:
     )
 
 
-def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+def oltp_rows(frame: pl.DataFrame, clock: Clock, application: Application) -> list[dict[str, Any]]:
     """Rows of `charts.timeline` for the panels that have any."""
     import polars as pl
 
-    tpcc = frame.filter(pl.col("source") == KIND)
+    own = frame.filter(pl.col("source") == application.kind)
     block = frame.filter(pl.col("source") == "block")
     server = frame.filter(pl.col("source").is_in(DATABASES))
     cpu = frame.filter((pl.col("source") == "host") & (pl.col("entity") == "cpu"))
-    rows = _transaction_rows(tpcc, clock)
+    rows = _transaction_rows(own, clock, application)
     rows += panel_rows(TPM_PANEL, clock, {"server": _server_tpm(server)})
-    new_orders = _of_kind(tpcc, "new_order")
-    responses = {name: largest(new_orders, f"latency_{name}_ns", 1e6) for name in ("p50", "p90", "p99", "max")}
-    rows += panel_rows("new orders (ms, log)", clock, responses, log=True)
+    firsts = _of_kind(own, application.first)
+    responses = {name: largest(firsts, f"latency_{name}_ns", 1e6) for name in ("p50", "p90", "p99", "max")}
+    rows += panel_rows(_response_panel(application), clock, responses, log=True)
     rows += panel_rows("device (I/Os per s)", clock, by_role(block, lambda own, side: rate(own, f"{side}_ios_count")))
     moved = by_role(block, lambda own, side: rate(own, f"{side}_bytes", 2.0**20))
     moved["log (server)"] = rate(server, "log_bytes", 2.0**20)
@@ -153,8 +157,10 @@ def oltp_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     rows += resent_rows(frame, clock)
     rows += panel_rows("checkpoint age (MiB)", clock, {"log since": gauge(server, "checkpoint_age_bytes", 2.0**20)})
     rows += _wait_rows(server, clock)
-    troubles = {name: rate(tpcc, f"{name}_count") for name in ("retried", "failed")}
-    rows += panel_rows("attempts/s", clock, {name: own for name, own in troubles.items() if own["value"].sum() > 0})
+    troubles = {name: rate(own, f"{name}_count") for name in ("retried", "failed")}
+    rows += panel_rows(
+        "attempts/s", clock, {name: found for name, found in troubles.items() if found["value"].sum() > 0}
+    )
     shares = {name: gauge(cpu, f"{name}_share", 0.01) for name in ("user", "system", "iowait", "steal")}
     return rows + panel_rows("host CPU (%)", clock, shares)
 
@@ -169,16 +175,18 @@ def _server_tpm(server: pl.DataFrame) -> pl.DataFrame:
     return rate(apart, "ended_count", 1 / 60)
 
 
-def _of_kind(tpcc: pl.DataFrame, name: str) -> pl.DataFrame:
+def _of_kind(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Rows of one kind of transaction, of all databases."""
     import polars as pl
 
-    return tpcc.filter(pl.col("entity").str.ends_with(f"/{name}"))
+    return frame.filter(pl.col("entity").str.ends_with(f"/{name}"))
 
 
-def _transaction_rows(tpcc: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+def _transaction_rows(frame: pl.DataFrame, clock: Clock, application: Application) -> list[dict[str, Any]]:
     """Committed transactions of each kind at every step, zero where there were none: areas need them all."""
-    columns = {transaction_name(name): rate(_of_kind(tpcc, name), "committed_count") for name in TRANSACTIONS}
+    columns = {
+        title: rate(_of_kind(frame, name), "committed_count") for name, title in application.transactions.items()
+    }
     return whole_rows("transactions/s", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
 
@@ -240,16 +248,22 @@ def _fitting(label: str, length_s: float, clock: Clock) -> str:
     return label if length_s / clock.end_s * WIDTH >= 6 * len(label) else ""
 
 
-def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float]) -> str:
+def _response_panel(application: Application) -> str:
+    return f"{application.first_plural} (ms, log)"
+
+
+def _told(rows: Sequence[dict[str, Any]], marks: Sequence[float], application: Application) -> str:
     """Ranges for readers who cannot see the figure."""
     sums: dict[float, float] = {}
     for row in rows:
         if row["panel"] == "transactions/s":
             sums[row["t_s"]] = sums.get(row["t_s"], 0.0) + row["value"]
-    p90s = _values(rows, "new orders (ms, log)", "p90")
+    p90s = _values(rows, _response_panel(application), "p90")
     texts = [f"{min(sums.values()):,.0f} to {max(sums.values()):,.0f} transactions per second"] if sums else []
     texts += (
-        [f"p90 of new orders {format_latency(min(p90s) * 1e6)} to {format_latency(max(p90s) * 1e6)}"] if p90s else []
+        [f"p90 of {application.first_plural} {format_latency(min(p90s) * 1e6)} to {format_latency(max(p90s) * 1e6)}"]
+        if p90s
+        else []
     )
     texts += [f"{len(marks)} checkpoints"] if marks else []
     panels = joined(dict.fromkeys(row["panel"] for row in rows))

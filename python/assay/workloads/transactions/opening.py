@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeVar
 
 from assay.errors import UsageError
 from assay.targets.databases.layout import refuse_layout
@@ -11,14 +12,16 @@ from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.databases.opening import examine_actions
 from assay.workloads.databases.opening import prepare as prepare_databases
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.tpcc.background import refuse_unknown
-from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.transactions.background import refuse_unknown
+from assay.workloads.transactions.plan import TransactionsPlan
+
+P = TypeVar("P", bound=TransactionsPlan)
 
 OWN_CONNECTIONS = 2
 """Connections of Assay's beside those of the users: the recorder's, and one for what a point asks meanwhile."""
 
 
-def prepare(target: DatabaseTarget, plan: TpccPlan, show: Callable[[str], None]) -> TpccPlan:
+def prepare(target: DatabaseTarget, plan: P, show: Callable[[str], None]) -> P:
     """Open the databases and examine them for a plan, unless that was done for this very plan.
 
     Raises
@@ -36,12 +39,12 @@ def prepare(target: DatabaseTarget, plan: TpccPlan, show: Callable[[str], None])
     )
 
 
-def examine(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
+def examine(target: DatabaseTarget, plan: P) -> P:
     """Refuse what the plan's actions cannot do with what is there, before anything is written.
 
     Returns
     -------
-    TpccPlan
+    P
         The plan with a search that ends where the servers' connections do.
 
     Raises
@@ -50,22 +53,24 @@ def examine(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
         There is nothing to run on, something else is there, or there is too little of something.
     """
     if not plan.shares(len(target.databases))[-1]:
-        raise UsageError(f"--warehouses {plan.warehouses}: {len(target.databases)} databases need one each at least")
+        size = target.databases[0].table_set.size
+        raise UsageError(
+            f"--{size.option} {plan.scale_asked}: {len(target.databases)} databases need one each at least"
+        )
     examine_actions(target, plan)
     if "run" not in plan.actions:
         return plan
     for database in target.databases:
         refuse_unknown(database, plan.background)
-        warehouses = target.scale[database.name]
-        ways = plan.layout.ways_of(warehouses)
-        refuse_layout(database, places=plan.layout.tablespaces, ways=ways, scale=warehouses)
+        scale = target.scale[database.name]
+        refuse_layout(database, places=plan.layout.tablespaces, ways=plan.ways_of(scale), scale=scale)
     for option, count in (("users", plan.users), ("connections", plan.connections)):
         if count is not None and count < len(target.databases):
             raise UsageError(f"--{option} {count}: {len(target.databases)} databases need one each at least")
     return _within_connections(target, plan)
 
 
-def _within_connections(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
+def _within_connections(target: DatabaseTarget, plan: P) -> P:
     count, facts = len(target.databases), target.facts()
     free = {facts["name"]: facts["connections_free"] for facts in facts["databases"]}
     name = min(free, key=lambda one: free[one] if free[one] is not None else math.inf, default=None)
@@ -93,7 +98,7 @@ def _within_connections(target: DatabaseTarget, plan: TpccPlan) -> TpccPlan:
     return plan.model_copy(update={"search": plan.search.model_copy(update={"end": float(least * count)})})
 
 
-def connections_needed(plan: TpccPlan, databases: int) -> int:
+def connections_needed(plan: TransactionsPlan, databases: int) -> int:
     """Connections to each database that the plan may open at once."""
     users = max(plan.users, int(plan.search.last_load)) if plan.search.axis == "users" else plan.users
     of_run = plan.connections or users

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.errors import IoFailed
 from assay.progress import Display
 from assay.targets.databases.kinds import lay_out
 from assay.targets.databases.layout import Layout
+from assay.targets.databases.table_set import TableSet
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.databases.plan import load_connections
-from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, TpccTiming
-from assay.workloads.tpcc.tables import TABLES
+from assay.workloads.transactions.plan import TransactionsLayout, TransactionsPlan, TransactionsTiming
 
 TRACE_WARMUP_S = 2.0
 """Before the trace: users connect and the first pages come in."""
@@ -22,18 +22,24 @@ FIGURES = {"page_requests_count": "page requests", "time_ns": "time in tables", 
 
 Fact = Mapping[str, Any]
 
+P = TypeVar("P", bound=TransactionsPlan)
 
-def trace_plan(plan: TpccPlan) -> TpccPlan:
+
+def trace_plan(plan: P) -> P:
     """The plan of the trace: the same users, for a short time, and nothing beside them."""
-    timing = TpccTiming(warmup_s=TRACE_WARMUP_S, duration_s=plan.layout.trace_s)
+    timing = TransactionsTiming(warmup_s=TRACE_WARMUP_S, duration_s=plan.layout.trace_s)
     return plan.model_copy(update={"timing": timing, "background": ()})
 
 
-def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: float) -> dict[str, Any]:
+def find_hottest(
+    table_set: TableSet, tables: Sequence[Fact], statements: Sequence[Fact], trace_s: float
+) -> dict[str, Any]:
     """The table that the workload asked most of, with the reason.
 
     Parameters
     ----------
+    table_set
+        The tables of the workload.
     tables, statements
         Those of the trace's point, as docs/oltp.md has them.
     trace_s
@@ -53,7 +59,7 @@ def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: fl
     heats: dict[str, dict[str, float]] = {}
     for table in tables:
         name = str(table["table"]).lower()
-        if name in TABLES.names:
+        if name in table_set.names:
             found = heats.setdefault(name, {})
             for figure, value in _figures(table).items():
                 found[figure] = found.get(figure, 0.0) + value
@@ -61,7 +67,7 @@ def find_hottest(tables: Sequence[Fact], statements: Sequence[Fact], trace_s: fl
     if not counted:
         raise IoFailed(
             "the hottest table cannot be found: the server counts nothing of its tables; name one with"
-            " --set partition_table=stock"
+            f" --set partition_table={table_set.names[-1]}"
         )
     figure = counted[0]
     total = sum(heat.get(figure, 0.0) for heat in heats.values())
@@ -87,7 +93,7 @@ def _figures(table: Fact) -> dict[str, float]:
     return known | {"rows_count": rows}
 
 
-def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Display) -> list[dict[str, Any]]:
+def apply_layout(target: DatabaseTarget, plan: TransactionsPlan, table: str, display: Display) -> list[dict[str, Any]]:
     """Lay the tables of all databases out, from the plain layout; gives what `lay_out` says of each database.
 
     Parameters
@@ -110,19 +116,19 @@ def apply_layout(target: DatabaseTarget, plan: TpccPlan, table: str, display: Di
     found = []
     for database in target.databases:
         display.phase(f"laying out {database.name}: {layout_text(asked, table)}")
-        warehouses = target.scale[database.name]
-        laid_out = lay_out(database, layout, scale=warehouses, connections=load_connections(plan))
+        scale = target.scale[database.name]
+        laid_out = lay_out(database, layout, scale=scale, connections=load_connections(plan))
         found.append({"database": database.name, **laid_out})
     target.refresh()
     return found
 
 
-def layout_text(layout: TpccLayout, table: str = "") -> str:
+def layout_text(layout: TransactionsLayout, table: str = "") -> str:
     """A layout in words.
 
     Examples
     --------
-    >>> layout_text(TpccLayout(tablespaces=4)), layout_text(TpccLayout())
+    >>> layout_text(TransactionsLayout(tablespaces=4)), layout_text(TransactionsLayout())
     ('4 tablespaces', 'as the server lays it out')
     """
     words = []

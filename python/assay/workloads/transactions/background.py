@@ -14,7 +14,6 @@ from typing import Any
 from assay.errors import AssayError, IoFailed, NotSupported
 from assay.targets.databases import Connection, Database, Session
 from assay.targets.databases.programs import shipped_programs
-from assay.workloads.tpcc.tables import TABLES
 
 CHECKPOINT_EVERY_S = 5.0
 """From the begin of a checkpoint to that of the next, unless it takes longer."""
@@ -183,7 +182,7 @@ def _checkpoint(task: Task, ending: threading.Event) -> None:
 
 
 def _vacuum(task: Task, ending: threading.Event) -> None:
-    for table in TABLES.names:
+    for table in task.database.table_set.names:
         if not ending.is_set():
             _session(task).execute(f"VACUUM {table}")
 

@@ -11,11 +11,10 @@ from assay.document.remarks import WORDS, Remarks, Word
 from assay.document.text import DASH, joined, latency_of, latency_text, load_label, percent, shorten
 from assay.results.source import Record, RunFacts
 from assay.units import format_latency
-from assay.workloads.tpcc.figures import CPU, NOPM
-from assay.workloads.tpcc.report.study import study_figures
-from assay.workloads.tpcc.report.transactions import (
-    DISCLAIMER,
-    KIND,
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.figures import CPU, throughput_of
+from assay.workloads.transactions.report.study import study_figures
+from assay.workloads.transactions.report.transactions import (
     answer_sentence,
     consistency_sentence,
     oltp_answers,
@@ -25,7 +24,7 @@ from assay.workloads.tpcc.report.transactions import (
 )
 
 OWN_WORDS: tuple[Word, ...] = (
-    ("NOPM, TPM", "new orders committed in a minute; transactions in a minute, user rollbacks included"),
+    ("TPM", "transactions in a minute, user rollbacks included"),
     ("users", "sessions that run one transaction after the other, or the places in which a rate is served"),
     ("response", "from the first attempt's start to the answer to the commit; with a rate, from when it was due"),
     ("retried, failed", "attempts repeated after a deadlock or serialisation failure; transactions given up"),
@@ -45,45 +44,49 @@ BACKGROUND = {"checkpoint": "a checkpoint", "vacuum": "vacuum of all tables", "b
 """What went on beside the transactions, as people say it."""
 
 
-def tpcc_remarks(facts: RunFacts) -> Remarks:
+def transaction_remarks(facts: RunFacts, application: Application) -> Remarks:
     """Build the remarks."""
-    points = oltp_points(facts)
-    sentences = [answer_sentence(answer, with_ends=False) for answer in oltp_answers(facts)]
-    held = throughput_sentence(facts) if points else None
+    points = oltp_points(facts, application)
+    sentences = [answer_sentence(answer, application, with_ends=False) for answer in oltp_answers(facts, application)]
+    held = throughput_sentence(facts, application) if points else None
     headlines = [Paragraph(text, strong=True) for text in (*sentences, *([held] if held else []))]
-    if conditions := oltp_of(facts).get("conditions"):
+    if conditions := oltp_of(facts, application).get("conditions"):
         text, tone = consistency_sentence(conditions)
         headlines.append(Paragraph(text, strong=True, tone=tone))
-    answers, not_storage = oltp_answers(facts), _not_storage(facts)
-    shared = bool(not_storage) and _misses(facts, points, CPU_LIMIT)
+    answers, not_storage = oltp_answers(facts, application), _not_storage(facts)
+    throughput = throughput_of(application)
+
+    def name(answer: Record) -> str:
+        return shorten(str(answer["workload"].get("name") or application.name), 60)
+
+    def response(point: Record) -> str | None:
+        """How long nine of ten of the first transactions take."""
+        record = (point["oltp"].get("by_transaction") or {}).get(application.first)
+        if latency_of(record, "p90") is None:
+            return None
+        return f"{latency_text(record, 'p90')} for 9 of 10 {application.first_plural}"
+
+    shared = bool(not_storage) and _misses(points, CPU_LIMIT, answers)
     return Remarks(
         headlines=headlines,
         limiting=[
             *([SHARED_HOST] if shared else []),
-            *(said for answer in answers if (said := limiting_text(answer, _name(answer)))),
+            *(said for answer in answers if (said := limiting_text(answer, name(answer)))),
         ],
-        running=[said for answer in answers if (said := running_text(facts, answer, NOPM, _name(answer), _response))],
+        running=[
+            said for answer in answers if (said := running_text(facts, answer, throughput, name(answer), response))
+        ],
         next_steps=[
             *([REMOTE_LOAD] if shared else []),
-            *next_texts(facts, KIND, answers, _name, not_storage),
+            *next_texts(facts, application.kind, answers, name, not_storage),
         ],
         not_storage=not_storage,
         study=_states(facts, points),
-        study_figures=study_figures(facts),
-        method=[DISCLAIMER],
-        points=point_table(points),
-        words=(*OWN_WORDS, *WORDS),
+        study_figures=study_figures(facts, application),
+        method=[application.disclaimer_sentences],
+        points=point_table(points, application),
+        words=((application.rate.title, application.rate.full), *OWN_WORDS, *WORDS),
     )
-
-
-def _name(answer: Record) -> str:
-    return shorten(str(answer["workload"].get("name") or KIND), 60)
-
-
-def _response(point: Record) -> str | None:
-    """How long nine of ten new orders take."""
-    record = (point["oltp"].get("by_transaction") or {}).get("new_order")
-    return None if latency_of(record, "p90") is None else f"{latency_text(record, 'p90')} for 9 of 10 new orders"
 
 
 def _not_storage(facts: RunFacts) -> dict[str, str]:
@@ -92,9 +95,9 @@ def _not_storage(facts: RunFacts) -> dict[str, str]:
     return {CPU_LIMIT: SHARED_HOST} if databases and all(one.get("is_local") for one in databases) else {}
 
 
-def _misses(facts: RunFacts, points: Sequence[Record], metric: str) -> bool:
+def _misses(points: Sequence[Record], metric: str, answers: Sequence[Record]) -> bool:
     """Whether a search ended at a limit on a metric, or a point misses it."""
-    ends = [str(answer.get("limited_by") or "") for answer in oltp_answers(facts)]
+    ends = [str(answer.get("limited_by") or "") for answer in answers]
     missed = [str(one.get("limit")) for point in points for one in point.get("limits") or [] if one.get("met") is False]
     return any(text.startswith((f"{metric}<", f"{metric} ")) for text in (*ends, *missed))
 
@@ -124,29 +127,29 @@ def _states(facts: RunFacts, points: list[Record]) -> list[str]:
     return texts
 
 
-def point_table(points: list[Record]) -> Table | None:
+def point_table(points: list[Record], application: Application) -> Table | None:
     """The table of all points; None where there is none."""
     if not points:
         return None
     columns = [
         Column("Point", weight=0.85), Column("Workload", weight=1.6), Column("Load", weight=1.3),
         *(Column(name, number=True, weight=0.95) for name in
-          ("NOPM", "TPM", "p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
+          (application.rate.title, "TPM", "p50", "p90", "p99", "Max", "Retried", "Server CPU", "Log flush")),
         Column("Steady", weight=0.85), Column("Failed", number=True, weight=0.75), Column("Limits", weight=2.6),
     ]  # fmt: skip
     rows = []
     for point in points:
         found, point_id = point["oltp"], str(point.get("id") or DASH)
-        new_order, storage = found["by_transaction"].get("new_order"), found["storage"] or {}
+        first, storage = found["by_transaction"].get(application.first), found["storage"] or {}
         retried = sum(record.get("retried") or 0 for record in found["by_transaction"].values())
         flush_ns = storage.get("log_flush_latency_mean_ns")
         rows.append(
             [
                 Cell(point_id, anchor=point_id),
-                Cell(shorten(str(point["workload"].get("name") or KIND), 40)),
+                Cell(shorten(str(point["workload"].get("name") or application.name), 40)),
                 Cell(load_label(point["load"])),
-                *(Cell(DASH if found.get(key) is None else f"{found[key]:,.0f}") for key in ("nopm", "tpm_client")),
-                *(Cell(latency_text(new_order, name)) for name in ("p50", "p90", "p99", "max")),
+                *(_number(found.get(key)) for key in (application.rate.key, "tpm_client")),
+                *(Cell(latency_text(first, name)) for name in ("p50", "p90", "p99", "max")),
                 Cell(f"{retried:,}"),
                 Cell(percent(storage.get("server_cpu_share"))),
                 Cell(DASH if flush_ns is None else format_latency(flush_ns)),
@@ -155,5 +158,11 @@ def point_table(points: list[Record]) -> Table | None:
                 limits_cell(point),
             ]
         )
-    caption = "Points of transactions in the order they ended; response times of new orders."
+    caption = f"Points of transactions in the order they ended; response times of {application.first_plural}."
     return Table("oltp-points", caption, columns, rows, dense=True)
+
+
+def _number(value: float | None) -> Cell:
+    if value is None:
+        return Cell(DASH)
+    return Cell(f"{value:,.0f}" if value >= 100 else f"{value:,.1f}")

@@ -9,17 +9,18 @@ from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragra
 from assay.document.text import DASH, joined, percent, server_text, shorten
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_latency
-from assay.workloads.tpcc.report.section import one_name
-from assay.workloads.tpcc.report.transactions import oltp_of
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.report.section import one_name
+from assay.workloads.transactions.report.transactions import oltp_of
 
 STATEMENT_LENGTH = 160
 FILES_SHOWN = 12
 SETTINGS_LENGTH = 60
 
 
-def oltp_storage_section(facts: RunFacts) -> Section | None:
+def oltp_storage_section(facts: RunFacts, application: Application) -> Section | None:
     """Build the section on storage, statements, tables and settings; None when there is nothing of them."""
-    found = oltp_of(facts)
+    found = oltp_of(facts, application)
     blocks: list[Block] = []
     storage = found.get("storage")
     if storage:
@@ -30,7 +31,7 @@ def oltp_storage_section(facts: RunFacts) -> Section | None:
         blocks += [Heading("Hottest tables"), _hot_table(found["tables"])]
     databases = found.get("databases") or (facts.manifest.get("target") or {}).get("databases") or []
     if any(database.get("settings") for database in databases):
-        blocks += [Heading("Servers and their settings"), _settings_table(databases)]
+        blocks += [Heading("Servers and their settings"), _settings_table(databases, application)]
     if not blocks:
         return None
     return Section("oltp-storage", "Storage under the transactions", blocks, place="answer")
@@ -252,11 +253,12 @@ def _hot_table(tables: Sequence[Record]) -> Table:
     return Table("hot-tables", caption, columns, rows, dense=True)
 
 
-def _settings_table(databases: Sequence[Record]) -> Table:
+def _settings_table(databases: Sequence[Record], application: Application) -> Table:
     names = list(dict.fromkeys(name for database in databases for name in database.get("settings") or {}))
     rows = [["server", *(server_text(database) for database in databases)]]
     if len(databases) > 1:
-        rows.append(["NOPM", *(_number(round(database.get("nopm") or 0)) for database in databases)])
+        rate = application.rate
+        rows.append([rate.title, *(rate.number(database.get(rate.key) or 0.0) for database in databases)])
     for name in names:
         values = [(database.get("settings") or {}).get(name) for database in databases]
         rows.append(

@@ -11,39 +11,23 @@ from assay.document.text import DASH, interval_text, joined, load_label, shorten
 from assay.results.answers import answer_words
 from assay.results.source import Record, RunFacts, records
 from assay.units import count_of, format_latency
-from assay.workloads.tpcc.figures import FIGURES, NOPM
-
-KIND = "tpcc"
-
-TRANSACTIONS = {
-    "new_order": "New order",
-    "payment": "Payment",
-    "order_status": "Order status",
-    "delivery": "Delivery",
-    "stock_level": "Stock level",
-}
-"""Names of the transactions, in the order they are shown."""
-
-DISCLAIMER = (
-    "The workload is TPC-C-like: derived from TPC-C and not compliant with it. Its figures are not comparable with "
-    "published TPC results, nor with figures at another number of warehouses. TPC-C is a trademark of the Transaction "
-    "Processing Performance Council."
-)
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.figures import figures_of, throughput_of
 
 
-def oltp_points(facts: RunFacts) -> list[Record]:
+def oltp_points(facts: RunFacts, application: Application) -> list[Record]:
     """Points of transactions, whose `oltp` is there."""
-    return [{**point, "oltp": _shaped(point.get("oltp"))} for point in facts.points_of(KIND)]
+    return [{**point, "oltp": _shaped(point.get("oltp"))} for point in facts.points_of(application.kind)]
 
 
-def oltp_answers(facts: RunFacts) -> list[Record]:
+def oltp_answers(facts: RunFacts, application: Application) -> list[Record]:
     """Answers of the searches."""
-    return facts.answers_of(KIND, "nopm")
+    return facts.answers_of(application.kind, application.rate.key)
 
 
-def oltp_of(facts: RunFacts) -> Record:
+def oltp_of(facts: RunFacts, application: Application) -> Record:
     """Figures of the run's transactions: those it kept, and of a run cut short those of its last point."""
-    points, told = oltp_points(facts), facts.told("oltp")
+    points, told = oltp_points(facts, application), facts.told("oltp")
     if told is None and not points:
         return {}
     found = _shaped(told)
@@ -52,10 +36,10 @@ def oltp_of(facts: RunFacts) -> Record:
     return {**found, **last, **kept}
 
 
-def oltp_point(facts: RunFacts) -> Record | None:
+def oltp_point(facts: RunFacts, application: Application) -> Record | None:
     """Point whose figures stand for the run."""
-    points = oltp_points(facts)
-    return facts.point(oltp_of(facts).get("point_id")) or (points[-1] if points else None)
+    points = oltp_points(facts, application)
+    return facts.point(oltp_of(facts, application).get("point_id")) or (points[-1] if points else None)
 
 
 def _shaped(found: Any) -> Record:
@@ -76,41 +60,48 @@ def _shaped(found: Any) -> Record:
     return made
 
 
-def transaction_name(name: str) -> str:
+def transaction_name(name: str, application: Application) -> str:
     """Name of a transaction as people say it."""
-    return TRANSACTIONS.get(name, name.replace("_", " "))
+    return application.transactions.get(name, name.replace("_", " "))
 
 
-def throughput_sentence(facts: RunFacts) -> str | None:
+def throughput_sentence(facts: RunFacts, application: Application) -> str | None:
     """The run's transactions in one sentence; None when none were run."""
-    found = oltp_of(facts)
-    if found.get("nopm") is None:
+    found = oltp_of(facts, application)
+    rate = application.rate
+    if found.get(rate.key) is None:
         return None
-    users, warehouses = found.get("users"), found.get("warehouses")
+    users, scale = found.get("users"), found.get(application.tables.scale)
     size = [count_of(users, "user") if users else ""]
-    size.append(count_of(warehouses, "warehouse") if warehouses else "")
-    latency = (found["by_transaction"].get("new_order") or {}).get("latency_ns") or {}
-    tail = f"; 9 of 10 new orders were answered within {format_latency(latency['p90'])}" if latency.get("p90") else ""
+    size.append(application.tables.size.words(scale) if scale else "")
+    latency = (found["by_transaction"].get(application.first) or {}).get("latency_ns") or {}
+    tail = (
+        f"; 9 of 10 {application.first_plural} were answered within {format_latency(latency['p90'])}"
+        if latency.get("p90")
+        else ""
+    )
     tpm = f" and {found['tpm_client']:,.0f} transactions a minute (TPM)" if found.get("tpm_client") else ""
     where = joined(text for text in size if text)
     return (
-        f"{found['nopm']:,.0f} new orders a minute (NOPM){tpm}{f' with {where}' if where else ''}{tail}"
+        f"{rate.number(found[rate.key])} {rate.said}{tpm}{f' with {where}' if where else ''}{tail}"
         f" [{found.get('point_id') or DASH}]."
     )
 
 
-def answer_sentence(answer: Record, *, with_ends: bool = True) -> str:
+def answer_sentence(answer: Record, application: Application, *, with_ends: bool = True) -> str:
     """What a search found, in one sentence; `with_ends` adds knee, edge and what ended the search."""
+    throughput = throughput_of(application)
     name, most = shorten(str(answer["workload"].get("name") or "transactions"), 40), answer.get("max")
     if not most:
-        why = limited_text(answer, by="missed ", errors=NOPM.failed)
+        why = limited_text(answer, by="missed ", errors=throughput.failed)
         return f"{name}: no load was found that meets the limits ({why})."
     span = interval_text(answer.get("interval_95"), "{:,.0f}".format)
     further = ""
     if with_ends:
         ended = limited_text(answer, errors="with more load transactions fail")
-        further = f"{answer_words(answer, NOPM, [figure for figure in FIGURES if figure.at_ends])}; {ended}"
-    held = f"{NOPM.words(most['nopm'])}{span} with {load_label(most)}{further}"
+        at_ends = [figure for figure in figures_of(application) if figure.at_ends]
+        further = f"{answer_words(answer, throughput, at_ends)}; {ended}"
+    held = f"{throughput.words(most[throughput.name])}{span} with {load_label(most)}{further}"
     return f"Holds {held} [{most.get('point_id') or DASH}]."
 
 

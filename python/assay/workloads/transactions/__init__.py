@@ -1,0 +1,1 @@
+"""What kinds of transactions on databases share: each kind is an application of its own."""

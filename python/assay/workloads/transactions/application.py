@@ -1,0 +1,110 @@
+"""What a kind of transactions says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assay.targets.databases.table_set import TableSet
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rate:
+    """How the throughput of an application is told.
+
+    Attributes
+    ----------
+    key
+        Its key in documents, and the name of its figure.
+    unit
+        Its base unit.
+    seconds
+        It counts commits in so many seconds.
+    digits
+        So many after the point are shown.
+    title, full
+        As `assay.results.figures.Figure` has them.
+    said
+        As a sentence has it after the number.
+    """
+
+    key: str
+    unit: str
+    seconds: float
+    digits: int
+    title: str
+    full: str
+    said: str
+
+    def number(self, value: float) -> str:
+        """A value without its unit."""
+        return f"{value:,.{self.digits}f}"
+
+    def words(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{self.number(value)} {self.title}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Application:
+    """A kind of transactions, as all that is common to kinds needs to know it.
+
+    Attributes
+    ----------
+    kind
+        Its name in plans and results.
+    name
+        Its name as people say it.
+    transactions
+        Names of the transactions as the core has them, in its order, with those that people read. Commits of the
+        first are the throughput, and its response time stands for that of all.
+    first_plural
+        The first transaction in a sentence, in the plural.
+    rate
+        How its throughput is told.
+    counted_by
+        Who counts commits of the first transaction within the database, in a sentence that goes on with a number.
+    rolled_back
+        Which transactions users roll back on purpose, as a caption says it.
+    conditions
+        Where the consistency conditions come from, and what is checked, as a caption says it.
+    conditions_count
+        How many there are.
+    after_load_only
+        Conditions that transactions break on purpose: they are left out once some have run.
+    shape
+        Facts of a point's `workload` in words, by key and value, that tables of the report show.
+    disclaimer
+        What it must not be taken for, as a notice.
+    tables
+        Its tables.
+    """
+
+    kind: str
+    name: str
+    transactions: Mapping[str, str]
+    first_plural: str
+    rate: Rate
+    counted_by: str
+    rolled_back: str
+    conditions: str
+    conditions_count: int
+    after_load_only: frozenset[int] = frozenset()
+    shape: Mapping[str, Mapping[str, str]]
+    disclaimer: str
+    tables: TableSet
+
+    @property
+    def first(self) -> str:
+        """The transaction whose commits are the throughput."""
+        return next(iter(self.transactions))
+
+    @property
+    def counter(self) -> str:
+        """Name of the count of its commits, in the core's figures and among the counters of the tables."""
+        return f"{self.first}_count"
+
+    @property
+    def disclaimer_sentences(self) -> str:
+        """The disclaimer as sentences."""
+        return ". ".join(f"{part[0].upper()}{part[1:]}" for part in self.disclaimer.split("; ")) + "."

@@ -1,0 +1,164 @@
+"""What registrations of transactions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from assay.errors import UsageError
+from assay.progress import Display
+from assay.results.shapes.point import Point
+from assay.targets.databases.target import DatabaseTarget
+from assay.units import format_duration, format_latency
+from assay.workloads.databases.opened import actions_done
+from assay.workloads.opened import RunContext
+from assay.workloads.plan import Part
+from assay.workloads.transactions.application import Application
+from assay.workloads.transactions.check import violations_total
+from assay.workloads.transactions.figures import tpm_words
+from assay.workloads.transactions.opened import OpenTransactions
+from assay.workloads.transactions.opening import prepare
+from assay.workloads.transactions.plan import TransactionsPlan
+from assay.workloads.transactions.seen import seen_io
+from assay.workloads.transactions.shapes import DOCUMENT_KEY, oltp_of
+from assay.workloads.transactions.verdict import consistency_line, load_line
+from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
+
+if TYPE_CHECKING:
+    from assay.document.elements import Section
+    from assay.document.remarks import Remarks
+    from assay.results.figures import Figure
+    from assay.results.source import RunFacts
+
+P = TypeVar("P", bound=TransactionsPlan)
+
+
+class TransactionsWorkload(Workload[P]):
+    """Transactions of users on databases."""
+
+    application: ClassVar[Application]
+    opened: ClassVar[type[OpenTransactions[Any]]]
+    scale_unless_asked: ClassVar[str]
+    """How much is loaded where the plan does not say, in words."""
+
+    title = "Transaction"
+    runs_on = "databases"
+    database_kinds = ("embedded", "postgresql", "mariadb", "mssql")
+    document_key = DOCUMENT_KEY
+    apart = ("loading, restoring, checking",)
+
+    def study_plan(self, data: Record, tables: Mapping[str, Mapping[str, Any]], *, seed: int, source: str) -> P:
+        """The plan of a combination of levels; its seed is that of the rows, which all levels and repeats share."""
+        if tables.get("activity"):
+            raise UsageError(f"{source}: transactions have no activity; give of: plan or layout")
+        changed = {name: {**data.get(name, {}), **table} for name, table in tables.items() if name != "activity"}
+        plan = self.load_plan({**data, **changed}, source=source)
+        if plan.scale_asked is not None and plan.ways_of(plan.scale_asked) is None:
+            size, ways = self.application.tables.size, plan.layout.partition_ways
+            raise UsageError(
+                f"{source}: {ways} partitions need {size.words(ways)} or more, and {plan.scale_asked} are asked for;"
+                f" give --set {size.option}={ways} or fewer --levels"
+            )
+        return plan
+
+    def estimate_s(self, plan: P) -> tuple[float, float]:
+        """Shortest and longest time its points take."""
+        fewest, most = plan.points_count if "run" in plan.actions else (0, 0)
+        return fewest * plan.timing.point_s, most * plan.timing.point_s
+
+    def expected_points(self, plan: P) -> Iterable[tuple[Record, Record]]:
+        """One of its points."""
+        yield plan.facts(plan.scale_asked or 1), plan.load_facts()
+
+    def lines(self, part: Part[P], target: Any) -> list[str]:
+        """The part in words."""
+        plan = part.plan
+        size = self.scale_unless_asked if plan.scale_asked is None else f"{plan.scale_asked:,}"
+        things = self.application.tables.size.things
+        load = f"{plan.users:,} users" if plan.rate is None else f"{plan.rate:,.0f} transactions per s, {plan.arrivals}"
+        if plan.search.axis != "none":
+            load = f"search on {plan.search.axis} from {plan.search.first_load:,.0f} to {plan.search.last_load:,.0f}"
+        warmup, measured = plan.timing.warmup_length_s, plan.timing.duration_s
+        on = f"; target: {part.target_text}" if part.target_text is not None else ""
+        return [
+            f"part {part.name}: {part.title}; {things}: {size}; {', then '.join(plan.actions)}{on}",
+            f"  {load}; {plan.mode}; limits: {', '.join(plan.limits) or 'none'}",
+            f"  each point: {format_duration(warmup)} warm-up, {format_duration(measured)} measured",
+            f"note: {self.application.disclaimer}",
+        ]
+
+    # Targets
+
+    def examine(self, part: Part[P], target: Any, manifest: Record, display: Display) -> Part[P]:
+        """Open the databases, and refuse what the plan's actions cannot do with what is there."""
+        assert isinstance(target, DatabaseTarget), "transactions run on databases"
+        done = actions_done(manifest, self.document_key, part.name)
+        fitted = prepare(target, part.plan.without(done), display.phase)
+        return replace(part, plan=fitted.model_copy(update={"actions": part.plan.actions}))
+
+    # A run
+
+    def open(self, part: Part[P], target: Any, context: RunContext) -> OpenTransactions[P]:
+        """Begin a part on its databases."""
+        assert isinstance(target, DatabaseTarget), "transactions run on databases"
+        return self.opened(part, target, context)
+
+    def point_words(self, point: Point) -> list[str]:
+        """Transactions a minute, and the 90th percentile of each kind's response."""
+        oltp = oltp_of(point)
+        rate = self.application.rate
+        words = [f"{rate.words(oltp[rate.key])}, {tpm_words(oltp['tpm_client'])};"]
+        for name, figures in oltp["by_transaction"].items():
+            if figures["latency_ns"] is not None:
+                words.append(f"{name.replace('_', '-')} p90 {format_latency(figures['latency_ns']['p90'])};")
+        return words
+
+    def ruined(self, point: Point) -> str | None:
+        """Every transaction failed."""
+        oltp = oltp_of(point)
+        if not point["errors"]["count"] or oltp["tpm_client"]:
+            return None
+        return f"every transaction failed: {oltp['errors']['example'] or 'see the log of the server'}"
+
+    def conclude(self, points: Sequence[Point], manifest: Record) -> Conclusion:
+        """What was loaded, and whether the conditions hold."""
+        told = manifest.get(DOCUMENT_KEY) or {}
+        lines = []
+        if told.get("load"):
+            lines.append(load_line(told["load"], self.application))
+        if told.get("conditions"):
+            lines.append(consistency_line(told["conditions"], self.application))
+        return Conclusion(last=lines)
+
+    def failures(self, told: Record) -> str | None:
+        """Violations of consistency conditions."""
+        violations = violations_total(told)
+        return f"consistency conditions are violated {violations:,} times" if violations else None
+
+    def choices(self, points: Sequence[Point]) -> list[str]:
+        """Which table was the hottest, where a layout partitions it."""
+        traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in points]
+        return list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
+
+    def seen(self, point: Point) -> SeenIo | None:
+        """I/O under the data, where anything counted it."""
+        return seen_io(point)
+
+    # Report
+
+    def sections(self, facts: RunFacts) -> Sequence[Section]:
+        """Transactions, searches, both with their storage over time, and what each cost it."""
+        from assay.workloads.transactions.report import transaction_sections
+
+        return transaction_sections(facts, self.application)
+
+    def remarks(self, facts: RunFacts) -> Remarks:
+        """How many transactions a minute, and whether the data are consistent."""
+        from assay.workloads.transactions.report.remarks import transaction_remarks
+
+        return transaction_remarks(facts, self.application)
+
+    def exported(self) -> Sequence[Figure]:
+        """None: throughput has columns that all points have."""
+        return ()
