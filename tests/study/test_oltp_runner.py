@@ -103,7 +103,8 @@ def test_the_core_is_asked_for_the_plan(stage: Callable[..., Stage]) -> None:
     (asked,) = run.core.asked
     assert asked.pop("databases")[0] | {"connection": None} == {"name": "shop", "scale": 8, "connection": None}
     assert asked == {
-        "workload": "tpcc", "users": 20, "connections": 5, "threads": 2, "load": {"kind": "open", "rate": 100.0, "poisson": False},
+        "workload": "tpcc",
+        "users": 20, "connections": 5, "threads": 2, "load": {"kind": "open", "rate": 100.0, "poisson": False},
         "mix": [10, 13, 0, 0, 0], "deck": True, "nurand_items": True, "home": "all", "think_scale": 0.0,
         "procedures": False, "pipeline": False, "isolation": "serializable", "retries": 4, "reconnect_s": 9.0,
         "seed": 3, "interval_ns": 50_000_000,

@@ -113,7 +113,11 @@ impl Local {
             bulk: false,
             within: Duration::from_secs_f64(plan.connect_s),
         };
-        AnyDriver::connect(&plan.databases[database].connection, setup).await
+        let mut driver = AnyDriver::connect(&plan.databases[database].connection, setup).await?;
+        for text in &self.shared.sessions[database] {
+            driver.execute(text).await?;
+        }
+        Ok(driver)
     }
 
     /// Hands intervals over in time, also while nobody commits, until the run shall end.

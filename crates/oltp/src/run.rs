@@ -150,7 +150,9 @@ impl OltpRun {
             0 => 0,
             each => plan.users.div_ceil(places_of_users * each),
         };
-        let shared = Arc::new(Shared::new(plan, statements, connections + clerks * places_of_users, clerks));
+        let sessions = plan.databases.iter().map(|database| sessions::<W>(database)).collect();
+        let connections = connections + clerks * places_of_users;
+        let shared = Arc::new(Shared::new(plan, statements, sessions, connections, clerks));
         let exchanges: Vec<_> = (0..threads).map(|_| Exchange::new(SPARE_INTERVALS)).collect();
         let alive = Arc::new(AtomicU32::new(threads));
         let mut handles = Vec::new();
@@ -322,6 +324,12 @@ impl TransactionSum {
         self.failed += counted.failed;
         self.latency.merge(&counted.latency);
     }
+}
+
+/// What each session on a database begins with.
+fn sessions<W: Workload>(database: &UsedDatabase) -> Vec<String> {
+    let sections = W::sections(database.connection.kind, "session").unwrap_or_default();
+    sections.into_iter().map(|section| section.text).collect()
 }
 
 /// What a database's connections prepare: statements, or calls of procedures.

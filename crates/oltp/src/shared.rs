@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) plan: RunPlan,
     /// Of each database what its connections prepare.
     pub(crate) statements: Vec<Vec<Statement>>,
+    /// Of each database what its sessions begin with.
+    pub(crate) sessions: Vec<Vec<String>>,
     stop: AtomicBool,
     stopped_at: OnceLock<Instant>,
     pub(crate) connected: AtomicU32,
@@ -54,11 +56,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(plan: RunPlan, statements: Vec<Vec<Statement>>, connections: u32, clerks: u32) -> Self {
+    pub(crate) fn new(
+        plan: RunPlan,
+        statements: Vec<Vec<Statement>>,
+        sessions: Vec<Vec<String>>,
+        connections: u32,
+        clerks: u32,
+    ) -> Self {
         let away = plan.databases.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             plan,
             statements,
+            sessions,
             stop: AtomicBool::new(false),
             stopped_at: OnceLock::new(),
             connected: AtomicU32::new(0),

@@ -21,6 +21,8 @@ use crate::{
     workload::{Desk, Done, Workload},
 };
 
+/// How long a clerk waits for what is due and another clerk holds up.
+const HELD_UP: Duration = Duration::from_millis(1);
 /// A user whose every transaction fails for no reason that passes gives up.
 const FAILURES_MAX: u32 = 50;
 /// Clerks have numbers beyond those of users, so that they draw from streams of their own.
@@ -169,12 +171,17 @@ async fn serve<W: Workload>(local: Rc<Local>, workload: Arc<W>, desks: Rc<Vec<W:
         let Some((due_ns, transaction, input)) = desk.give_out(local.now_ns()) else {
             let rest =
                 desk.next_ns().map_or(LOOK, |next_ns| Duration::from_nanos(next_ns.saturating_sub(local.now_ns())));
-            let _ = tokio::time::timeout(rest.min(LOOK), bell.notified()).await;
+            // What is due and was not given out waits for a clerk, perhaps of another thread.
+            let rest = if rest.is_zero() { HELD_UP } else { rest.min(LOOK) };
+            let _ = tokio::time::timeout(rest, bell.notified()).await;
             continue;
         };
         // Another clerk looks whether there is more to do.
         bell.notify_one();
-        if !clerk.transact(&mut Drawn { transaction, input }, due_ns, &mut inputs, desk).await {
+        let mut drawn = Drawn { transaction, input };
+        let goes_on = clerk.transact(&mut drawn, due_ns, &mut inputs, desk).await;
+        desk.ended(&drawn.input);
+        if !goes_on {
             return;
         }
     }

@@ -30,6 +30,9 @@ pub(crate) trait Desk: 'static {
     /// Takes in what a transaction that was committed at a time has for others to do.
     fn take_in(&self, input: &Self::Input, effect: Self::Effect, now_ns: u64);
 
+    /// What it gave out has ended, however.
+    fn ended(&self, _input: &Self::Input) {}
+
     /// When there is something to do next.
     fn next_ns(&self) -> Option<u64>;
 
@@ -78,7 +81,7 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// So many users keep a clerk of the desk busy; 0 where there is nothing for clerks to do.
     const USERS_PER_CLERK: u32 = 0;
 
-    /// The statements of a file of SQL in a dialect; `None` for unknown files.
+    /// The statements of a file of SQL in a dialect; `None` for unknown files. Sessions begin with those of `session`.
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>>;
 
     /// User `number` of database `database` of the run, both counted from 0.

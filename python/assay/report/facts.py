@@ -93,8 +93,16 @@ def workload_of_run(facts: RunFacts) -> Workload[Any] | None:
 
 def workloads_of(facts: RunFacts) -> list[Workload[Any]]:
     """The kinds that have points or told something of the run, or that the run is of."""
-    kinds = {point["workload"]["kind"] for point in facts.points}
-    found = [one for one in workloads() if one.kind in kinds or facts.told(one.document_key)]
+    of_points = {point["workload"]["kind"] for point in facts.points}
+    kinds = of_points | {(part.get("plan") or {}).get("kind") for part in facts.manifest.get("parts") or []}
+    known = {one.document_key for one in workloads() if one.kind in kinds}
+    found = [
+        one
+        for one in workloads()
+        # Kinds may tell under one key: it is told by those that the run is of, where these are known.
+        if one.kind in of_points
+        or (facts.told(one.document_key) and (one.kind in kinds or one.document_key not in known))
+    ]
     main = workload_of_run(facts)
     return found or ([main] if main else [])
 

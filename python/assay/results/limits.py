@@ -217,5 +217,5 @@ def show_value(value: float | None, unit: str) -> str:
     return (
         number
         if unit in ("iops", "count")
-        else f"{number} {unit.replace('_per_', '/') if '_' in unit else unit.upper()}"
+        else f"{number} {unit.replace('_per_', '/').replace('_', ' ') if '_' in unit else unit.upper()}"
     )

@@ -386,7 +386,7 @@ def failures_told(told: Mapping[str, Any]) -> list[str]:
         for workload in workloads()
         if workload.document_key is not None and told.get(workload.document_key)
     ]
-    return [failure for failure in found if failure is not None]
+    return list(dict.fromkeys(failure for failure in found if failure is not None))
 
 
 def exit_code_of(

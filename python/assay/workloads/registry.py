@@ -9,6 +9,7 @@ from assay.errors import UsageError
 from assay.reading import nearest
 from assay.results.figures import Figure, join_figures
 from assay.results.shapes.kinds import join_shapes
+from assay.workloads.brokerage.workload import BrokerageWorkload
 from assay.workloads.integrity.workload import IntegrityWorkload
 from assay.workloads.io.workload import IoWorkload
 from assay.workloads.mailbox.workload import MailboxWorkload
@@ -35,7 +36,14 @@ def register(workload: Workload[Any]) -> None:
     _join(workload.kind, workload)
 
 
-for _workload in (IoWorkload(), IntegrityWorkload(), TpccWorkload(), TpchWorkload(), MailboxWorkload()):
+for _workload in (
+    IoWorkload(),
+    IntegrityWorkload(),
+    TpccWorkload(),
+    BrokerageWorkload(),
+    TpchWorkload(),
+    MailboxWorkload(),
+):
     register(_workload)
 _join(None, _KINDS[DEFAULT_KIND])
 

@@ -5,11 +5,15 @@ use std::{
     cell::{Cell, RefCell},
     cmp::Reverse,
     collections::BinaryHeap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
     clock::Clock,
-    ids::Size,
+    ids::{Size, broker_of},
     input::{Executed, Input, Kind, Order, Quote, Request, TWENTY, Triggered},
     kinds::TradeType,
     market::price_cents,
@@ -24,6 +28,8 @@ const EXECUTED_MEAN_S: f64 = 1.0;
 const LIMIT_WITHIN_S: u64 = 4000;
 /// A limit that was reached waits so long at most for the ticker to fill.
 const TICKER_WITHIN_NS: u64 = 5 * SECOND_NS;
+/// So many due results are passed over for their brokers before a clerk rests.
+const HELD_UP_MAX: usize = 32;
 const MAINTENANCE_NS: u64 = 60 * SECOND_NS;
 
 /// What others have to do after a transaction.
@@ -39,6 +45,7 @@ pub(crate) enum Effect {
 struct Waiting {
     due_ns: u64,
     trade: i64,
+    broker: u32,
     security: u32,
     quantity: i64,
     /// Its limit is reached then; otherwise it is executed.
@@ -50,6 +57,10 @@ pub(crate) struct Exchange {
     clock: Clock,
     random: RefCell<Random>,
     waiting: RefCell<BinaryHeap<Reverse<Waiting>>>,
+    /// Brokers of whom a result is at work: results of one broker come one after the other, each changes the broker's row.
+    busy: Arc<[AtomicBool]>,
+    /// Due results that wait for their broker, while another is looked for; empty otherwise.
+    held_up: RefCell<Vec<Reverse<Waiting>>>,
     ticker: RefCell<Vec<Quote>>,
     /// Quotes of limits that were reached take the place of made-up ones.
     reached: RefCell<Vec<Quote>>,
@@ -60,12 +71,14 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn new(size: Size, clock: Clock, random: Random, maintains: bool) -> Self {
+    pub(crate) fn new(size: Size, clock: Clock, random: Random, busy: Arc<[AtomicBool]>, maintains: bool) -> Self {
         Self {
             size,
             clock,
             random: RefCell::new(random),
             waiting: RefCell::default(),
+            busy,
+            held_up: RefCell::default(),
             ticker: RefCell::default(),
             reached: RefCell::default(),
             urgent_since_ns: Cell::new(None),
@@ -73,21 +86,25 @@ impl Exchange {
         }
     }
 
-    fn execute(&self, trade: i64, security: u32, quantity: i64, now_ns: u64) {
+    fn execute(&self, order: Triggered, now_ns: u64) {
+        let Triggered { trade, broker, security, quantity } = order;
         let delay_s = -self.random.borrow_mut().share().ln() * EXECUTED_MEAN_S;
         let due_ns = now_ns + (delay_s.min(10.0 * EXECUTED_MEAN_S) * 1e9) as u64;
-        self.waiting.borrow_mut().push(Reverse(Waiting { due_ns, trade, security, quantity, is_limit: false }));
+        self.waiting.borrow_mut().push(Reverse(Waiting { due_ns, trade, broker, security, quantity, is_limit: false }));
     }
 
     fn place(&self, order: &Order, now_ns: u64) {
         if order.kind.is_market() {
-            return self.execute(order.trade, order.security, order.quantity, now_ns);
+            let broker = broker_of(order.account);
+            let (trade, security, quantity) = (order.trade, order.security, order.quantity);
+            return self.execute(Triggered { trade, broker, security, quantity }, now_ns);
         }
         let reached_ns = self.reached_ns(order.kind, order.security, order.bid_cents(), now_ns);
         if let Some(due_ns) = reached_ns {
             let waiting = Waiting {
                 due_ns,
                 trade: order.trade,
+                broker: broker_of(order.account),
                 security: order.security,
                 quantity: order.quantity,
                 is_limit: true,
@@ -155,8 +172,14 @@ impl Desk for Exchange {
         }
         if let Effect::Triggered(orders) = effect {
             for order in orders {
-                self.execute(order.trade, order.security, order.quantity, now_ns);
+                self.execute(order, now_ns);
             }
+        }
+    }
+
+    fn ended(&self, request: &Request) {
+        if let Input::TradeResult(executed) = &request.input {
+            self.busy[executed.broker as usize].store(false, Ordering::Release);
         }
     }
 
@@ -187,47 +210,59 @@ impl Exchange {
         if let Some(feed) = self.feed(now_ns) {
             return Some((now_ns, Kind::MarketFeed, feed));
         }
-        loop {
-            let Reverse(order) = {
-                let mut waiting = self.waiting.borrow_mut();
-                waiting.peek().filter(|Reverse(order)| order.due_ns <= now_ns)?;
-                waiting.pop()?
-            };
+        let mut waiting = self.waiting.borrow_mut();
+        let mut held_up = self.held_up.borrow_mut();
+        let found = loop {
+            if held_up.len() == HELD_UP_MAX || waiting.peek().is_none_or(|Reverse(order)| order.due_ns > now_ns) {
+                break None;
+            }
+            let Some(Reverse(order)) = waiting.pop() else { break None };
             if order.is_limit {
                 let quote = self.quote(order.security, order.quantity, order.due_ns);
                 self.reached.borrow_mut().push(quote);
                 self.urgent_since_ns.set(self.urgent_since_ns.get().or(Some(order.due_ns)));
                 continue;
             }
+            if self.busy[order.broker as usize].swap(true, Ordering::Acquire) {
+                held_up.push(Reverse(order));
+                continue;
+            }
             let traded_us = self.clock.traded_us(order.due_ns);
             let executed = Executed {
                 trade: order.trade,
+                broker: order.broker,
                 security: order.security,
                 quantity: order.quantity,
                 price_cents: price_cents(order.security, traded_us),
                 traded_us,
             };
-            return Some((order.due_ns, Kind::TradeResult, Input::TradeResult(executed)));
-        }
+            break Some((order.due_ns, Kind::TradeResult, Input::TradeResult(executed)));
+        };
+        waiting.extend(held_up.drain(..));
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::brokerage::kinds::TradeType;
+    use crate::brokerage::{ids::account_id, kinds::TradeType};
 
     const SIZE: Size = Size { customers: 1000 };
 
+    fn brokers() -> Arc<[AtomicBool]> {
+        (0..SIZE.blocks()).map(|_| AtomicBool::default()).collect()
+    }
+
     fn exchange() -> Exchange {
-        Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), false)
+        Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), brokers(), false)
     }
 
     fn order(trade: i64, kind: TradeType, limit_offset_cents: i64) -> Request {
         let (security, price_cents) = (7, price_cents(7, Clock::new(10).traded_us(0)));
         let order = Order {
             trade,
-            account: 1,
+            account: account_id(150, 0),
             executor: 0,
             is_owner: true,
             security,
@@ -251,6 +286,7 @@ mod tests {
             let Some((due_ns, kind, request)) = exchange.give_out(next_ns) else { continue };
             done.push((due_ns, kind));
             exchange.take_in(&request, Effect::Nothing, next_ns.max(due_ns));
+            exchange.ended(&request);
         }
         done
     }
@@ -269,6 +305,21 @@ mod tests {
         assert!((mean_s - EXECUTED_MEAN_S).abs() < 0.1, "{mean_s}");
         let feeds = done.iter().filter(|(_, kind)| *kind == Kind::MarketFeed as usize).count();
         assert_eq!(feeds, 100, "two quotes of each trade, twenty to a feed");
+    }
+
+    #[test]
+    fn results_of_a_broker_come_one_after_the_other_on_all_desks() {
+        let busy = brokers();
+        let desks = [1, 2].map(|seed| Exchange::new(SIZE, Clock::new(10), Random::of(seed, 2, 3), busy.clone(), false));
+        for desk in &desks {
+            desk.take_in(&order(1, TradeType::MarketBuy, 0), Effect::Nothing, 0);
+        }
+        let late_ns = 60 * SECOND_NS;
+        let Some((_, _, given)) = desks[0].give_out(late_ns) else { panic!("it is due") };
+        assert!(desks[1].give_out(late_ns).is_none(), "the broker is at work");
+        assert!(desks[1].next_ns().is_some_and(|next_ns| next_ns <= late_ns), "it stays due");
+        desks[0].ended(&given);
+        assert!(desks[1].give_out(late_ns).is_some());
     }
 
     #[test]
@@ -291,8 +342,8 @@ mod tests {
 
     #[test]
     fn what_a_feed_lets_through_is_executed_and_data_are_maintained_every_minute() {
-        let exchange = Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), true);
-        let through = Effect::Triggered(vec![Triggered { trade: 9, security: 7, quantity: 100 }]);
+        let exchange = Exchange::new(SIZE, Clock::new(10), Random::of(1, 2, 3), brokers(), true);
+        let through = Effect::Triggered(vec![Triggered { trade: 9, broker: 1, security: 7, quantity: 100 }]);
         let feed = Request { size: SIZE, input: Input::MarketFeed { quotes: Vec::new(), traded_us: 0 } };
         exchange.take_in(&feed, through, 0);
         let done = done_by(&exchange, 3 * MAINTENANCE_NS);

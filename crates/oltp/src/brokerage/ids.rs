@@ -55,6 +55,16 @@ pub(crate) fn account_id(customer: u32, account: u32) -> i64 {
     (SHIFT + i64::from(customer)) * i64::from(ACCOUNTS_MAX) + 1 + i64::from(account)
 }
 
+/// The broker of an account, counted from 0.
+pub(crate) fn broker_of(account: i64) -> u32 {
+    (((account - 1) / i64::from(ACCOUNTS_MAX) - SHIFT) / i64::from(BLOCK)) as u32
+}
+
+/// A broker by its key, counted from 0.
+pub(crate) fn broker_number(broker: i64) -> u32 {
+    (broker - SHIFT - 1) as u32
+}
+
 pub(crate) fn news_id(company: u32, number: u32) -> i64 {
     SHIFT + 1 + i64::from(company) * 2 + i64::from(number)
 }

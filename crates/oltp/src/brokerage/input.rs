@@ -123,6 +123,8 @@ impl Order {
 #[derive(Debug, Clone)]
 pub(crate) struct Executed {
     pub(crate) trade: i64,
+    /// The broker, counted from 0.
+    pub(crate) broker: u32,
     pub(crate) security: u32,
     pub(crate) quantity: i64,
     pub(crate) price_cents: i64,
@@ -141,6 +143,8 @@ pub(crate) struct Quote {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Triggered {
     pub(crate) trade: i64,
+    /// The broker, counted from 0.
+    pub(crate) broker: u32,
     pub(crate) security: u32,
     pub(crate) quantity: i64,
 }

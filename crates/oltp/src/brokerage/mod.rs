@@ -39,7 +39,7 @@ use crate::{
     workload::{Done, Transaction, Workload},
 };
 
-const FILES: [(&str, Layers); 8] = [
+const FILES: [(&str, Layers); 10] = [
     ("schema", layers!("sql", "schema")),
     ("indexes", layers!("sql", "indexes")),
     ("foreign_keys", layers!("sql", "foreign_keys")),
@@ -47,6 +47,8 @@ const FILES: [(&str, Layers); 8] = [
     ("procedures", layers!("sql", "procedures")),
     ("conditions", layers!("sql", "conditions")),
     ("references", layers!("sql", "references")),
+    ("session", layers!("sql", "session")),
+    ("cleanup", layers!("sql", "cleanup")),
     ("drop", layers!("sql", "drop")),
 ];
 
@@ -87,7 +89,7 @@ impl Workload for Brokerage {
         named("data_maintenance"),
     ];
     const STATEMENTS: &'static [&'static str] = Statement::NAMES;
-    const USERS_PER_CLERK: u32 = 4;
+    const USERS_PER_CLERK: u32 = 2;
 
     type User = User;
     type Input = Request;
@@ -110,7 +112,7 @@ impl Workload for Brokerage {
     fn desk(&self, seed: u64, database: usize, customers: u32, thread: u32) -> Exchange {
         let size = Size { customers };
         let random = Random::of(seed, EXCHANGE, (database as u64) << 32 | u64::from(thread));
-        Exchange::new(size, Clock::new(self.days), random, thread == 0)
+        Exchange::new(size, Clock::new(self.days), random, self.busy(database, size.blocks()), thread == 0)
     }
 
     fn begins(&self, request: &mut Request, now_ns: u64) {

@@ -1,4 +1,7 @@
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicI64, Ordering},
+};
 
 use serde::Deserialize;
 
@@ -29,11 +32,26 @@ pub(crate) struct Brokerage {
     pub(crate) days: u32,
     /// For each database the key of the next trade.
     next_trades: Vec<AtomicI64>,
+    /// For each database which of its brokers a Trade-Result is at work for.
+    #[serde(skip)]
+    busy: Mutex<Vec<Arc<[AtomicBool]>>>,
 }
 
 impl Brokerage {
     /// The key of a new trade of a database.
     pub(crate) fn next_trade(&self, database: usize) -> i64 {
         self.next_trades[database].fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Which brokers of a database are busy; all its desks share them.
+    pub(crate) fn busy(&self, database: usize, brokers: u32) -> Arc<[AtomicBool]> {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        while busy.len() <= database {
+            busy.push(Arc::new([]));
+        }
+        if busy[database].is_empty() {
+            busy[database] = (0..brokers).map(|_| AtomicBool::default()).collect();
+        }
+        busy[database].clone()
     }
 }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from assay.errors import NotSupported
 from assay.results.shapes.point import Point
-from assay.targets.databases import LAID_OUT
+from assay.targets.databases import LAID_OUT, Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_duration
 from assay.workloads.databases.loading import set_state
@@ -46,7 +46,16 @@ class OpenTransactions(OpenOnDatabases[P]):
             self.target.databases, self.application, display=self.context.display, interrupt=self.context.interrupt
         )
         violated = [condition for condition in self.told.get("conditions") or [] if not condition["met"]]
+        for database in self.target.databases:
+            found += [{"database": database.name, **one} for one in self.own_conditions(database)]
         self.keep(conditions=[*violated, *found])
+
+    def own_conditions(self, database: Database) -> Iterator[dict[str, Any]]:
+        """Ask what a kind checks besides its consistency conditions; gives records as they are in `conditions`."""
+        yield from ()
+
+    def begins(self, database: Database) -> None:
+        """Do what a kind does to a database before its users begin."""
 
     def dropped(self) -> dict[str, Any]:
         """What there is to say once the tables are gone."""
@@ -132,6 +141,8 @@ class OpenTransactions(OpenOnDatabases[P]):
         layout = self._lay_out(plan)
         for database in self.target.databases:
             set_state(database, "ran" if layout is None else LAID_OUT)
+        for database in self.target.databases:
+            self.begins(database)
         measurement = self._measurement(plan, repeat)
         try:
             figures = measurement.run()

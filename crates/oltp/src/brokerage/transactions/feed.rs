@@ -7,7 +7,7 @@ use crate::{
     brokerage::{
         clock::write_moment,
         desk::Effect,
-        ids::{Size, write_symbol},
+        ids::{Size, broker_number, write_symbol},
         input::{Quote, Triggered},
         plan::Brokerage,
         statements::Statement::{
@@ -50,8 +50,10 @@ pub(super) async fn run<D: Driver>(
     let mut triggered = Vec::new();
     for (security, place) in places {
         for row in (0..talk.results.count(place)).filter_map(|row| talk.results.row(place, row)) {
-            let (Some(trade), Some(quantity)) = (row.int(0), row.int(2)) else { return Err(unreadable()) };
-            triggered.push(Triggered { trade, security, quantity });
+            let (Some(trade), Some(quantity), Some(broker)) = (row.int(0), row.int(2), row.int(4)) else {
+                return Err(unreadable());
+            };
+            triggered.push(Triggered { trade, broker: broker_number(broker), security, quantity });
         }
     }
     triggered.truncate(TRIGGERED_MAX);

@@ -56,7 +56,7 @@ LIMIT 30
 UPDATE last_trade SET lt_price = $1, lt_vol = lt_vol + CAST($2 AS DECIMAL(12, 0)), lt_dts = $3 WHERE lt_s_symb = $4
 
 -- name: market_feed.requests
-SELECT tr_t_id, tr_tt_id, tr_qty, tr_bid_price
+SELECT tr_t_id, tr_tt_id, tr_qty, tr_bid_price, tr_b_id
 FROM trade_request
 WHERE tr_s_symb = $1
     AND ((tr_tt_id = 'TSL' AND tr_bid_price >= $2) OR (tr_tt_id = 'TLS' AND tr_bid_price <= $3)

@@ -18,7 +18,7 @@ JOIN status_type ON st_id = th_st_id
 ORDER BY th_dts DESC, t_id DESC
 
 -- name: market_feed.requests
-SELECT tr_t_id, tr_tt_id, tr_qty, tr_bid_price
+SELECT tr_t_id, tr_tt_id, tr_qty, tr_bid_price, tr_b_id
 FROM trade_request WITH (UPDLOCK)
 WHERE tr_s_symb = $1
     AND ((tr_tt_id = 'TSL' AND tr_bid_price >= $2) OR (tr_tt_id = 'TLS' AND tr_bid_price <= $3)

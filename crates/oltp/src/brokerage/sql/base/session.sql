@@ -1,0 +1,1 @@
+-- What each session of a user begins with: nothing.

@@ -1,0 +1,252 @@
+"""The TPC-E-like workload (docs/oltp.md): what `assay oltp brokerage` runs, as a plan in TOML or JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from assay.errors import UsageError
+from assay.fields import FieldValueError, within
+from assay.reading import names_of_presets, preset_table, read_table, validated
+from assay.results.limits import Limit, parse_limits
+from assay.targets.databases.target import DatabaseTarget
+from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
+from assay.workloads.brokerage.figures import FIGURES
+from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND
+from assay.workloads.databases.plan import DATABASE
+from assay.workloads.options import Fixed, Option
+from assay.workloads.transactions.plan import MIX, Mix, TransactionsPlan, Weight, parse_mix, shares_of
+
+CUSTOMERS_DEFAULT = 1000
+
+CUSTOMERS_MAX = 10_000_000
+
+EXECUTED_SHARE = 0.99
+"""Share of orders that lead to a result: the others are rolled back on purpose."""
+FEEDS_OF_RESULT = 0.1
+"""A feed has twenty quotes, and each result brings two."""
+
+MIX_TOLERANCE_SHARE = 0.05
+"""A transaction's share of the mix may be off by so much of itself."""
+MIX_DEVIATIONS = 4.0
+"""Or by so many standard deviations of its count, if that is more: counts of a short window say little."""
+
+ORDERED = tuple(name for name in BROKERAGE.transactions if name not in (*BY_PRODUCTS, MAINTENANCE))
+"""Transactions that users ask for."""
+
+
+class BrokerageMix(Mix):
+    """How often each transaction is drawn, in any unit; results and feeds come of orders."""
+
+    trade_status: Weight = 0
+    market_watch: Weight = 0
+    security_detail: Weight = 0
+    customer_position: Weight = 0
+    trade_order: Weight = 0
+    trade_lookup: Weight = 0
+    broker_volume: Weight = 0
+    trade_update: Weight = 0
+
+    @property
+    def weights(self) -> list[int]:
+        """The weights in the order of all transactions, 0 for those that nobody asks for."""
+        return [getattr(self, name, 0) for name in BROKERAGE.transactions]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share that each transaction should have, results and feeds included, maintenance left out."""
+        expected: dict[str, float] = {name: getattr(self, name) for name in ORDERED}
+        expected["trade_result"] = EXECUTED_SHARE * self.trade_order
+        expected["market_feed"] = FEEDS_OF_RESULT * expected["trade_result"]
+        total = sum(expected.values())
+        return {name: weight / total for name, weight in expected.items()}
+
+
+class BrokeragePlan(TransactionsPlan):
+    """A plan of `assay oltp brokerage`."""
+
+    kind: Literal["brokerage"] = "brokerage"
+    title: str = "TPC-E-like transactions"
+    customers: Annotated[
+        Annotated[int, Field(ge=1, le=CUSTOMERS_MAX)] | None,
+        Option(
+            "--customers",
+            f"How many to load, by the hundred, about 1 MB each ({CUSTOMERS_DEFAULT:,}, or those that are loaded).",
+            DATABASE,
+        ),
+    ] = None
+    """Over all databases; None: those that are loaded, else `CUSTOMERS_DEFAULT`."""
+    days: Annotated[
+        Annotated[int, Field(ge=1, le=300)] | None,
+        Option("--days", f"Days of trading behind the database ({DAYS_DEFAULT}, or those that are loaded).", DATABASE),
+    ] = None
+    """None: those that are loaded, else `DAYS_DEFAULT`."""
+    news_bytes: Annotated[int, Field(ge=100, le=1_000_000)] | None = None
+    """Length of the large object of a news item; None: of those that are loaded, else `NEWS_BYTES`."""
+    mix: Annotated[
+        BrokerageMix,
+        BeforeValidator(partial(parse_mix, transactions=ORDERED)),
+        Option("--mix", "Weights: trade_order=101,trade_status=190,...", MIX),
+    ] = BrokerageMix(
+        trade_status=190, market_watch=180, security_detail=140, customer_position=130, trade_order=101,
+        trade_lookup=80, broker_volume=49, trade_update=20,
+    )  # fmt: skip
+    mode: Annotated[Literal["statements"], Fixed()] = "statements"
+    draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
+        "deck"
+    )
+
+    @model_validator(mode="after")
+    def _whole_brokers(self) -> Self:
+        if self.customers is not None and self.customers % CUSTOMERS_OF_BROKER:
+            nearest = max(round(self.customers / CUSTOMERS_OF_BROKER), 1) * CUSTOMERS_OF_BROKER
+            raise FieldValueError(
+                "customers",
+                f"{self.customers:,}: a broker serves {CUSTOMERS_OF_BROKER} customers, and they come by the hundred;"
+                f" give {nearest:,}",
+            )
+        return self
+
+    @property
+    def scale_asked(self) -> int | None:
+        """Customers over all databases."""
+        return self.customers
+
+    @property
+    def shape_asked(self) -> Mapping[str, int]:
+        """Days and length of news, where they are asked for."""
+        asked = {"days": self.days, "news_bytes": self.news_bytes}
+        return {name: number for name, number in asked.items() if number is not None}
+
+    def shares(self, databases: int) -> list[int]:
+        """Customers of each database."""
+        brokers = (self.customers or CUSTOMERS_DEFAULT) // CUSTOMERS_OF_BROKER
+        return [share * CUSTOMERS_OF_BROKER for share in shares_of(brokers, databases)]
+
+    def core_fields(self, target: DatabaseTarget) -> dict[str, Any]:
+        """What the core's plan has of the kind alone.
+
+        Raises
+        ------
+        UsageError
+            Databases differ in what decides their rows.
+        """
+        states = [database.schema() for database in target.databases]
+        days, seeds = {state.shape["days"] for state in states}, {state.seed or 0 for state in states}
+        for key, values in (("days", days), ("seed", seeds)):
+            if len(values) > 1:
+                listed = ", ".join(str(value) for value in sorted(values))
+                raise UsageError(f"databases differ in their {key} ({listed}); run each by itself")
+        return {
+            "rows_seed": states[0].seed,
+            "days": states[0].shape["days"],
+            "next_trades": [
+                int(database.query("SELECT coalesce(max(t_id), 0) FROM trade")[0][0]) + 1
+                for database in target.databases
+            ],
+            "think_scale": 0.0,
+            "pipeline": True,
+            "isolation": "default",
+        }
+
+    def facts(self, scale: int) -> dict[str, Any]:
+        """A point's `workload`, on so many customers in all."""
+        return {
+            "kind": KIND,
+            "name": f"{BROKERAGE.name}, {self.name}",
+            "preset": self.name,
+            "customers": scale,
+            "mix": self.mix.model_dump(),
+            "layout": self.layout.model_dump(mode="json"),
+            "background": list(self.background),
+            **{key: getattr(self, key) for key in ("mode", "draw", "days", "retries")},
+        }
+
+    def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Figures of each transaction, with whether its share and its response are as they should be.
+
+        `pass_mix`: the share is off by no more than `MIX_TOLERANCE_SHARE` of itself or `MIX_DEVIATIONS` standard
+        deviations of a count (ours; the specification's own tolerances are narrower and need hours). `pass_latency`:
+        the limits on its response are met. Both are None where nothing can be said.
+        """
+        limits = [limit for limit in parse_limits(self.limits, FIGURES) if limit.unit == "ns"]
+        counts = {name: by_transaction[name]["count"] or 0 for name in self.mix.shares}
+        total = sum(counts.values())
+        found = {}
+        for name, figures in by_transaction.items():
+            own = [limit for limit in limits if limit.direction in ("response", name)]
+            expected = self.mix.shares.get(name)
+            found[name] = {
+                **figures,
+                "pass_mix": None if expected is None or not total else _fits(counts[name], total, expected),
+                "pass_latency": _answered(figures["latency_ns"], own),
+            }
+        return found
+
+
+def _fits(count: int, total: int, expected: float) -> bool:
+    off = abs(count - expected * total)
+    spread = math.sqrt(total * expected * (1 - expected))
+    return off <= max(MIX_TOLERANCE_SHARE * expected * total, MIX_DEVIATIONS * spread)
+
+
+def _answered(latency_ns: Mapping[str, float | None] | None, limits: Sequence[Limit]) -> bool | None:
+    if not latency_ns or not limits:
+        return None
+    for limit in limits:
+        value = latency_ns.get(limit.metric.replace(".", "_"))
+        if value is not None and not limit.met_by(value):
+            return False
+    return True
+
+
+def load_brokerage_plan(data: Mapping[str, Any], *, source: str) -> BrokeragePlan:
+    """A plan from its TOML or JSON form.
+
+    Raises
+    ------
+    UsageError
+        A key is unknown (the nearest known one is named), or a value is not accepted; `source` says where.
+    """
+    plan = validated(BrokeragePlan, data, source)
+    with within(source, "limits"):
+        parse_limits(plan.limits, FIGURES)
+    return plan
+
+
+def read_brokerage_plan(path: Path) -> BrokeragePlan:
+    """A plan from a TOML file, or from the JSON that `--dry-run --json` prints.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is not a plan.
+    """
+    return load_brokerage_plan(read_table(path, option="--plan"), source=f"--plan {path}")
+
+
+def brokerage_preset_names() -> list[str]:
+    """Names of the presets that come with Assay.
+
+    Examples
+    --------
+    >>> brokerage_preset_names()
+    ['orders', 'strict']
+    """
+    return names_of_presets(__package__)
+
+
+def read_brokerage_preset(name: str) -> BrokeragePlan:
+    """A preset by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such preset; the message lists them.
+    """
+    return load_brokerage_plan(preset_table(__package__, name), source=f"preset {name}")

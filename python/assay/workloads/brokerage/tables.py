@@ -1,0 +1,62 @@
+"""The tables of this workload, as databases need to know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay import _core
+from assay.targets.databases.table_set import Size, TableSet
+from assay.units import count_of
+
+KIND = "brokerage"
+
+CUSTOMERS_OF_BROKER = 100
+"""Customers are counted in so many: each broker serves as many."""
+
+DAYS_DEFAULT = 10
+NEWS_BYTES = 100_000
+"""Length of the large object of a news item."""
+
+ROWS_BYTES, DAY_BYTES = 200_000, 75_000
+"""Room that a customer takes with indexes: of all but trades and news, and of the trades of a day; measured."""
+NEWS_OF_CUSTOMER = 1
+
+
+def bytes_of_customer(shape: Mapping[str, int]) -> int:
+    """Room that a customer takes with rows of a shape, indexes included."""
+    return ROWS_BYTES + shape["days"] * DAY_BYTES + shape["news_bytes"] * NEWS_OF_CUSTOMER
+
+
+SHAPE = {"days": DAYS_DEFAULT, "news_bytes": NEWS_BYTES}
+
+DRAWN = frozenset(
+    ("customer_account", "account_permission", "watch_item", "trade_history", "cash_transaction", "holding_history",
+     "holding", "holding_summary")
+)  # fmt: skip
+"""Tables whose number of rows is drawn: it is only near what is expected."""
+
+GROWING = frozenset(
+    ("trade", "settlement", "trade_history", "cash_transaction", "holding_history", "holding", "holding_summary",
+     "trade_request")
+)  # fmt: skip
+"""Tables to which transactions add."""
+
+TABLES = TableSet(
+    rows=KIND,
+    names=tuple(_core.row_counts(KIND, CUSTOMERS_OF_BROKER)),
+    scale="customers",
+    size=Size(
+        words=lambda customers: count_of(customers, "customer"),
+        option="customers",
+        things="customers",
+        bytes_each=bytes_of_customer(SHAPE),
+        bytes_by_shape=bytes_of_customer,
+        log_bytes_each=200_000,
+        step=CUSTOMERS_OF_BROKER,
+    ),
+    shape=SHAPE,
+    has_references=True,
+    keys={},
+    statements=lambda dialect, file: _core.oltp_sql(KIND, dialect, file),
+    counters={"trade_result_count": ("broker", "SELECT sum(b_num_trades) FROM broker")},
+)

@@ -1,0 +1,31 @@
+"""The registration of the TPC-E-like workload: what the pipeline knows of it."""
+
+from __future__ import annotations
+
+from assay.workloads.brokerage.application import BROKERAGE
+from assay.workloads.brokerage.figures import FIGURES
+from assay.workloads.brokerage.opened import OpenBrokerage
+from assay.workloads.brokerage.plan import BrokeragePlan, load_brokerage_plan
+from assay.workloads.brokerage.shapes import SHAPES
+from assay.workloads.brokerage.tables import TABLES
+from assay.workloads.transactions.workload import TransactionsWorkload
+from assay.workloads.workload import Record
+
+
+class BrokerageWorkload(TransactionsWorkload[BrokeragePlan]):
+    """TPC-E-like transactions of users on databases."""
+
+    kind = BROKERAGE.kind
+    application = BROKERAGE
+    opened = OpenBrokerage
+    scale_unless_asked = "those that are loaded, else 1,000"
+    verbs = "assay.workloads.brokerage.verbs"
+    preset_default = "orders"
+    figures = FIGURES
+    shapes = SHAPES
+    plan_type = BrokeragePlan
+    table_set = TABLES
+
+    def load_plan(self, data: Record, *, source: str) -> BrokeragePlan:
+        """A plan from its TOML or JSON form."""
+        return load_brokerage_plan(data, source=source)
