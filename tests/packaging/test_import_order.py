@@ -35,7 +35,7 @@ ORDER = (
 )
 """What stands on one line may import what stands on it or above."""
 
-KINDS = ("integrity", "io", "mailbox", "tpcc", "tpch")
+KINDS = ("brokerage", "integrity", "io", "mailbox", "tpcc", "tpch")
 """Folders of workloads."""
 
 KEYS = {*KINDS, "dss", "oltp"}

@@ -23,7 +23,7 @@ VERBS = {"profile": ("profile",), "oltp": ("oltp", "tpcc")}
 """Verbs that show a finished run again; what `verify` expects is gone when it ends."""
 
 
-SINCE = {"tpch", "mailbox"}
+SINCE = {"brokerage", "tpch", "mailbox"}
 """Kinds that came later: no run of theirs is older than the shapes."""
 
 

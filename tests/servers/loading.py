@@ -18,5 +18,5 @@ class Quiet:
 
 def load(database: Database) -> None:
     """Make the tables, their indexes and procedures as a load does."""
-    _make_tables(database, 1, 7, Quiet())  # type: ignore[arg-type]
+    _make_tables(database, 1, 7, {}, Quiet())  # type: ignore[arg-type]
     _finish(database, 2, display=Quiet(), interrupt=threading.Event())  # type: ignore[arg-type]

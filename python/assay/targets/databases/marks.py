@@ -32,6 +32,16 @@ def own_indexes(tables: TableSet, dialect: str) -> frozenset[str]:
 
 
 @cache
+def own_constraints(tables: TableSet, dialect: str) -> frozenset[str]:
+    """Names of the checks and foreign keys of its tables."""
+    checks = {
+        name for _, text in tables.statements(dialect, "schema") for name in re.findall(r"CONSTRAINT (\w+) CHECK", text)
+    }
+    references = {name for name, _ in tables.statements(dialect, "foreign_keys")} if tables.has_references else set()
+    return frozenset(checks | references)
+
+
+@cache
 def own_procedures(tables: TableSet, dialect: str) -> frozenset[str]:
     """Names of its procedures or functions."""
     return frozenset(name for name, _ in tables.statements(dialect, "drop")) - own_columns(tables, dialect).keys()

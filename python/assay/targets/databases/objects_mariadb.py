@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.targets.databases.database import Database
-from assay.targets.databases.marks import own_columns, own_indexes
+from assay.targets.databases.marks import own_columns, own_constraints, own_indexes
 
 _COLUMNS = """
 SELECT table_name, column_name FROM information_schema.columns
@@ -17,8 +17,8 @@ GROUP BY table_name, index_name ORDER BY table_name, index_name
 """
 
 _CONSTRAINTS = """
-SELECT concat('constraint ', table_name, '.', constraint_name) FROM information_schema.table_constraints
-WHERE table_schema = database() AND table_name IN ({}) AND constraint_type IN ('CHECK', 'FOREIGN KEY') ORDER BY 1
+SELECT table_name, constraint_name FROM information_schema.table_constraints
+WHERE table_schema = database() AND table_name IN ({}) AND constraint_type IN ('CHECK', 'FOREIGN KEY') ORDER BY 1, 2
 """
 
 _TRIGGERS = """
@@ -33,9 +33,9 @@ WHERE privilege_type = 'TRIGGER' AND database() LIKE table_schema
 """
 
 _REFERRING = """
-SELECT concat('foreign key ', constraint_schema, '.', table_name, '.', constraint_name)
+SELECT constraint_schema, table_name, constraint_name
 FROM information_schema.referential_constraints
-WHERE unique_constraint_schema = database() AND referenced_table_name IN ({}) ORDER BY 1
+WHERE unique_constraint_schema = database() AND referenced_table_name IN ({}) ORDER BY 1, 2, 3
 """
 
 
@@ -46,11 +46,18 @@ def not_in_definitions(database: Database) -> list[str]:
             f"{database.spec.display}: user {database.spec.user!r} may not see triggers, which go with their tables; "
             f"GRANT TRIGGER ON {database.spec.database}.* TO {database.spec.user} lets Assay look for them"
         )
-    return [*_asked(database, _TRIGGERS), *_asked(database, _REFERRING)]
+    own, tables = own_constraints(database.table_set, database.dialect), database.marked_tables()
+    referring = [
+        f"foreign key {schema}.{table}.{name}"
+        for schema, table, name in _asked_rows(database, _REFERRING)
+        if schema != database.spec.database or table.lower() not in tables or name.lower() not in own
+    ]
+    return [*_asked(database, _TRIGGERS), *referring]
 
 
 def in_definitions(database: Database) -> list[str]:
     """Columns, indexes and constraints that others added, which are part of a table's definition."""
+    constraints = own_constraints(database.table_set, database.dialect)
     columns, indexes = (
         own_columns(database.table_set, database.dialect),
         own_indexes(database.table_set, database.dialect),
@@ -63,9 +70,14 @@ def in_definitions(database: Database) -> list[str]:
     added += [
         f"index {table}.{index} ({parts})"
         for table, index, parts in _asked_rows(database, _INDEXES)
-        if index.lower() not in indexes
+        # A foreign key makes an index of its name where there is none for it.
+        if index.lower() not in indexes | constraints
     ]
-    return added + _asked(database, _CONSTRAINTS)
+    return added + [
+        f"constraint {table}.{name}"
+        for table, name in _asked_rows(database, _CONSTRAINTS)
+        if name.lower() not in constraints
+    ]
 
 
 def _asked_rows(database: Database, sql: str) -> list[tuple[str, ...]]:

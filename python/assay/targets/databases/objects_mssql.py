@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from assay.targets.databases.marks import own_columns, own_indexes, own_procedures
+from assay.targets.databases.marks import own_columns, own_constraints, own_indexes, own_procedures
 from assay.targets.databases.table_set import TableSet
 
 Query = Callable[[str], list[tuple[Any, ...]]]
@@ -74,7 +74,8 @@ class Item:
 def on_tables(query: Query, tables: TableSet, marked: set[str]) -> list[str]:
     """Columns, indexes, triggers and constraints that others added to Assay's tables, and keys that refer to them."""
     columns = own_columns(tables, "mssql")
-    names = own_indexes(tables, "mssql") | own_procedures(tables, "mssql")
+    constraints = own_constraints(tables, "mssql")
+    names = own_indexes(tables, "mssql") | own_procedures(tables, "mssql") | constraints
     found = [
         f"{kind} {name} on {table}"
         for kind, name, table, _, is_here in query(_OBJECTS)
@@ -83,6 +84,8 @@ def on_tables(query: Query, tables: TableSet, marked: set[str]) -> list[str]:
     for kind, name, table, refers in query(_ON_TABLES):
         known = columns.get(table.lower(), frozenset()) if kind == "column" else names
         # Layouts give the history an index.
+        if refers and name.lower() in constraints:
+            continue
         if table.lower() in marked and (refers or name.lower() not in known | {f"{table.lower()}_parted"}):
             found.append(f"{kind} {name} on {table}")
     return list(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.targets.databases.marks import TABLE_MARK, own_columns, own_indexes, own_procedures
+from assay.targets.databases.marks import TABLE_MARK, own_columns, own_constraints, own_indexes, own_procedures
 from assay.targets.databases.table_set import TableSet
 
 Query = Callable[..., list[tuple[Any, ...]]]
@@ -36,13 +36,13 @@ WHERE c.relkind IN ('r', 'p') AND root.relnamespace = to_regnamespace(pg_catalog
 
 _OWN_PARTS = """
 SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint
-WHERE conrelid = ANY(%(tables)s) AND (contype = 'n' OR conname = ANY(%(indexes)s))
+WHERE conrelid = ANY(%(tables)s) AND (contype = 'n' OR conname = ANY(%(constraints)s))
 UNION ALL SELECT 'pg_class'::regclass::oid, indexrelid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 WHERE indrelid = ANY(%(tables)s) AND relname = ANY(%(indexes)s)
 UNION ALL SELECT 'pg_proc'::regclass::oid, oid FROM pg_proc
 WHERE pronamespace = to_regnamespace(pg_catalog.quote_ident(current_schema())) AND proname = ANY(%(procedures)s)
 """
-"""Keys, indexes and functions that Assay makes, and NOT NULL, which PostgreSQL 18 counts as constraints."""
+"""Keys, checks, indexes and functions that Assay makes, and NOT NULL, which PostgreSQL 18 counts as constraints."""
 
 _DATA = """
 SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -181,7 +181,12 @@ class _Objects:
         class_of_tables = int(query("SELECT 'pg_class'::regclass::oid")[0][0])
         parts = query(
             _OWN_PARTS,
-            {"tables": list(roots), "indexes": list(indexes), "procedures": list(own_procedures(own, "postgresql"))},
+            {
+                "tables": list(roots),
+                "indexes": list(indexes),
+                "constraints": list(indexes | own_constraints(own, "postgresql")),
+                "procedures": list(own_procedures(own, "postgresql")),
+            },
         )
         self._own: set[Address] = {(class_of_tables, oid) for oid in roots} | {(one, other) for one, other in parts}
         self._own_columns = {

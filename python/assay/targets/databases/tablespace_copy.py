@@ -108,7 +108,9 @@ class TablespaceCopy:
                     ("INSERT INTO assay_schema (k, v) VALUES ('state', 'restoring')", ()),
                 ]
             )
-            with ThreadPoolExecutor(_TABLES_AT_ONCE, thread_name_prefix="assay-restore") as workers:
+            # A table with foreign keys is locked while another that it refers to is made.
+            at_once = 1 if self._database.table_set.has_references else _TABLES_AT_ONCE
+            with ThreadPoolExecutor(at_once, thread_name_prefix="assay-restore") as workers:
                 done = [workers.submit(self._import, folder, manifest, *item) for item in definitions.items()]
             for future in done:
                 future.result()

@@ -36,6 +36,7 @@ BROKERAGE = Application(
     conditions="The three consistency conditions, the references between tables, and the rows of each table.",
     conditions_count=5,
     shape={},
+    stall_s=10.0,
     disclaimer=(
         "a TPC-E-like workload, derived and not compliant; TPC-E is a trademark of the Transaction Processing"
         " Performance Council; figures are not comparable with published TPC results, nor with those at another number"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,15 @@ from assay.results.limits import Limit, parse_limits
 from assay.targets.databases.target import DatabaseTarget
 from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTENANCE
 from assay.workloads.brokerage.figures import FIGURES
-from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND
+from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES
 from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Fixed, Option
 from assay.workloads.transactions.plan import MIX, Mix, TransactionsPlan, Weight, parse_mix, shares_of
 
 CUSTOMERS_DEFAULT = 1000
+
+USERS_PER_CLERK = 2
+"""As the core has it: a clerk of the market runs the results of so many users' orders."""
 
 CUSTOMERS_MAX = 10_000_000
 
@@ -86,7 +90,10 @@ class BrokeragePlan(TransactionsPlan):
         Option("--days", f"Days of trading behind the database ({DAYS_DEFAULT}, or those that are loaded).", DATABASE),
     ] = None
     """None: those that are loaded, else `DAYS_DEFAULT`."""
-    news_bytes: Annotated[int, Field(ge=100, le=1_000_000)] | None = None
+    news_bytes: Annotated[
+        Annotated[int, Field(ge=100, le=1_000_000)] | None,
+        Option("--news-bytes", f"Length of the text of a news item ({NEWS_BYTES}, or of those loaded).", DATABASE),
+    ] = None
     """Length of the large object of a news item; None: of those that are loaded, else `NEWS_BYTES`."""
     mix: Annotated[
         BrokerageMix,
@@ -166,6 +173,12 @@ class BrokeragePlan(TransactionsPlan):
             "background": list(self.background),
             **{key: getattr(self, key) for key in ("mode", "draw", "days", "retries")},
         }
+
+    def desk_connections(self, users: int, databases: int) -> int:
+        """Connections of the market's clerks: one for so many users of each thread on each database, at least one."""
+        threads = self.threads or len(os.sched_getaffinity(0))
+        places = databases * max(min(threads, (self.connections or users) // databases), 1)
+        return places * math.ceil(users / (places * USERS_PER_CLERK))
 
     def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
         """Figures of each transaction, with whether its share and its response are as they should be.

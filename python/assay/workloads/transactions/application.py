@@ -74,6 +74,8 @@ class Application:
         Conditions that transactions break on purpose: they are left out once some have run.
     shape
         Facts of a point's `workload` in words, by key and value, that tables of the report show.
+    stall_s
+        A run in which no transaction ends for so long ends; None: it goes on.
     disclaimer
         What it must not be taken for, as a notice.
     tables
@@ -91,6 +93,7 @@ class Application:
     conditions_count: int
     after_load_only: frozenset[int] = frozenset()
     shape: Mapping[str, Mapping[str, str]]
+    stall_s: float | None = None
     disclaimer: str
     tables: TableSet
 

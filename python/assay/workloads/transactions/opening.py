@@ -79,27 +79,45 @@ def _within_connections(target: DatabaseTarget, plan: P) -> P:
         return plan
     # The recorder and work beside the transactions have connections of their own.
     least = max(least - OWN_CONNECTIONS - len(plan.background), 0)
-    of_load = max(math.ceil((plan.connections or plan.users) / count), 1)
+    of_load = _of_load(plan, plan.connections or plan.users, plan.users, count)
     if of_load > least:
         most = next(facts["max_connections"] for facts in facts["databases"] if facts["name"] == name)
         raise UsageError(
-            f"{name}: {plan.connections or plan.users} connections for {plan.users} users are more than its server"
+            f"{name}: {of_load * count} connections for {plan.users} users are more than its server"
             f" takes ({least} are free, max_connections is {most}); give fewer --users, or let them share:"
-            f" --connections {least * count}"
+            f" --connections {_most_users(plan, least, count)}"
         )
-    if plan.search.axis != "users" or plan.connections is not None or plan.search.last_load <= least * count:
+    if (
+        plan.search.axis != "users"
+        or plan.connections is not None
+        or plan.search.last_load <= _most_users(plan, least, count)
+    ):
         return plan
+    most_users = _most_users(plan, least, count)
     if plan.search.end is not None:
         raise UsageError(
             f"{name}: a search up to {plan.search.end:.0f} users needs as many connections, and {least} are free;"
-            f" give --end {least * count}, or let users share: --connections"
+            f" give --end {most_users}, or let users share: --connections"
         )
-    target.notices.append(f"the search ends at {least * count} users: the server of {name} takes no more connections")
-    return plan.model_copy(update={"search": plan.search.model_copy(update={"end": float(least * count)})})
+    target.notices.append(f"the search ends at {most_users} users: the server of {name} takes no more connections")
+    return plan.model_copy(update={"search": plan.search.model_copy(update={"end": float(most_users)})})
+
+
+def _of_load(plan: TransactionsPlan, connections: int, users: int, databases: int) -> int:
+    """Connections of users and of who works for them, to each database."""
+    return max(math.ceil((connections + plan.desk_connections(users, databases)) / databases), 1)
+
+
+def _most_users(plan: TransactionsPlan, each: int, databases: int) -> int:
+    """Users with a connection each that fit so many connections to each database."""
+    most = each * databases
+    while most > 1 and _of_load(plan, most, most, databases) > each:
+        most -= 1
+    return most
 
 
 def connections_needed(plan: TransactionsPlan, databases: int) -> int:
     """Connections to each database that the plan may open at once."""
     users = max(plan.users, int(plan.search.last_load)) if plan.search.axis == "users" else plan.users
-    of_run = plan.connections or users
-    return max(math.ceil(of_run / databases), load_connections(plan))
+    of_run = _of_load(plan, plan.connections or users, users, databases)
+    return max(of_run, load_connections(plan))

@@ -294,6 +294,11 @@ class TransactionsPlan(DatabasesPlan):
         """What the core's plan has of the kind alone."""
         raise NotImplementedError
 
+    def desk_connections(self, users: int, databases: int) -> int:
+        """Connections, over all databases, of those who do what follows from so many users' transactions."""
+        del users, databases
+        return 0
+
     def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
         """Figures of each transaction, with what the kind judges of them."""
         return by_transaction

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
-from assay.errors import AssayError, Interrupted, NotAnswering
+from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
 from assay.targets.answering import answer_within
@@ -35,6 +35,9 @@ LOOK_S = 0.1
 
 ANSWER_S = 10.0
 """How long a server may take to tell its counters."""
+
+STALL_MIN_COUNT = 20
+"""Transactions that a rate must ask for in the time of a stall for it to be one."""
 
 SILENCE_MIN_S = 2.0
 """Time without the end of a transaction that is worth a notice."""
@@ -217,7 +220,7 @@ class OltpMeasurement:
                 self.background.start()
                 if len(self.memory_bytes) == 1:
                     self.memory_bytes.append(_resident_bytes())
-            self.error = self.error or self.background.error
+            self.error = self.error or self.background.error or self._stall(report)
             if not is_measuring and report["state"] == "running" and self.complete_ticks >= self.from_tick:
                 is_measuring = True
                 core.measure_from(self.from_tick)
@@ -231,6 +234,31 @@ class OltpMeasurement:
                 self.target.revive()
             time.sleep(min(self.interval_s / 2, LOOK_S))
         self._look_closely()
+
+    def _stall(self, report: Mapping[str, Any]) -> AssayError | None:
+        """Why the run does not go on, where an application's rate has fallen to nothing for too long."""
+        stall_s, rate = self.application.stall_s, self.plan.rate
+        if stall_s is None or report["state"] != "running" or report["reconnecting"]:
+            return None
+        ticks = math.ceil(stall_s / self.interval_s)
+        is_slow = rate is not None and rate * stall_s < STALL_MIN_COUNT
+        if is_slow or self.complete_ticks < ticks or any(self.ended[self.complete_ticks - ticks :]):
+            return None
+        last = next((gap for gap in reversed(self.gaps) if gap["to_ns"] is None or self._is_recent(gap, stall_s)), None)
+        if last is not None:
+            return None
+        silent = f"no transaction ended for {format_duration(stall_s)}"
+        try:
+            self._counters()
+        except NotAnswering as error:
+            return NotAnswering(f"{silent}: {error}")
+        example = report.get("example")
+        why = f"the first error was: {example}" if example else "its users wait for locks or for storage"
+        return IoFailed(f"{silent}, though the server answers other questions; {why}")
+
+    def _is_recent(self, gap: Mapping[str, Any], within_s: float) -> bool:
+        ended_s = gap["to_ns"] / 1e9
+        return bool(self.complete_ticks * self.interval_s - ended_s < within_s)
 
     def _look_closely(self) -> None:
         """At both ends of the window: what the servers count, and what their statements and tables cost."""
