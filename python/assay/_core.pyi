@@ -25,6 +25,7 @@ __all__ = [
     "examine_journal",
     "file_identity",
     "first_foreign",
+    "oltp_serial",
     "oltp_sql",
     "reliability",
     "row_counts",
@@ -266,6 +267,13 @@ def chunks_of(kind: str, scale: int, shape: str = "{}") -> list[tuple[str, int, 
 
 def examine_journal(plan_json: str) -> None:
     """Refuse a crash journal that cannot be read or is of another target."""
+
+def oltp_serial(plan_json: str, steps: int, step_ns: int) -> dict[str, tuple[int, int]]:
+    """Run one user for so many steps on a clock of numbers, a transaction a step and what follows from it.
+
+    Gives by transaction how many were committed, and how many the user rolled back. The same plan runs the same
+    transactions with the same times on every database.
+    """
 
 def oltp_sql(kind: str, dialect: str, file: str) -> list[tuple[str, str]]:
     """The named statements of a file of a transactional workload's SQL in a dialect, in order.

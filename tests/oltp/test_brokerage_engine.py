@@ -68,7 +68,7 @@ def loaded(server: Server) -> Brokerage:
     with loading(load_plan(database, workload="brokerage", **SHAPE)) as load:
         status = load.end()
     assert (status["state"], status["error"]) == ("done", None)
-    database.files("indexes", "foreign_keys")
+    database.files("indexes", "foreign_keys", "procedures")
     return database
 
 
@@ -93,11 +93,12 @@ def test_every_table_is_loaded_and_consistent(server: Server) -> None:
         assert found[name] == pytest.approx(expected[name], rel=0.4), name
 
 
-def test_all_transactions_run_and_the_exchange_answers_orders(server: Server) -> None:
+@pytest.mark.parametrize("procedures", [False, True], ids=["statements", "procedures"])
+def test_all_transactions_run_and_the_exchange_answers_orders(server: Server, procedures: bool) -> None:
     counted(server)
     database = loaded(server)
     trades, results = database.count("trade"), database.count("settlement")
-    with running(database.plan()) as run:
+    with running(database.plan(procedures=procedures)) as run:
         run.until(
             lambda run: run.counts["trade_result", "committed"] >= 30 and run.counts["market_feed", "committed"] >= 1
         )

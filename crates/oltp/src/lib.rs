@@ -12,6 +12,7 @@ mod pacer;
 mod plan;
 mod random;
 mod run;
+mod serial;
 mod shared;
 mod talk;
 #[cfg(test)]
@@ -23,5 +24,6 @@ mod workloads;
 
 pub use plan::{RunLoad, RunPlan, UsedDatabase};
 pub use run::{DatabaseSum, OltpRun, RunStatus, State, TransactionSum, TransactionTick, Window};
+pub use serial::SerialCount;
 pub use shared::Gap;
 pub use workloads::{DATASETS, Registered, workload, workload_of};

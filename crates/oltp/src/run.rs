@@ -327,15 +327,15 @@ impl TransactionSum {
 }
 
 /// What each session on a database begins with.
-fn sessions<W: Workload>(database: &UsedDatabase) -> Vec<String> {
+pub(crate) fn sessions<W: Workload>(database: &UsedDatabase) -> Vec<String> {
     let sections = W::sections(database.connection.kind, "session").unwrap_or_default();
     sections.into_iter().map(|section| section.text).collect()
 }
 
 /// What a database's connections prepare: statements, or calls of procedures.
-fn statements<W: Workload>(database: &UsedDatabase, procedures: bool) -> Vec<Statement> {
+pub(crate) fn statements<W: Workload>(database: &UsedDatabase, procedures: bool) -> Vec<Statement> {
     let sections = all_sections::<W>(database.connection.kind, "statements").unwrap_or_default();
-    statements_of(W::STATEMENTS, &sections, |name| name.starts_with("call.") == procedures)
+    statements_of(W::STATEMENTS, &sections, |name| W::prepares(name, procedures))
 }
 
 fn utc_ns() -> u64 {

@@ -1,6 +1,6 @@
 //! What transactions are written with.
 
-use assay_sql::{Batch, DbError, Driver, Parameters, ROLLBACK, Results, Row, StatementId};
+use assay_sql::{Batch, Cause, DbError, Driver, Parameters, ROLLBACK, Results, Row, StatementId};
 
 /// How a transaction ended that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,15 @@ impl<'a, D: Driver> Talk<'a, D> {
     /// A whole number of the only row of the statement at a place.
     pub(crate) fn int(&self, place: usize, column: usize) -> Result<i64, DbError> {
         self.row(place)?.int(column).ok_or_else(unreadable)
+    }
+
+    /// Sends the call of a procedure that is a transaction of its own, and gives a row.
+    pub(crate) async fn call(&mut self) -> Result<Outcome, DbError> {
+        match self.send().await {
+            Err(error) if error.cause == Cause::RolledBack => Ok(Outcome::RolledBack),
+            Err(error) => Err(error),
+            Ok(()) => self.row(0).map(|_| Outcome::Committed),
+        }
     }
 
     /// Gives a transaction up, so that an error in the middle of it leaves the connection as any other.

@@ -270,11 +270,7 @@ impl<'a> User<'a> {
                 return (Err(DbError::connection("the connection is lost")), retried);
             };
             let mut talk = Talk::new(driver, &mut slot.batch, &mut slot.results, W::KIND);
-            let done = if plan.procedures {
-                run_procedure::<W, _>(&mut talk, input).await
-            } else {
-                run_statements(inputs.workload, &mut talk, input).await
-            };
+            let done = run_once(inputs.workload, &mut talk, input, plan.procedures).await;
             match &done {
                 Err(error) if matches!(error.cause, Cause::Deadlock | Cause::Serialization) => {
                     if retried == plan.retries || self.local.stopping() {
@@ -351,9 +347,14 @@ impl<'a> User<'a> {
     }
 }
 
-/// Runs one transaction once, as statements.
-async fn run_statements<W: Workload, D: Driver>(workload: &W, talk: &mut Talk<'_, D>, input: &W::Input) -> Done<W> {
-    let done = workload.run(talk, input).await;
+/// Runs one transaction once, as statements or with procedures.
+pub(crate) async fn run_once<W: Workload, D: Driver>(
+    workload: &W,
+    talk: &mut Talk<'_, D>,
+    input: &W::Input,
+    procedures: bool,
+) -> Done<W> {
+    let done = if procedures { workload.call(talk, input).await } else { workload.run(talk, input).await };
     if let Err(error) = &done
         && error.cause == Cause::Other
     {
@@ -361,14 +362,4 @@ async fn run_statements<W: Workload, D: Driver>(workload: &W, talk: &mut Talk<'_
         talk.abandon().await?;
     }
     done
-}
-
-/// Runs one transaction once, as a procedure of the database.
-async fn run_procedure<W: Workload, D: Driver>(talk: &mut Talk<'_, D>, input: &W::Input) -> Done<W> {
-    W::call(talk, input);
-    match talk.send().await {
-        Err(error) if error.cause == Cause::RolledBack => Ok((Outcome::RolledBack, W::Effect::default())),
-        Err(error) => Err(error),
-        Ok(()) => talk.row(0).map(|_| (Outcome::Committed, W::Effect::default())),
-    }
 }

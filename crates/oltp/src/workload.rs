@@ -99,8 +99,13 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// Runs a transaction once, as statements. After an error of [`assay_sql::Cause::Other`] it is rolled back for it.
     async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Self::Input) -> Done<Self>;
 
-    /// Adds the call of the procedure that runs a transaction once. It gives a row.
-    fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Self::Input);
+    /// Runs a transaction once, with the procedures of the database.
+    async fn call<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Self::Input) -> Done<Self>;
+
+    /// Whether connections prepare a statement of this name: calls alone where procedures are used, all others where not.
+    fn prepares(name: &str, procedures: bool) -> bool {
+        name.starts_with("call.") == procedures
+    }
 }
 
 /// How a transaction ended, and what it has for others to do if it was committed.

@@ -6,6 +6,7 @@ use assay_sql::{Kind, Section};
 use crate::{
     brokerage::Brokerage,
     run::OltpRun,
+    serial::{SerialCount, run_serial},
     tpcc::Tpcc,
     workload::{Workload, all_sections},
 };
@@ -21,6 +22,8 @@ pub struct Registered {
     pub kind: &'static str,
     /// Starts users at work.
     pub start_run: fn(&str) -> Result<OltpRun, DatabaseError>,
+    /// Runs one user for so many steps of so many nanoseconds on a clock of numbers.
+    pub run_serial: fn(&str, u64, u64) -> Result<Vec<SerialCount>, DatabaseError>,
     /// The statements of a file of SQL in a dialect, in order; `None` for unknown files.
     pub sections: fn(Kind, &str) -> Option<Vec<Section>>,
 }
@@ -30,6 +33,7 @@ impl Registered {
         Self {
             kind: W::KIND,
             start_run: |plan| OltpRun::start::<W>(parse(plan)?, parse(plan)?),
+            run_serial: |plan, steps, step_ns| run_serial::<W>(&parse(plan)?, &parse(plan)?, steps, step_ns),
             sections: all_sections::<W>,
         }
     }

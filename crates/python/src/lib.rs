@@ -103,6 +103,12 @@ mod _core {
         crate::oltp::sql(kind, dialect, file)
     }
 
+    /// Runs one user for so many steps on a clock of numbers, a transaction a step and what follows from it.
+    #[pyfunction]
+    fn oltp_serial(py: Python<'_>, plan_json: &str, steps: u64, step_ns: u64) -> PyResult<crate::oltp::Counts> {
+        crate::oltp::serial(py, plan_json, steps, step_ns)
+    }
+
     /// Rows by table of a data set of a scale and a shape, as JSON text; where they are drawn, as many as are to be expected.
     #[pyfunction]
     #[pyo3(signature = (kind, scale, shape = "{}"))]

@@ -11,6 +11,9 @@ use crate::{
     summary::{Gaps, Latency, to_base64, to_json},
 };
 
+/// By transaction, how many were committed and rolled back.
+pub(crate) type Counts = BTreeMap<&'static str, (u64, u64)>;
+
 /// Users at work on databases. Plans come in and figures go out as JSON text.
 #[pyclass(module = "assay._core", frozen)]
 pub(crate) struct OltpRun(Mutex<Run>);
@@ -282,6 +285,13 @@ fn dialect(name: &str) -> PyResult<Kind> {
 }
 
 /// The named statements of a workload's file of SQL in a dialect.
+/// Transactions by kind of one user on a clock of numbers: committed, and rolled back by the user.
+pub(crate) fn serial(py: Python<'_>, plan_json: &str, steps: u64, step_ns: u64) -> PyResult<Counts> {
+    let run = || (workload_of(plan_json)?.run_serial)(plan_json, steps, step_ns);
+    let counts = py.detach(run).map_err(|error| to_python(&error))?;
+    Ok(counts.into_iter().map(|(name, committed, rolled_back)| (name, (committed, rolled_back))).collect())
+}
+
 pub(crate) fn sql(kind: &str, name: &str, file: &str) -> PyResult<Vec<(String, String)>> {
     let registered = workload(kind).expect("the module's functions name workloads that there are");
     let found = (registered.sections)(dialect(name)?, file);

@@ -123,7 +123,11 @@ impl Workload for Brokerage {
         transactions::run(talk, self, request).await
     }
 
-    fn call<D: Driver>(_talk: &mut Talk<'_, D>, _request: &Request) {
-        unreachable!("plans of this workload run statements");
+    async fn call<D: Driver>(&self, talk: &mut Talk<'_, D>, request: &Request) -> Done<Self> {
+        transactions::call(talk, self, request).await
+    }
+
+    fn prepares(name: &str, procedures: bool) -> bool {
+        procedures || !name.starts_with("call.")
     }
 }

@@ -80,4 +80,10 @@ assay_sql::statements! {
     MaintenanceSecurity = "maintenance.security",
     MaintenanceTaxrate = "maintenance.taxrate",
     MaintenanceWatchItem = "maintenance.watch_item",
+    CallCustomerPosition = "call.customer_position",
+    CallTradeOrder = "call.trade_order",
+    CallTradeResult = "call.trade_result",
+    CallTrades = "call.trades",
+    CallTradeHoldings = "call.trade_holdings",
+    CallMarketFeed = "call.market_feed",
 }

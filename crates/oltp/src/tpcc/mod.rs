@@ -81,7 +81,8 @@ impl Workload for Tpcc {
         transactions::run(talk, input).await.map(|outcome| (outcome, ()))
     }
 
-    fn call<D: Driver>(talk: &mut Talk<'_, D>, input: &Input) {
+    async fn call<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
         transactions::call(talk, input);
+        talk.call().await.map(|outcome| (outcome, ()))
     }
 }

@@ -17,6 +17,8 @@ mod oid {
 
 /// Digits of a numeric are in groups of four.
 const GROUP: u64 = 10_000;
+/// Most digits after the point.
+const SCALE_MAX: u8 = 8;
 
 /// Writes rows of a table whose columns have these types.
 pub(super) struct BinarySink<'a> {
@@ -42,9 +44,10 @@ impl<'a> BinarySink<'a> {
     }
 
     fn put_numeric(&mut self, digits: i64, scale: u8) {
+        debug_assert!(scale <= SCALE_MAX, "digits after the point are in two groups");
         let magnitude = digits.unsigned_abs();
         let one = 10_u64.pow(scale.into());
-        let (mut whole, fraction) = (magnitude / one, magnitude % one * 10_u64.pow(u32::from(4 - scale)));
+        let (mut whole, fraction) = (magnitude / one, magnitude % one * 10_u64.pow(u32::from(SCALE_MAX - scale)));
         let mut groups = [0_i16; 8];
         let mut count = 0;
         while whole > 0 {
@@ -53,9 +56,16 @@ impl<'a> BinarySink<'a> {
             count += 1;
         }
         groups[..count].reverse();
-        let weight = count as i16 - 1;
-        if fraction > 0 {
-            groups[count] = fraction as i16;
+        let mut weight = count as i16 - 1;
+        let after_point = [(fraction / GROUP) as i16, (fraction % GROUP) as i16];
+        // The first group is not zero.
+        if after_point[0] > 0 || (count > 0 && after_point[1] > 0) {
+            groups[count] = after_point[0];
+            count += 1;
+        }
+        if after_point[1] > 0 {
+            weight -= i16::from(count == 0);
+            groups[count] = after_point[1];
             count += 1;
         }
         self.out.put_i32(8 + 2 * count as i32);
@@ -122,27 +132,29 @@ mod tests {
 
     use super::*;
 
-    /// The value of a numeric of four fraction digits at most, from its bytes, in units of 1/10000.
+    /// The value of a numeric of eight fraction digits at most, from its bytes, in units of the last of them.
     fn read_numeric(bytes: &[u8]) -> i128 {
         let word = |at: usize| i16::from_be_bytes([bytes[at], bytes[at + 1]]);
         let (count, weight) = (word(4), word(6));
         let mut value = 0_i128;
         for index in 0..count {
             let power = weight - index;
-            assert!((-1..=5).contains(&power));
-            value += i128::from(word(12 + 2 * index as usize)) * 10_000_i128.pow((power + 1) as u32);
+            assert!((-2..=5).contains(&power));
+            let group = word(12 + 2 * index as usize);
+            assert!(group > 0 || index > 0, "leading zeros are not written");
+            value += i128::from(group) * 10_000_i128.pow((power + 2) as u32);
         }
         if word(8) == 0x4000 { -value } else { value }
     }
 
     proptest! {
         #[test]
-        fn numerics_keep_their_value(digits in -1_000_000_000_000_000_i64..1_000_000_000_000_000, scale in 0_u8..=4) {
+        fn numerics_keep_their_value(digits in -1_000_000_000_000_000_i64..1_000_000_000_000_000, scale in 0_u8..=8) {
             let mut sink = BinarySink::new(&[oid::NUMERIC], BytesMut::new());
             sink.decimal(digits, scale);
             let bytes = sink.out.to_vec();
             prop_assert_eq!(bytes.len(), 4 + i32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize);
-            prop_assert_eq!(read_numeric(&bytes), i128::from(digits) * 10_i128.pow(u32::from(4 - scale)));
+            prop_assert_eq!(read_numeric(&bytes), i128::from(digits) * 10_i128.pow(u32::from(8 - scale)));
         }
     }
 

@@ -20,7 +20,7 @@ from assay.workloads.brokerage.application import BROKERAGE, BY_PRODUCTS, MAINTE
 from assay.workloads.brokerage.figures import FIGURES
 from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES
 from assay.workloads.databases.plan import DATABASE
-from assay.workloads.options import Fixed, Option
+from assay.workloads.options import Option
 from assay.workloads.transactions.plan import MIX, Mix, TransactionsPlan, Weight, parse_mix, shares_of
 
 CUSTOMERS_DEFAULT = 1000
@@ -103,7 +103,6 @@ class BrokeragePlan(TransactionsPlan):
         trade_status=190, market_watch=180, security_detail=140, customer_position=130, trade_order=101,
         trade_lookup=80, broker_volume=49, trade_update=20,
     )  # fmt: skip
-    mode: Annotated[Literal["statements"], Fixed()] = "statements"
     draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
         "deck"
     )

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use assay_sql::Driver;
+use assay_sql::{DbError, Driver};
 
 use super::begin::{Level::ReadCommitted, begin};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     workload::Done,
 };
 
-/// Limit orders that one feed sends to the market at most; the rest come with the next quote of their security.
+/// Limit orders of a security that one feed sends to the market at most; the rest come with its next quote.
 const TRIGGERED_MAX: usize = 16;
 
 /// The last prices of securities, and limit orders that these let through. Securities are locked in the order of their numbers, the
@@ -29,11 +29,7 @@ pub(super) async fn run<D: Driver>(
     quotes: &[Quote],
     traded_us: i64,
 ) -> Done<Brokerage> {
-    let mut last: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-    for quote in quotes {
-        let (volume, price) = last.entry(quote.security).or_default();
-        (*volume, *price) = (*volume + quote.quantity, quote.price_cents);
-    }
+    let last = last_quotes(quotes);
     begin(talk, ReadCommitted);
     let mut places = Vec::with_capacity(last.len());
     for (security, (volume, price)) in last {
@@ -47,16 +43,7 @@ pub(super) async fn run<D: Driver>(
         talk.add(MarketFeedRequests).written(symbol).cents(price).cents(price).cents(price);
     }
     talk.send().await?;
-    let mut triggered = Vec::new();
-    for (security, place) in places {
-        for row in (0..talk.results.count(place)).filter_map(|row| talk.results.row(place, row)) {
-            let (Some(trade), Some(quantity), Some(broker)) = (row.int(0), row.int(2), row.int(4)) else {
-                return Err(unreadable());
-            };
-            triggered.push(Triggered { trade, broker: broker_number(broker), security, quantity });
-        }
-    }
-    triggered.truncate(TRIGGERED_MAX);
+    let triggered = triggered_by(talk, &places, 0, 2, 4)?;
     for order in &triggered {
         let time = |out: &mut Vec<u8>| write_moment(traded_us, out);
         talk.add(MarketFeedTrade).written(time).int(order.trade);
@@ -66,4 +53,37 @@ pub(super) async fn run<D: Driver>(
     talk.add(Commit);
     talk.send().await?;
     Ok((Outcome::Committed, Effect::Triggered(triggered)))
+}
+
+/// Volume and last price of each security that is quoted.
+pub(super) fn last_quotes(quotes: &[Quote]) -> BTreeMap<u32, (i64, i64)> {
+    let mut last: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    for quote in quotes {
+        let (volume, price) = last.entry(quote.security).or_default();
+        (*volume, *price) = (*volume + quote.quantity, quote.price_cents);
+    }
+    last
+}
+
+/// Limit orders that were let through: of each security what its place of the results has, with the columns of trade, quantity and
+/// broker.
+pub(super) fn triggered_by<D: Driver>(
+    talk: &Talk<'_, D>,
+    places: &[(u32, usize)],
+    trade: usize,
+    quantity: usize,
+    broker: usize,
+) -> Result<Vec<Triggered>, DbError> {
+    let mut triggered = Vec::new();
+    for (security, place) in places {
+        let count = talk.results.count(*place).min(TRIGGERED_MAX);
+        for row in (0..count).filter_map(|row| talk.results.row(*place, row)) {
+            let (Some(trade), Some(quantity), Some(broker)) = (row.int(trade), row.int(quantity), row.int(broker))
+            else {
+                return Err(unreadable());
+            };
+            triggered.push(Triggered { trade, broker: broker_number(broker), security: *security, quantity });
+        }
+    }
+    Ok(triggered)
 }

@@ -1,6 +1,7 @@
-//! The transactions, as statements.
+//! The transactions, as statements and as calls of procedures.
 
 mod begin;
+mod call;
 mod feed;
 mod maintenance;
 mod order;
@@ -10,6 +11,8 @@ mod securities;
 mod seek;
 
 use assay_sql::Driver;
+
+pub(super) use self::call::call;
 
 use super::{
     desk::Effect,

@@ -1,6 +1,24 @@
 -- Tables go before those that they refer to. The bookkeeping goes last: what a drop that was cut short leaves behind is still
 -- known as Assay's own.
 
+-- name: assay_customer_position
+DROP PROCEDURE IF EXISTS assay_customer_position
+
+-- name: assay_trade_order
+DROP PROCEDURE IF EXISTS assay_trade_order
+
+-- name: assay_trade_result
+DROP PROCEDURE IF EXISTS assay_trade_result
+
+-- name: assay_trades
+DROP PROCEDURE IF EXISTS assay_trades
+
+-- name: assay_trade_holdings
+DROP PROCEDURE IF EXISTS assay_trade_holdings
+
+-- name: assay_market_feed
+DROP PROCEDURE IF EXISTS assay_market_feed
+
 -- name: charge
 DROP TABLE IF EXISTS charge
 
