@@ -37,6 +37,7 @@ def column_store(bench: Bench) -> str:
         pytest.param("0.1", 150_000, marks=pytest.mark.slow(reason="three engines load ten times as much")),
     ],
 )
+@pytest.mark.slow(reason="loads three engines")
 def test_three_engines_give_the_same_answers_before_and_after_refreshing(
     bench: Bench, mariadb: ServerProcess, scale: str, orders: int
 ) -> None:

@@ -55,6 +55,7 @@ def test_the_template_is_printed_and_accepted_after_a_change(bench: Bench) -> No
     assert ask(bench, path, "--set", "orders.size=1", "--json").complaint.endswith("1 has no unit; write it as 600GB")
 
 
+@pytest.mark.slow(reason="tests/sizing searches candidates without a command")
 def test_a_purchase_with_its_reasons(bench: Bench) -> None:
     done = ask(bench, written(bench), "--json")
     assert done.code == 0, done.stderr
@@ -90,6 +91,7 @@ def test_a_purchase_with_its_reasons(bench: Bench) -> None:
     assert kept["sizing"]["chosen"]["cheapest"]["label"] == best["label"]
 
 
+@pytest.mark.slow(reason="two purchases")
 def test_what_if_prints_the_difference(bench: Bench) -> None:
     done = ask(bench, written(bench, FEW), "--set", "growth=80%", "--no-sensitivity", "--json")
     assert done.code == 0, done.stderr
@@ -152,6 +154,7 @@ def test_a_recording_becomes_a_purchase_and_five_minutes_do_not(bench: Bench) ->
     assert done.document["holds"]
 
 
+@pytest.mark.slow(reason="tests/report has the sections")
 def test_the_report_holds_the_answer(bench: Bench) -> None:
     done = bench.assay("size", written(bench, FEW), "--no-sensitivity", "--quiet", "-o", bench.results)
     assert done.code == 0, done.stderr

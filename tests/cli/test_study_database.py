@@ -69,6 +69,7 @@ PARTITIONED = "tests/targets/test_databases_layout.py partitions its tables with
     ["postgresql15", "postgresql18", pytest.param("mariadb", marks=pytest.mark.slow(reason=PARTITIONED))],
     indirect=True,
 )
+@pytest.mark.slow(reason="tests/targets partitions on each server")
 def test_the_hottest_table_is_found_partitioned_and_whole_again_after_a_restore(
     bench: Bench, server: ServerProcess
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_hottest_table_is_found_partitioned_and_whole_again_after_a_restore(
     assert [one["met"] for one in restored.document["oltp"]["conditions"]] == [True] * 12
 
 
+@pytest.mark.slow(reason="tests/targets spreads tables on each server")
 def test_a_database_is_spread_over_tablespaces(bench: Bench, embedded_target: str) -> None:
     chosen = ("--levels", "tablespaces=1,3", "--set", "warehouses=1")
 

@@ -43,6 +43,7 @@ def test_more_mailboxes_wait_longer(bench: Bench) -> None:
     assert read[0] < read[1]
 
 
+@pytest.mark.slow(reason="a search")
 def test_the_most_mailboxes_within_the_limits_are_found(bench: Bench) -> None:
     document = told(bench, FAS, "--mailboxes", "500", "--search", "rate", "--repeats", "0")
     (answer,) = document["answers"]

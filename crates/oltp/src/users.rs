@@ -8,7 +8,7 @@ use std::{
 };
 
 use assay_loading::{DatabaseError, OnPanic};
-use assay_sql::{AnyDriver, Cause, DbError, Driver, Slot, Taken};
+use assay_sql::{AnyDriver, Cause, DbError, Driver, ROLLBACK, Slot, Taken};
 use tokio::{task::LocalSet, time::sleep};
 
 use crate::{
@@ -357,6 +357,7 @@ pub(crate) async fn run_once<W: Workload, D: Driver>(
     let done = if procedures { workload.call(talk, input).await } else { workload.run(talk, input).await };
     if let Err(error) = &done
         && error.cause == Cause::Other
+        && talk.driver.has(ROLLBACK)
     {
         // What the transaction itself objected to left it open; after the database's own errors this does nothing.
         talk.abandon().await?;

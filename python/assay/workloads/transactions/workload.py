@@ -138,7 +138,8 @@ class TransactionsWorkload(Workload[P]):
 
     def choices(self, points: Sequence[Point]) -> list[str]:
         """Which table was the hottest, where a layout partitions it."""
-        traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in points]
+        own = [point for point in points if point["workload"].get("kind") == self.kind]
+        traced = [(oltp_of(point).get("layout") or {}).get("hottest") for point in own]
         return list(dict.fromkeys(str(found["sentence"]) for found in traced if found))
 
     def seen(self, point: Point) -> SeenIo | None:

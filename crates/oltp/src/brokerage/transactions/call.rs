@@ -5,7 +5,8 @@ use super::{
         Level::{self, ReadCommitted, RepeatableRead, Serializable},
         begin,
     },
-    feed::triggered_by,
+    feed::{last_quotes, triggered_by},
+    plain,
 };
 use crate::{
     brokerage::{
@@ -38,7 +39,7 @@ pub(crate) async fn call<D: Driver>(
 ) -> Done<Brokerage> {
     let size = request.size;
     match &request.input {
-        _ if !talk.driver.has(CallTradeOrder.into()) => super::run(talk, workload, request).await,
+        _ if !talk.driver.has(CallTradeOrder.into()) => plain::run(talk, workload, request).await,
         Input::TradeResult(executed) => {
             begin(talk, Serializable);
             trade_result(talk, executed);
@@ -71,7 +72,7 @@ pub(crate) async fn call<D: Driver>(
         }
         Input::MarketFeed { quotes, traded_us } => {
             begin(talk, ReadCommitted);
-            let last = super::feed::last_quotes(quotes);
+            let last = last_quotes(quotes);
             let mut places = Vec::with_capacity(last.len());
             for (security, (volume, price)) in last {
                 places.push((security, talk.batch.len()));
@@ -86,7 +87,7 @@ pub(crate) async fn call<D: Driver>(
             let triggered = triggered_by(talk, &places, 0, 1, 2)?;
             Ok((Outcome::Committed, Effect::Triggered(triggered)))
         }
-        _ => super::run(talk, workload, request).await,
+        _ => plain::run(talk, workload, request).await,
     }
 }
 
