@@ -116,6 +116,8 @@ class BrokeragePlan(TransactionsPlan):
                 f"{self.customers:,}: a broker serves {CUSTOMERS_OF_BROKER} customers, and they come by the hundred;"
                 f" give {nearest:,}",
             )
+        if self.layout.is_partitioned:
+            raise ValueError("tables that foreign keys refer to are not partitioned; leave partition_table out")
         return self
 
     @property
