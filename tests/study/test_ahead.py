@@ -13,6 +13,7 @@ import pytest
 from assay.errors import ExitCode, IoFailed
 from assay.progress import SILENT, Silent
 from assay.results.run_folder import RunFolder
+from assay.run import ahead
 from assay.run.execute import Execution, new_folder
 from assay.run.request import Request
 from assay.run.targets import choose_targets
@@ -125,3 +126,15 @@ def test_an_interrupted_run_goes_on_to_the_same_points(begin: Begin) -> None:
     again.run()
     figures = [[(point["key"], point["total"]) for point in run.folder.points()] for run in (whole, again)]
     assert figures[0] == figures[1]
+
+
+def test_an_interrupt_ends_a_simulation_whose_end_a_part_waits_for() -> None:
+    stop, interrupt = threading.Event(), threading.Event()
+    with ahead._Stream(stop).passing_on(interrupt):
+        assert not stop.is_set()
+        interrupt.set()
+        assert stop.wait(30)
+    calm = threading.Event()
+    with ahead._Stream(calm).passing_on(threading.Event()):
+        pass
+    assert not calm.is_set()

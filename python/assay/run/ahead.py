@@ -11,8 +11,9 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -150,6 +151,25 @@ class _Stream(Silent):
                 raise item
             return item
 
+    @contextmanager
+    def passing_on(self, interrupt: threading.Event) -> Iterator[None]:
+        """Let an interrupt of the run end the simulation, also while a part's own steps wait for its end."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(LOOK_S):
+                if interrupt.is_set():
+                    self._stop.set()
+                    return
+
+        watcher = threading.Thread(target=watch, name="assay-interrupt", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
 
 class _AheadOfTurn(OpenWorkload):
     """A part at work on a model before its turn: hands over all that takes time."""
@@ -190,7 +210,8 @@ class _InTurn(OpenWorkload):
     def steps(self) -> Steps:
         opened: OpenWorkload = self._stream.take(self._context)
         try:
-            yield from opened.steps()
+            with self._stream.passing_on(self._context.interrupt):
+                yield from opened.steps()
             for text in self._stream.take(self._context):
                 self._context.note(text)
         finally:

@@ -164,12 +164,15 @@ class Running:
         if self.has_ended:
             return
         self.core.abort()
+        if self.model is not None:
+            # Nothing that a model has under way is anywhere else.
+            self.has_ended = True
+            return
         deadline = time.monotonic() + timeout_s
         try:
             while not self.has_ended and time.monotonic() < deadline:
                 state = json.loads(self.core.poll())["state"]
                 self.has_ended = state != "running"
-                if self.model is None:
-                    time.sleep(LOOK_S)
+                time.sleep(LOOK_S)
         except AssayError:
             self.has_ended = True
