@@ -78,11 +78,17 @@ fn begin(kernel: &Kernel, at: usize, intended_ns: u64) {
     }
 }
 
-/// An operation, and those after it that were put off.
+/// An operation, and those after it that were put off; of a load that is over they are left out.
 async fn operations(kernel: Kernel, at: usize, mut intended_ns: u64) {
     loop {
         operation(&kernel, at, intended_ns).await;
-        let next_ns = kernel.of(at, |database| database.backlog.pop_front());
+        let next_ns = kernel.with(|core| {
+            let backlog = &mut core.databases[at].backlog;
+            if core.stopping {
+                backlog.clear();
+            }
+            backlog.pop_front()
+        });
         let Some(next_ns) = next_ns else { break };
         intended_ns = next_ns;
     }
