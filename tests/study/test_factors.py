@@ -39,8 +39,8 @@ def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
         "block-and-mix", "cache-size", "columnstore", "degraded", "dss-profile-vs-database", "fill", "interference",
         "mailbox-layout", "oltp-layout", "oltp-partition", "partitions", "path-policy", "paths", "published",
-        "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "server-parameters", "steady-state", "streams",
-        "write-allocation",
+        "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "server-parameters",
+        "steady-state", "streams", "write-allocation",
     ]  # fmt: skip
 
 
