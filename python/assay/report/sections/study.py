@@ -45,7 +45,9 @@ def with_levels(facts: RunFacts) -> RunFacts:
         title, workload = titles.get(record.get("part")), record.get("workload")
         if not title or not isinstance(workload, Mapping):
             return record
-        return {**record, "workload": {**workload, "name": f"{title}: {label_of(workload)}"}}
+        label = label_of(workload)
+        name = label if label.startswith(title) else f"{title}: {label}"
+        return {**record, "workload": {**workload, "name": name}}
 
     answers = [named(answer) for answer in facts.manifest.get("answers") or []]
     return replace(facts, manifest={**facts.manifest, "answers": answers}, points=[named(p) for p in facts.points])
