@@ -1,4 +1,4 @@
-"""The first process of a lab machine on the host's files: runs commands that the host sends over the second serial line.
+"""The first process of a lab machine on the host's files: runs commands that come over the second serial line.
 
 A line is a JSON object. The host sends `{"id", "argv"}`, the agent answers `{"id", "code"}` when the command has ended;
 output lies in files on the share. `assay` runs as a fork of a server that has imported it once, because imports take
@@ -20,6 +20,12 @@ SHARE = Path("/run/lab")
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ("virtio_blk", "virtio_scsi", "sd_mod", "nvme", "crc32c_generic", "crc32c_intel", "configfs")
 """Without udev a device's module is loaded by name."""
+
+PRELOADED = [
+    "assay.cli.app", "assay.results.series", "assay.workloads.integrity.opened", "assay.workloads.io.opened",
+    "pyarrow.compute", "pyarrow.parquet",
+]  # fmt: skip
+"""What the commands of the lab share; an import more costs seconds here."""
 
 
 def main() -> None:
@@ -68,8 +74,9 @@ def perform(number: int, argv: list[str], answers: Answers) -> None:
     stdout, stderr = SHARE / f"{number}.out", SHARE / f"{number}.err"
     try:
         if argv[0] == "assay":
-            from assay_fork import ForkedCommand
+            from assay_fork import FORKING, ForkedCommand
 
+            FORKING.set_forkserver_preload(PRELOADED)
             code = ForkedCommand(argv[1:], SHARE, stdout, stderr).wait()
         else:
             with stdout.open("wb") as out, stderr.open("wb") as err:

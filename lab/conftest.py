@@ -1,9 +1,8 @@
-"""The lab's pytest plugin: a machine for each test that asks, and a line of the results for each test."""
+"""The lab's pytest plugin: machines for a test that asks for them, and a line of the results for each test."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -23,15 +22,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(why)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def machine() -> Iterator[Callable[..., Machine]]:
-    """Boot a machine with these disks: `machine(Disk(name="H"), networks=2, append="...")`."""
+    """Make a machine with these disks: `machine(Disk(name="H"), networks=2).boot()`; it goes with the test's module."""
     with ExitStack() as machines:
 
-        def boot(*disks: Disk, **options: Any) -> Machine:
-            return machines.enter_context(Machine(disks, **options)).boot()
+        def make(*disks: Disk, **options: Any) -> Machine:
+            return machines.enter_context(Machine(disks, **options))
 
-        yield boot
+        yield make
 
 
 @pytest.fixture
@@ -40,24 +39,23 @@ def observed(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return request.node.stash.setdefault(OBSERVED, []).append
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Keep the line of a test that has run."""
-    outcome = yield
+    report: pytest.TestReport = yield
     marker = item.get_closest_marker("lab")
-    report = outcome.get_result()  # type: ignore[attr-defined]
-    if marker is None or report.when != "call":
-        return
-    _line_of(item, marker).ended(report.outcome, item.stash.get(OBSERVED, []), _why(report), call.duration)
-
-
-def _line_of(item: pytest.Item, marker: pytest.Mark) -> Row:
-    return Row.of(item.name, **marker.kwargs)
+    if marker is not None and report.when == "call":
+        said = item.stash.get(OBSERVED, [])
+        case = item.callspec.params if hasattr(item, "callspec") else {}
+        # A line names the case of a test that has several.
+        words = {key: text.format(**case) for key, text in marker.kwargs.items()}
+        Row(test=item.name, **words).ended(report.outcome, said, _why(report), report.duration)
+    return report
 
 
 def _why(report: pytest.TestReport) -> str:
     """The line that says why a test did not pass."""
     if report.skipped and isinstance(report.longrepr, tuple):
-        return report.longrepr[2]
+        return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)
-    return crash.message.splitlines()[0] if crash else ""
+    return str(crash.message.splitlines()[0]) if crash else ""

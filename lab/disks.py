@@ -1,4 +1,4 @@
-"""Disks of a lab machine: what keeps their bytes on the host, what becomes of them in a power cut, and how a guest sees them."""
+"""Disks of a lab machine: where their bytes are, what a power cut does to them, and how a guest sees them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,12 @@ class Store:
         if self.disk.fails:
             rule = f"inject-error.0.event=none,inject-error.0.iotype={self.disk.fails},inject-error.0.errno=5"
             below = ["-blockdev", block.replace(f"node-name={node}", f"node-name={node}-below")]
-            return [*below, "-blockdev", f"driver=blkdebug,node-name={node},image={node}-below,{rule}", *self.disk.device(node)]
+            return [
+                *below,
+                "-blockdev",
+                f"driver=blkdebug,node-name={node},image={node}-below,{rule}",
+                *self.disk.device(node),
+            ]
         return ["-blockdev", block, *self.disk.device(node)]
 
     def power_on(self) -> None:

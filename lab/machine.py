@@ -26,8 +26,11 @@ MADE = ROOT / "target" / "lab"
 SHARE = Path("/run/lab")
 """The machine's shared folder, as the guest sees it."""
 
-BOOT_TIMEOUT_S = 300.0
-RUN_TIMEOUT_S = 900.0
+SYSTEM_OF = {"virtio-blk": "vd", "virtio-scsi": "sd", "sata": "sd", "nvme": "nvme"}
+"""Which disks the guest numbers together."""
+
+BOOT_TIMEOUT_S = 900.0
+RUN_TIMEOUT_S = 1800.0
 """Generous: several guests may share two cores with other work. A time is never asserted, only that things end."""
 
 
@@ -62,7 +65,9 @@ class Done:
 
     def checked(self) -> Done:
         """Return itself; fails if the command did."""
-        assert self.code == 0, f"{' '.join(self.argv)} ended with {self.code}: {self.stderr[-2000:]}{self.stdout[-500:]}"
+        assert self.code == 0, (
+            f"{' '.join(self.argv)} ended with {self.code}: {self.stderr[-2000:]}{self.stdout[-500:]}"
+        )
         return self
 
 
@@ -93,7 +98,9 @@ class Running:
         PowerLost
             The machine ended before.
         """
-        assert self._ended.wait(timeout_s), f"{' '.join(self._argv)} has not ended in {timeout_s} s: {self.stderr[-2000:]}"
+        assert self._ended.wait(timeout_s), (
+            f"{' '.join(self._argv)} has not ended in {timeout_s} s: {self.stderr[-2000:]}"
+        )
         if self._code is None:
             raise PowerLost(" ".join(self._argv))
         return Done(self._argv, self._code, _text(self._stdout), self.stderr)
@@ -117,7 +124,9 @@ class Machine:
         More of the kernel's command line.
     """
 
-    def __init__(self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536) -> None:
+    def __init__(
+        self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="assay-lab-"))
         self.share = self.folder / "share"
         self.share.mkdir()
@@ -136,7 +145,9 @@ class Machine:
     def __enter__(self) -> Machine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.cut()
         shutil.rmtree(self.folder)
 
@@ -197,6 +208,17 @@ class Machine:
     def shell(self, script: str) -> str:
         """Run lines of shell that must succeed, and return what they print."""
         return self.run("sh", "-ec", script).checked().stdout
+
+    def device(self, name: str) -> str:
+        """Return the path of a disk in the guest, of its first port if it has several."""
+        bus = self.stores[name].disk.bus
+        place = 0
+        for store in self.stores.values():
+            if store.disk.name == name:
+                break
+            if SYSTEM_OF[store.disk.bus] == SYSTEM_OF[bus]:
+                place += store.disk.ports
+        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{chr(ord('a') + place)}"
 
     def wait_until(self, happened: Callable[[], object], beside: Running, *, timeout_s: float = RUN_TIMEOUT_S) -> None:
         """Wait for something that a command under way does; fails if the command ends or it takes too long."""
