@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -36,13 +36,14 @@ def machine() -> Iterator[Callable[..., Machine]]:
 @pytest.fixture
 def observed(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Say for the results what was observed, whether the test passes or not."""
-    return request.node.stash.setdefault(OBSERVED, []).append
+    said: list[str] = request.node.stash.setdefault(OBSERVED, [])
+    return said.append
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep the line of a test that has run."""
-    report: pytest.TestReport = yield
+    report = yield
     marker = item.get_closest_marker("lab")
     if marker is not None and report.when == "call":
         said = item.stash.get(OBSERVED, [])
