@@ -13,6 +13,8 @@ from lab.machine import Machine, missing
 from lab.results import Row
 
 OBSERVED = pytest.StashKey[list[str]]()
+TOOK_S = pytest.StashKey[float]()
+"""Machines that a test is the first to ask for boot in its set-up, so that counts."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,12 +47,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Keep the line of a test that has run."""
     report = yield
     marker = item.get_closest_marker("lab")
+    item.stash[TOOK_S] = item.stash.get(TOOK_S, 0.0) + report.duration
     if marker is not None and report.when == "call":
         said = item.stash.get(OBSERVED, [])
         case = item.callspec.params if hasattr(item, "callspec") else {}
         # A line names the case of a test that has several.
         words = {key: text.format(**case) for key, text in marker.kwargs.items()}
-        Row(test=item.name, **words).ended(report.outcome, said, _why(report), report.duration)
+        Row(test=item.name, **words).ended(report.outcome, said, _why(report), item.stash[TOOK_S])
     return report
 
 
