@@ -185,7 +185,7 @@ def recorded(run: Any, device: str) -> bool:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    rows = pq.read_table(run / "series" / "series.parquet")
+    rows = pq.read_table(run / "series.parquet")
     found = rows.filter(pc.and_(pc.equal(rows["source"], "block"), pc.equal(rows["entity"], device)))
     return bool(pc.sum(found["value"]).as_py())
 
