@@ -24,6 +24,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(why)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that is not chosen has a line, too."""
+    for item in items:
+        if (marker := item.get_closest_marker("lab")) and not missing():
+            _row(item, marker).planned()
+
+
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Callable[..., Machine]]:
     """Make a machine with these disks: `machine(Disk(name="H"), networks=2).boot()`; it goes with the test's module."""
@@ -50,11 +58,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     item.stash[TOOK_S] = item.stash.get(TOOK_S, 0.0) + report.duration
     if marker is not None and report.when == "call":
         said = item.stash.get(OBSERVED, [])
-        case = item.callspec.params if hasattr(item, "callspec") else {}
-        # A line names the case of a test that has several.
-        words = {key: text.format(**case) for key, text in marker.kwargs.items()}
-        Row(test=item.name, **words).ended(report.outcome, said, _why(report), item.stash[TOOK_S])
+        _row(item, marker).ended(report.outcome, said, _why(report), item.stash[TOOK_S])
     return report
+
+
+def _row(item: pytest.Item, marker: pytest.Mark) -> Row:
+    """The line of a test; it names the case of a test that has several."""
+    case = item.callspec.params if hasattr(item, "callspec") else {}
+    return Row(test=item.name, **{key: text.format(**case) for key, text in marker.kwargs.items()})
 
 
 def _why(report: pytest.TestReport) -> str:

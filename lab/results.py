@@ -10,21 +10,23 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from lab.machine import MADE, ROOT
 
 ROWS = MADE / "rows"
 RESULTS = ROOT / "benches" / "results" / "lab.md"
 
-NOT_RUN = (
+NOT_YET = "not run"
+
+UNTRIED = (
     ("Power cuts", "PostgreSQL and MariaDB under `assay oltp`, cut and checked"),
     ("Power cuts", "replay of every flush point of a write log (blklogwrites, dm-log-writes)"),
-    ("Kinds of devices", "LUKS, thin pools, discard, write-through disks by the bus"),
+    ("Kinds of devices", "LUKS, thin pools, discard"),
     ("Paths", "kernel iSCSI against LIO over delay and loss; retransmits; `diagnose` names the slow path"),
     ("Paths", "figures against fio inside the same machine"),
     ("Faults", "a full thin pool; dm-log-writes prefixes; dm-error in the middle of every verb"),
-    ("Night", "eight hours of `verify` with all users on md RAID while disks fail and are rebuilt"),
 )
 """What the lab is still to try: no test exists. A line leaves this list with the test that tries it."""
 
@@ -36,7 +38,7 @@ class Row:
     Attributes
     ----------
     line
-        What was tried, as `family: subject`.
+        What was tried, as `family: subject`, or `family: subject: verb` where each verb is tried on each subject.
     proves, cannot
         What a pass proves, and what software emulation cannot prove.
     """
@@ -45,46 +47,98 @@ class Row:
     line: str
     proves: str
     cannot: str
-    outcome: str = "not run"
+    outcome: str = NOT_YET
     observed: str = ""
     seconds: float = 0.0
     date: str = ""
+
+    @property
+    def parts(self) -> list[str]:
+        """Family, subject, and verb where there is one."""
+        return self.line.split(": ")
 
     def ended(self, outcome: str, observed: Sequence[str], why: str, seconds: float) -> None:
         """Keep the line as the test left it."""
         said = "; ".join([*observed, *([why] if why else [])])
         date = time.strftime("%Y-%m-%d", time.gmtime())
-        kept = asdict(self) | {"outcome": outcome, "observed": said, "seconds": seconds, "date": date}
+        replace(self, outcome=outcome, observed=said, seconds=seconds, date=date)._keep()
+
+    def planned(self) -> None:
+        """Keep the line as one that has not run, unless the test ran at another time."""
+        if not self._path.exists():
+            self._keep()
+
+    @property
+    def _path(self) -> Path:
+        return ROWS / f"{re.sub(r'[^A-Za-z0-9_-]', '-', self.test)}.json"
+
+    def _keep(self) -> None:
         ROWS.mkdir(parents=True, exist_ok=True)
-        (ROWS / f"{re.sub(r'[^A-Za-z0-9_-]', '-', self.test)}.json").write_text(json.dumps(kept, indent=1))
+        self._path.write_text(json.dumps(asdict(self), indent=1))
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Return the page."""
-    passed = sum(row.outcome == "passed" for row in rows)
-    lines = [
+def page(rows: Sequence[Row]) -> str:
+    """Return the page: a section for each family, and what has no test."""
+    ran = [row for row in rows if row.outcome != NOT_YET]
+    passed = sum(row.outcome == "passed" for row in ran)
+    text = [
         "# The lab's last results",
-        "",
-        f"`make lab`: {passed} of {len(rows)} tests passed."
-        " Machines are emulated in software (QEMU with TCG) and run Debian's kernel; see CONTRIBUTING.md.",
-        "",
-        "On no line does emulation prove anything about latencies and rates, which are those of the emulator, nor",
-        "about the firmware of disks and controllers, capacitors and cables. Further limits stand on their line.",
-        "",
-        "| tried | outcome | observed | proves | cannot prove | s | date |",
-        "|---|---|---|---|---|---|---|",
+        f"`make lab`: {passed} of the {len(ran)} tests that ran passed, {len(rows) - len(ran)} have not run.\n"
+        "Machines are emulated in software (QEMU with TCG) and run Debian's kernel; see CONTRIBUTING.md.",
+        "On no line does emulation prove anything about latencies and rates, which are those of the emulator,\n"
+        "nor about the firmware of disks and controllers, capacitors and cables. Further limits stand on their line.",
     ]
+    for family, lines in _grouped(rows, 0).items():
+        text.append(f"## {family}")
+        text.append(_matrix(lines) if all(len(row.parts) == 3 for row in lines) else _table(lines))
+    text += ["## Not run, because no test exists", "\n".join(f"- {family}: {what}." for family, what in UNTRIED)]
+    return "\n\n".join(text) + "\n"
+
+
+def _grouped(rows: Sequence[Row], part: int) -> dict[str, list[Row]]:
+    """Rows by a part of their line, in the order of their lines."""
+    found: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.line):
-        cells = [row.line, row.outcome, row.observed, row.proves, row.cannot, f"{row.seconds:.0f}", row.date]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
-    lines += ["", "Not run, because no test exists yet:", ""]
-    lines += [f"- {family}: {what}." for family, what in NOT_RUN]
-    return "\n".join(lines) + "\n"
+        found.setdefault(row.parts[part], []).append(row)
+    return found
+
+
+def _table(rows: Sequence[Row]) -> str:
+    head = ("tried", "outcome", "observed", "a pass proves", "emulation cannot prove", "s", "date")
+    cells = [
+        (": ".join(row.parts[1:]), row.outcome, row.observed, row.proves, row.cannot, f"{row.seconds:.0f}", row.date)
+        for row in rows
+    ]
+    return _markdown(head, cells)
+
+
+def _matrix(rows: Sequence[Row]) -> str:
+    """A table of subjects and aspects, and below what each aspect proves."""
+    aspects = _grouped(rows, 2)
+    body = []
+    for subject, of_subject in _grouped(rows, 1).items():
+        by_aspect = {row.parts[2]: f"{row.outcome}: {row.observed}".removesuffix(": ") for row in of_subject}
+        body.append((subject, *(by_aspect.get(aspect, NOT_YET) for aspect in aspects)))
+    meanings = [
+        f"- {aspect}: a pass proves that {of_aspect[0].proves}. Emulation cannot prove {of_aspect[0].cannot}."
+        f" All together took {sum(row.seconds for row in of_aspect):.0f} s, until {max(row.date for row in of_aspect)}."
+        for aspect, of_aspect in aspects.items()
+    ]
+    return _markdown(("device", *aspects), body) + "\n\n" + "\n".join(meanings)
+
+
+def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(_cell(text) for text in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def main() -> None:
     """Write the page of all lines that are there."""
-    RESULTS.write_text(table([Row(**json.loads(path.read_text())) for path in sorted(ROWS.glob("*.json"))]))
+    RESULTS.write_text(page([Row(**json.loads(path.read_text())) for path in sorted(ROWS.glob("*.json"))]))
     print(RESULTS.relative_to(ROOT))
 
 

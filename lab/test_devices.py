@@ -156,9 +156,9 @@ def refused(done: Done, *words: str) -> bool:
 
 
 @pytest.mark.lab(
-    line="Kinds of devices: {name}: profile, facts and recorder",
-    proves="a load reads it; facts, stack and identity are the kernel's; the recorder counts it",
-    cannot="",
+    line="Kinds of devices: {name}: profile, facts, recorder",
+    proves="a load reads it, facts, stack and identity are the kernel's, and the recorder counts it",
+    cannot="that real devices tell the kernel the truth about themselves",
 )
 def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
     done = lab.assay("profile", kind.device, *PROFILE, *QUIET)
@@ -193,7 +193,7 @@ def recorded(run: Any, device: str) -> bool:
 @pytest.mark.lab(
     line="Kinds of devices: {name}: safety rules",
     proves="members, file systems and mounts are refused, whatever the options allow",
-    cannot="",
+    cannot="anything of devices shared between hosts",
 )
 def test_what_is_used_is_refused(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
     write = (*PROFILE[:2], "--read", "0", *PROFILE[4:], *QUIET)
@@ -214,7 +214,7 @@ def test_what_is_used_is_refused(lab: Machine, kind: Kind, observed: Callable[[s
 @pytest.mark.lab(
     line="Kinds of devices: {name}: verify",
     proves="pages come back as they were written, through every layer of this kind",
-    cannot="",
+    cannot="that the firmware of a real device keeps pages as well",
 )
 def test_verify_passes(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
     done = lab.assay(
