@@ -24,11 +24,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(why)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that is not chosen has a line, too."""
-    for item in items:
-        if (marker := item.get_closest_marker("lab")) and not missing():
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Where some tests of the lab will run, those that were not chosen have a line, too."""
+    collected = {item: marker for item in items if (marker := item.get_closest_marker("lab"))}
+    yield
+    if not missing() and not collected.keys().isdisjoint(items):
+        for item, marker in collected.items():
             _row(item, marker).planned()
 
 

@@ -64,9 +64,9 @@ class Row:
         replace(self, outcome=outcome, observed=said, seconds=seconds, date=date)._keep()
 
     def planned(self) -> None:
-        """Keep the line as one that has not run, unless the test ran at another time."""
-        if not self._path.exists():
-            self._keep()
+        """Keep the line as one that has not run, or as it ran at another time, in today's words."""
+        before = Row(**json.loads(self._path.read_text())) if self._path.exists() else self
+        replace(before, line=self.line, proves=self.proves, cannot=self.cannot)._keep()
 
     @property
     def _path(self) -> Path:
