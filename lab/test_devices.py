@@ -119,7 +119,8 @@ KINDS = {
         device="/dev/mapper/secret",
         members=("vdb",),
         make="modprobe dm_crypt; printf x | cryptsetup luksFormat -q"
-        " --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/vdb -; printf x | cryptsetup open --type luks --key-file - /dev/vdb secret",
+        " --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/vdb -;"
+        " printf x | cryptsetup open --type luks --key-file - /dev/vdb secret",
         unmake="cryptsetup close secret",
     ),
     "thin volume": Kind(
