@@ -220,6 +220,18 @@ class Machine:
                 place += store.disk.ports
         return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{chr(ord('a') + place)}"
 
+    def in_sys(self, path: str) -> str:
+        """Return the name of a device's folder in /sys/block; without udev a mapped device is no link to it."""
+        return self.shell(f"lsblk --noheadings --nodeps --output KNAME {path}").strip()
+
+    def writes(self, path: str) -> int:
+        """Return how many writes a device has completed."""
+        return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[4])
+
+    def reads(self, path: str) -> int:
+        """Return how many reads a device has completed."""
+        return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[0])
+
     def wait_until(self, happened: Callable[[], object], beside: Running, *, timeout_s: float = RUN_TIMEOUT_S) -> None:
         """Wait for something that a command under way does; fails if the command ends or it takes too long."""
         deadline = time.monotonic() + timeout_s

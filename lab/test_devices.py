@@ -183,7 +183,7 @@ def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable
     (point,) = done.document["points"]
     run = lab.share / str(done.document["run_folder"]).removeprefix(f"{SHARE}/")
     (volume,) = json.loads((run / "run.json").read_text())["target"]["volumes"]
-    in_sys = lab.shell(f"basename $(readlink -f {kind.device})").strip()
+    in_sys = lab.in_sys(kind.device)
 
     observed(
         f"stack {' on '.join([volume['device_stack'][0], ', '.join(volume['device_stack'][1:])]).removesuffix(' on ')}"

@@ -55,13 +55,8 @@ def overwriting(device: str) -> tuple[str, ...]:
 
 def under_way(lab: Machine, running: Running, device: str) -> None:
     """Wait until a command has written to a device for a while."""
-    name = lab.shell(f"basename $(readlink -f {device})").strip()
-
-    def writes() -> int:
-        return int(lab.shell(f"cut -c 1- /sys/block/{name}/stat").split()[4])
-
-    before = writes()
-    lab.wait_until(lambda: writes() > before + 500, running)
+    before = lab.writes(device)
+    lab.wait_until(lambda: lab.writes(device) > before + 500, running)
 
 
 def said(done: Done) -> str:
@@ -118,9 +113,7 @@ def test_a_profile_ends_when_every_io_fails(
 ) -> None:
     load = (*READS,) if work == "reads" else (*WRITES, *overwriting(FAULTY))
     running = lab.start("assay", "profile", FAULTY, *load, "--duration", "60s", *OUTPUT)
-    counted = 0 if work == "reads" else 4
-    name = lab.shell(f"basename $(readlink -f {FAULTY})").strip()
-    lab.wait_until(lambda: int(lab.shell(f"cat /sys/block/{name}/stat").split()[counted]) > 2000, running)
+    lab.wait_until(lambda: lab.reads(FAULTY) + lab.writes(FAULTY) > 2000, running)
     mapped("error")
     done = running.end()
     observed(said(done))

@@ -68,8 +68,7 @@ def restore(lab: Machine, path: str) -> None:
 
 def io_count(lab: Machine) -> int:
     """Return how many reads and writes the map has completed."""
-    fields = lab.shell(f"cat /sys/block/$(basename $(readlink -f {MAP}))/stat").split()
-    return int(fields[0]) + int(fields[4])
+    return lab.reads(MAP) + lab.writes(MAP)
 
 
 def series(run: Path, source: str, metric: str) -> dict[str, float]:
