@@ -232,13 +232,18 @@ class Machine:
         """Return how many reads a device has completed."""
         return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[0])
 
-    def wait_until(self, happened: Callable[[], object], beside: Running, *, timeout_s: float = RUN_TIMEOUT_S) -> None:
-        """Wait for something that a command under way does; fails if the command ends or it takes too long."""
+    def wait_until(
+        self, happened: Callable[[], object], beside: Running, *, every_s: float = 0.5, timeout_s: float = RUN_TIMEOUT_S
+    ) -> None:
+        """Wait for something that a command under way does; fails if the command ends or it takes too long.
+
+        To look more often takes the guest's only core from what is waited for, if it is the guest that looks.
+        """
         deadline = time.monotonic() + timeout_s
         while not happened():
             assert not beside.ended or happened(), f"it ended before: {beside.end()}"
             assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {beside.stderr[-1000:]}"
-            time.sleep(0.02)
+            time.sleep(every_s)
 
     @property
     def console(self) -> str:

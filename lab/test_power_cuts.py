@@ -150,14 +150,14 @@ def work_until_the_cut(lab: Machine, number: int) -> None:
         return [path.stat().st_size >> 12 if path.exists() else 0 for path in journals.values()]
 
     for running in at_work.values():
-        lab.wait_until(lambda: min(sizes()) >= BLOCKS_FIRST, running)
+        lab.wait_until(lambda: min(sizes()) >= BLOCKS_FIRST, running, every_s=0.02)
     for arrangement in ARRANGEMENTS.values():
         if arrangement.stops_flushing:
             disk = Path(lab.device(arrangement.twin(number).name)).name
             lab.shell(f"echo 'write through' >/sys/block/{disk}/queue/write_cache")
     so_far = sum(sizes())
     for running in at_work.values():
-        lab.wait_until(lambda: sum(sizes()) >= so_far + blocks, running)
+        lab.wait_until(lambda: sum(sizes()) >= so_far + blocks, running, every_s=0.02)
 
 
 def judge(lab: Machine, number: int, found: Mapping[str, Judged]) -> None:
