@@ -76,6 +76,7 @@ class Running:
 
     def __init__(self, argv: tuple[str, ...], share: Path, number: int) -> None:
         self._argv = argv
+        self.runs_before = len(list(share.glob("runs/*")))
         self._stdout, self._stderr = share / f"{number}.out", share / f"{number}.err"
         self._ended = threading.Event()
         self._code: int | None = None
@@ -244,6 +245,14 @@ class Machine:
             assert not beside.ended or happened(), f"it ended before: {beside.end()}"
             assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {beside.stderr[-1000:]}"
             time.sleep(every_s)
+
+    def wait_for_run(self, running: Running) -> None:
+        """Wait until a command of Assay has made its run folder, in `runs` of the share, without asking the guest."""
+        before = running.runs_before
+        self.wait_until(lambda: self._runs() > before, running)
+
+    def _runs(self) -> int:
+        return len(list(self.share.glob("runs/*")))
 
     @property
     def console(self) -> str:

@@ -54,9 +54,10 @@ def overwriting(device: str) -> tuple[str, ...]:
 
 
 def under_way(lab: Machine, running: Running, device: str) -> None:
-    """Wait until a command has written to a device for a while."""
-    before = lab.writes(device)
-    lab.wait_until(lambda: lab.writes(device) > before + 500, running)
+    """Wait until a command has read and written on a device for a while."""
+    before = lab.reads(device) + lab.writes(device)
+    lab.wait_for_run(running)
+    lab.wait_until(lambda: lab.reads(device) + lab.writes(device) > before + 1000, running)
 
 
 def said(done: Done) -> str:
@@ -113,7 +114,7 @@ def test_a_profile_ends_when_every_io_fails(
 ) -> None:
     load = (*READS,) if work == "reads" else (*WRITES, *overwriting(FAULTY))
     running = lab.start("assay", "profile", FAULTY, *load, "--duration", "60s", *OUTPUT)
-    lab.wait_until(lambda: lab.reads(FAULTY) + lab.writes(FAULTY) > 2000, running)
+    under_way(lab, running, FAULTY)
     mapped("error")
     done = running.end()
     observed(said(done))
