@@ -71,7 +71,7 @@ def said(done: Done) -> str:
     cannot="",
 )
 def test_verify_finds_writes_that_fail(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
-    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "300s", *OUTPUT)
+    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
     under_way(lab, running, FAULTY)
     mapped(f"flakey {GOOD} 0 0 3600 1 error_writes")
     done = running.end()
@@ -92,7 +92,7 @@ def test_verify_finds_writes_that_fail(lab: Machine, mapped: Any, observed: Call
     cannot="",
 )
 def test_verify_finds_writes_that_are_dropped(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
-    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "60s", *OUTPUT)
+    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
     under_way(lab, running, FAULTY)
     mapped(f"flakey {GOOD} 0 0 3600 1 drop_writes")
     done = running.end()
@@ -113,7 +113,7 @@ def test_a_profile_ends_when_every_io_fails(
     lab: Machine, mapped: Any, work: str, observed: Callable[[str], None]
 ) -> None:
     load = (*READS,) if work == "reads" else (*WRITES, *overwriting(FAULTY))
-    running = lab.start("assay", "profile", FAULTY, *load, "--duration", "60s", *OUTPUT)
+    running = lab.start("assay", "profile", FAULTY, *load, "--duration", "20s", *OUTPUT)
     under_way(lab, running, FAULTY)
     mapped("error")
     done = running.end()
@@ -160,7 +160,7 @@ def test_a_flush_that_fails_is_found(lab: Machine, observed: Callable[[str], Non
 )
 def test_a_disk_that_is_removed_ends_the_run(lab: Machine, verb: str, observed: Callable[[str], None]) -> None:
     load = VERIFY if verb == "verify" else WRITES
-    running = lab.start("assay", verb, GONE, *overwriting(GONE), *load, "--duration", "300s", *OUTPUT)
+    running = lab.start("assay", verb, GONE, *overwriting(GONE), *load, "--duration", "20s", *OUTPUT)
     under_way(lab, running, GONE)
     lab.shell("echo 1 >/sys/block/sda/device/delete")
     done = running.end()
