@@ -24,6 +24,7 @@ UNTRIED = (
     ("Power cuts", "PostgreSQL and MariaDB under `assay oltp`, cut and checked"),
     ("Power cuts", "replay of every flush point of a write log (blklogwrites, dm-log-writes)"),
     ("Kinds of devices", "discard"),
+    ("Paths", "`assay record`: rates by path, and a path that has failed"),
     ("Paths", "kernel iSCSI against LIO over delay and loss; retransmits; `diagnose` names the slow path"),
     ("Paths", "figures against fio inside the same machine"),
     ("Faults", "a full thin pool; dm-log-writes prefixes; dm-error in the middle of every verb"),

@@ -1,13 +1,10 @@
-"""Multipath: what is seen of each path, and what becomes of a run whose paths are lost and come back."""
+"""Multipath: what becomes of a run whose paths are lost and come back."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from lab.disks import Disk
@@ -71,19 +68,9 @@ def io_count(lab: Machine) -> int:
     return lab.reads(MAP) + lab.writes(MAP)
 
 
-def series(run: Path, source: str, metric: str) -> dict[str, float]:
-    """Return the largest value of a metric by entity."""
-    rows = pq.read_table(run / "series.parquet")
-    rows = rows.filter(pc.and_(pc.equal(rows["source"], source), pc.equal(rows["metric"], metric)))
-    largest: dict[str, float] = {}
-    for entity, value in zip(rows["entity"].to_pylist(), rows["value"].to_pylist(), strict=True):
-        largest[entity] = max(largest.get(entity, value), value)
-    return largest
-
-
 @pytest.mark.lab(
     line="Paths: one of two is lost under a profile",
-    proves="the load goes on without an error; the recorder tells rates by path and that one has failed",
+    proves="the load goes on over the other path without an error",
     cannot="how long a failed path's I/Os take to be given up by a real link",
 )
 def test_a_profile_goes_on_when_a_path_is_lost(lab: Machine, observed: Callable[[str], None]) -> None:
@@ -91,21 +78,16 @@ def test_a_profile_goes_on_when_a_path_is_lost(lab: Machine, observed: Callable[
     lab.wait_for_run(running)
     lab.wait_until(lambda: io_count(lab) > 1000, running)
     lose(lab, PATHS[1])
+    before = io_count(lab)
     done = running.end()
+    after_loss = io_count(lab) - before
     restore(lab, PATHS[1])
 
     assert done.code in (0, 1), done.stderr
     (point,) = done.document["points"]
-    run = lab.share / str(done.document["run_folder"]).removeprefix(f"{SHARE}/")
-    failed = series(run, "multipath", "paths_failed_count")
-    metrics = pq.read_table(run / "series.parquet", columns=["entity", "metric"])
-    by_path = {str(entity) for entity in metrics["entity"].to_pylist() if "/" in str(entity)}
-    observed(
-        f"{point['read']['count']:,} reads, {point['errors']['count']} errors; recorded {', '.join(sorted(by_path))}"
-    )
+    observed(f"{point['read']['count']:,} reads, {point['errors']['count']} errors; {after_loss:,} I/Os after the loss")
     assert point["errors"]["count"] == 0
-    assert set(failed.values()) == {1.0}
-    assert {entity.rpartition("/")[2] for entity in by_path} >= set(PATHS)
+    assert after_loss > 0
 
 
 @pytest.mark.lab(
