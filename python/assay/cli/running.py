@@ -23,6 +23,8 @@ from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
+from assay.run.hosts.opened import workload_at
+from assay.run.hosts.target import end_hosts
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
@@ -81,7 +83,10 @@ def start(
     target, parts = choose_targets(request, parts)
     target.notices += options.notices
     if options.dry_run:
-        show_plan(verb, target, parts, options, study)
+        try:
+            show_plan(verb, target, parts, options, study)
+        finally:
+            end_hosts(target)
         return
     rehearse_exports(options.export, parts)
     with examined_first(target, in_order(parts, study)[0], {}, options):
@@ -139,7 +144,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     target, parts = choose_targets(request, parts, sizes)
     own = [part.target for part in parts if part.target is not None]
     for part in parts:
-        if bool((part.target or target).databases) != (workload_of(part.plan).runs_on == "databases"):
+        if (part.target or target).runs_on != workload_of(part.plan).runs_on:
             raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
     refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
@@ -254,7 +259,8 @@ def show_plan(
         for line in target.lines():
             print(line)
     for part in parts:
-        for line in workload_of(part.plan).lines(part, part.target or target):
+        on = part.target or target
+        for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
     time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
     targets = [part.target or target for part in parts]
@@ -290,5 +296,6 @@ def _plan_document(
     if study is not None:
         document |= {"study": study, "parts": [part_report(part) for part in parts]}
     for part in parts:
-        document |= workload_of(part.plan).document(part, part.target or target)
+        on = part.target or target
+        document |= workload_at(workload_of(part.plan), on).document(part, on)
     return document
