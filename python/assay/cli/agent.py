@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 
@@ -10,7 +9,6 @@ def agent() -> None:
     """Do one host's share of a run, on command of the process at the other end of the pipe."""
     # Ctrl-C is for the coordinator, and a pipe that ends is what ends an agent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(130))
     from assay.run.hosts.agent import serve
 
     serve()

@@ -37,8 +37,12 @@ HIGHEST = frozenset(
 LEAST = frozenset({"window_s", "buffer_hit_share"})
 """Names of numbers of which the least is told."""
 
-ALL_OF = frozenset({"sustained", "reached", "complete", "settled", "met", "pass_mix", "pass_latency"})
-"""Names of flags that are true where they are true on every host; other flags where they are on any."""
+ALL_OF = frozenset({"sustained", "reached", "complete", "settled", "met", "pass_mix", "pass_latency", "passed", "audited",
+     "verified"})
+"""Names of flags that are true where they are true on every host, and unknown where a host cannot tell.
+
+Other flags are true where they are on any host.
+"""
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9, "p99_99": 99.99}
 ADDED_WITHIN = frozenset({"kinds", "operations"})
@@ -74,7 +78,9 @@ def merged(values: Sequence[Any], name: str = "", adds: Collection[str] = (), *,
     if all(isinstance(value, (list, tuple)) for value in there):
         return _list(there, name, adds, within)
     if all(isinstance(value, bool) for value in there):
-        return all(there) and len(there) == len(values) if name in ALL_OF else any(there)
+        if name not in ALL_OF:
+            return any(there)
+        return None if all(there) and len(there) < len(values) else all(there)
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
         return _number(values, name, adds, within)
     if all(value == there[0] for value in there):
@@ -90,7 +96,7 @@ def _number(values: Sequence[Any], name: str, adds: Collection[str], within: str
         return max(there)
     if name in LEAST and name not in adds:
         return min(there)
-    if name in ADDED or name in adds or within in ADDED_WITHIN:
+    if name in ADDED or name in adds or within in ADDED_WITHIN or within in adds:
         # A host that cannot tell makes the sum unknown.
         return sum(there) if len(there) == len(values) else None
     return there[0] if len(there) == len(values) and all(value == there[0] for value in there) else None

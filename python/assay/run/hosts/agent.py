@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import socket
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed
 from assay.progress import Shown
 from assay.results.run_folder import RunFolder
-from assay.run.hosts.identity import identities
+from assay.run.hosts.identity import BOOT, identities
 from assay.run.hosts.wire import GREETING, Message, Receiver, Sender
 from assay.run.nowhere import Nowhere
 from assay.run.part import part_from_report
@@ -31,6 +32,7 @@ from assay.run.request import Request
 from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
+from assay.targets.kernel import read_text
 from assay.targets.secrets import keep_secrets
 from assay.telemetry.recorder import Recorder
 from assay.workloads.opened import OpenWorkload, RunContext
@@ -88,7 +90,7 @@ class Agent:
         except AssayError:
             pass
         finally:
-            self._cut_off()
+            self.cut_off()
 
     def _hear(self, message: Message) -> None:
         if "ping" in message:
@@ -104,10 +106,10 @@ class Agent:
     def _watch(self) -> None:
         while not self._is_over.wait(1.0):
             if time.monotonic() - self._heard_s > SILENT_S:
-                self._cut_off()
+                self.cut_off()
                 return
 
-    def _cut_off(self) -> None:
+    def cut_off(self) -> None:
         """End as after Ctrl-C; no agent outlives its run, whatever it waits for."""
         self.interrupt.set()
         self.together.answers.put(None)
@@ -136,7 +138,7 @@ class Agent:
         what = message["do"]
         if what == "hello":
             build = _core.build_info()
-            return {"version": build["version"], "hostname": socket.gethostname(), "host": host_facts()}, b""
+            return {"version": build["version"], "hostname": socket.gethostname(), "boot": read_text(BOOT), "host": host_facts()}, b""
         if what == "end":
             return None, b""
         if what == "secrets":
@@ -515,7 +517,14 @@ def serve() -> None:
         while view:
             view = view[os.write(outgoing, view) :]
 
+    agent = Agent(Receiver(lambda size: os.read(incoming, size)), Sender(write))
+
+    def end(number: int, frame: object) -> None:
+        del number, frame
+        threading.Thread(target=agent.cut_off, name="assay-agent-end", daemon=True).start()
+
+    signal.signal(signal.SIGTERM, end)
     write(GREETING)
-    Agent(Receiver(lambda size: os.read(incoming, size)), Sender(write)).run()
+    agent.run()
 
 

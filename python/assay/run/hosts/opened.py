@@ -16,7 +16,6 @@ from assay.results.shapes.point import Point
 from assay.run.hosts.target import HostsTarget, own_name
 from assay.run.hosts.team import HostLost, Member, Reply
 from assay.run.hosts.wire import Message
-from assay.units import format_duration
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 SKEW_MAX_SHARE = 0.01
 """Hosts whose windows lie farther apart, as a share of the window, mark their point."""
+DEVICE_SUMS = ("device_iops", "device_bytes_per_s")
 BEGIN_AFTER_NS = 50_000_000
 """All begin so much, and four round trips, after the slowest is ready."""
 
@@ -189,12 +189,10 @@ class OverHosts(OpenWorkload):
             error = getattr(errors, kind, IoFailed)(f"host {name}: {text}")
             if isinstance(error, Interrupted) and not self.context.keeps_interrupted:
                 raise error
-            figures = {"started_utc_ns": started_ns, "ended_by": hosts[0]["point"]["ended_by"], "hosts": hosts}
-            figures["ended_by"] = next(
-                (one["point"]["ended_by"] for one in hosts if one["name"] == name), "failed"
-            )
+            ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
+            figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": hosts}
             return Measured(figures=figures, error=error)
-        figures = self.workload.merged([host["point"] for host in hosts])
+        figures = self.workload.merged(self._once_a_machine(hosts))
         self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
         return Measured(figures=figures | {"hosts": hosts, "together": self._skew(hosts, meeting, figures)})
 
@@ -217,6 +215,23 @@ class OverHosts(OpenWorkload):
             "point": figures | ask.what[member.name]["asked"],
         }
 
+    def _once_a_machine(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Points of hosts, what the machine's devices counted in one alone of those that are on one machine."""
+        found: list[Mapping[str, Any]] = []
+        seen: set[Any] = set()
+        for member, host in zip(self.team.members, hosts, strict=True):
+            point, boot = host["point"], member.facts.get("boot")
+            if boot is not None and boot in seen:
+                telemetry = dict(point.get("telemetry") or {})
+                telemetry |= {key: 0.0 for key in DEVICE_SUMS if telemetry.get(key) is not None}
+                point = point | {"telemetry": telemetry}
+                if self.workload.runs_on == "databases":
+                    point |= {"volumes": [], "roles": {}}
+                    self.context.note("hosts on one machine: what its devices did is told once, as the first one saw it")
+            seen.add(boot)
+            found.append(point)
+        return found
+
     def _skew(self, hosts: Sequence[Mapping[str, Any]], meeting: _Meeting, figures: Mapping[str, Any]) -> Any:
         """How far apart hosts began and ended, by one clock."""
         points = [host["point"] for host in hosts]
@@ -236,8 +251,8 @@ class OverHosts(OpenWorkload):
         share = apart_ns / window_ns
         if share > SKEW_MAX_SHARE:
             self.context.note(
-                f"{self.part.name}: hosts did not measure at the same time: {format_duration(apart_ns / 1e9)} of a"
-                f" window of {format_duration(window_ns / 1e9)} apart; such points are marked"
+                f"{self.part.name}: hosts began or ended more than {SKEW_MAX_SHARE:.0%} of the window apart in some"
+                " points, which are marked (together.skewed); measure longer, or see what delays a host"
             )
         return {
             **told,
@@ -255,7 +270,7 @@ class OverHosts(OpenWorkload):
             {"name": member.name, "lost": member.lost, "until_then": member.last or None}
             for member in self.team.members
         ]
-        return {"started_utc_ns": started_ns, "ended_by": "failed", "measured_s": None, "hosts": hosts}
+        return {"started_utc_ns": started_ns, "ended_by": "failed", "measured_s": 0.0, "hosts": hosts}
 
     def _write_series(self, replies: Mapping[str, Reply], point_id: str) -> None:
         """Rows of all hosts on this host's clock, each with the name of its host."""
