@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -84,6 +85,8 @@ def assay(tmp_path: Path) -> Assay:
 
     def run(*words: str | Path) -> dict[str, Any]:
         given = [str(word) for word in words]
+        # A run folder is locked as long as anything knows of it.
+        gc.collect()
         output = [] if "--resume" in given else ["-o", str(tmp_path / "results")]
         done = CliRunner().invoke(app, [*given, *output, "--json", "--quiet", "--no-report"])
         if done.exception is not None and not isinstance(done.exception, SystemExit):

@@ -17,10 +17,14 @@ import pytest
 from assay._core import Histogram
 from assay.run.hosts import links, target, team
 from assay.run.hosts.team import Clock, HostLost, Member, Team
+from assay.workloads import registry
+
+from test_a_workload_of_its_own import Desk
 
 from .conftest import Assay, ThreadLink
 
-MODEL = ("model:ps6100xv", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
+MODEL = ("model:sata-jbod", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
+AS_GIVEN = ("--search", "none")
 THREE = ("--hosts", "local,local,local")
 
 
@@ -31,8 +35,8 @@ def point_of(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("in_threads")
 def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: Assay) -> None:
-    alone = point_of(assay("profile", *MODEL, "--outstanding", "8"))
-    over = point_of(assay("profile", *MODEL, "--outstanding", "24", *THREE))
+    alone = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "12"))
+    over = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "36", *THREE))
 
     assert over["load"]["outstanding"] == 3 * alone["load"]["outstanding"]
     for side in ("read", "write", "total"):
@@ -46,22 +50,39 @@ def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: As
     assert (over["together"]["count"], over["together"]["skewed"]) == (3, False)
 
 
+class DeskOverHosts(Desk):
+    """A workload of one file: all that it says of several hosts is how its figures come together."""
+
+    adds = frozenset({"clients", "served_per_s"})
+
+    def merged(self, points: Any) -> dict[str, Any]:
+        found = super().merged(points)
+        return found | {"desk": found["desk"] | {"wait_ns": max(point["desk"]["wait_ns"] for point in points)}}
+
+
 @pytest.mark.usefixtures("in_threads")
-def test_a_search_is_one_search_over_all_hosts(assay: Assay) -> None:
-    words = (*MODEL, "--search", "queue-depth", "--limit", "read.mean<=10ms")
-    (alone,) = assay("profile", *words)["answers"]
-    found = assay("profile", *words, "--hosts", "local,local")
+def test_a_search_is_one_search_over_all_hosts_for_any_workload(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_KINDS", registry._KINDS.copy())
+    registry.register(DeskOverHosts())
+    words = ("desk", "null:", "--search", "clients", "--limit", "wait<=150ms")
+    (alone,) = assay(*words)["answers"]
+    found = assay(*words, "--hosts", "local,local")
     (over,) = found["answers"]
-    assert over["max"]["iops"] == pytest.approx(2 * alone["max"]["iops"], rel=0.12)
-    loads = [point["load"]["outstanding"] for point in found["points"]]
-    assert loads[0] == 2
-    assert all(sum(host["point"]["load"]["outstanding"] for host in point["hosts"]) == load
-               for point, load in zip(found["points"], loads, strict=True))  # fmt: skip
+    assert (alone["max"]["clients"], over["max"]["clients"]) == (15, 30)
+    assert over["max"]["served_per_s"] == pytest.approx(2 * alone["max"]["served_per_s"], rel=0.01)
+    assert len(found["answers"]) == 1
+    for point in found["points"]:
+        assert sum(host["point"]["load"]["clients"] for host in point["hosts"]) == point["load"]["clients"]
+
+    manifest = Path(found["run_folder"]) / "run.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
+    again = assay("desk", "--resume", found["run_folder"])
+    assert (again["points"], again["answers"]) == (found["points"], found["answers"])
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(assay: Assay) -> None:
-    found = assay("profile", "null:", "--rate", "3000", "--warmup", "0.2s", "--duration", "1s", *THREE)
+    found = assay("profile", "null:", "--block", "8K", "--read", "70", *AS_GIVEN, "--rate", "3000", "--warmup", "0.2s", "--duration", "1s", *THREE)
     point = point_of(found)
     begins = [host["point"]["measured_from_utc_ns"] for host in point["hosts"]]
     ends = [host["point"]["measured_to_utc_ns"] for host in point["hosts"]]
@@ -80,7 +101,7 @@ def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(as
 
 @pytest.mark.usefixtures("in_threads")
 def test_files_of_hosts_are_their_own_and_resume_measures_nothing_again(assay: Assay, tmp_path: Path) -> None:
-    words = ("--block", "8K", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--size", "4M")
+    words = (*AS_GIVEN, "--block", "8K", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s", "--size", "4M")
     found = assay("profile", tmp_path / "f-{host}", *words, "--hosts", "local,local")
     assert found["exit_code"] == 0
     assert [volume["name"] for volume in found["target"]["volumes"]] == ["local-1:f-local-1", "local-2:f-local-2"]
@@ -118,7 +139,7 @@ def test_pages_are_verified_on_every_host(assay: Assay, tmp_path: Path) -> None:
 def test_a_file_that_exists_is_read_by_all_with_shared(assay: Assay, tmp_path: Path) -> None:
     path = tmp_path / "shared"
     path.write_bytes(os.urandom(1 << 22))
-    words = ("--block", "8K", "--read", "100", "--warmup", "0s", "--duration", "0.3s", "--hosts", "local,local")
+    words = (*AS_GIVEN, "--block", "8K", "--read", "100", "--warmup", "0s", "--duration", "0.3s", "--hosts", "local,local")
     refused = assay("profile", path, *words)
     assert refused["exit_code"] == 2
     assert "are the same; give each host its own" in refused["complaint"]
@@ -157,7 +178,7 @@ PHASES = ("secrets", "choose", "begin_run", "examine", "prepare", "open", "step"
 def killed_in(phase: str, assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(target, "Team", Killed)
     monkeypatch.setattr(Killed, "phase", phase)
-    words = ("--block", "8K", "--warmup", "0s", "--duration", "1s", "--size", "4M", "--read", "50")
+    words = (*AS_GIVEN, "--block", "8K", "--warmup", "0s", "--duration", "1s", "--size", "4M", "--read", "50")
     found = assay("profile", tmp_path / "f-{host}", *words, *THREE)
 
     if phase in ("close", "settle"):
@@ -168,7 +189,7 @@ def killed_in(phase: str, assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_pat
         assert found["exit_code"] == 3
         complaint = found.get("complaint") or found["error"]
         assert "local-2: " in complaint
-        assert "its agent ended" in complaint or "no agent of Assay begins" in complaint
+        assert "its agent " in complaint or "no agent of Assay begins" in complaint
         for point in found.get("points", ()):
             if phase == "measure":
                 assert (point["ended_by"], point["total"]) == ("failed", None)
@@ -237,7 +258,7 @@ def refused(assay: Assay, *words: str | Path) -> str:
 
 
 def test_names_of_hosts_are_checked(assay: Assay) -> None:
-    for hosts in ("a,,b", "-oProxyCommand=x", "a b", "db1:assay"):
+    for hosts in ("a,,b", "-oProxyCommand=x", "a b", "db1:bin/assay"):
         assert "is no host; accepted: NAME" in refused(assay, "null:", "--hosts", hosts)
     assert "--shared: says what hosts have in common" in refused(assay, "null:", "--shared")
 
@@ -248,7 +269,7 @@ def test_clocks_hours_apart_are_refused(assay: Assay, monkeypatch: pytest.Monkey
         return Clock(offset_ns=0 if member.place else -7_200_000_000_000, error_ns=1)
 
     monkeypatch.setattr(Team, "_clock", clock)
-    assert "host local-1: its clock is 2 h behind this host's; set it" in refused(assay, "null:", *THREE)
+    assert "host local-1: its clock is 2 h 0 min behind this host's; set it" in refused(assay, "null:", *THREE)
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -273,7 +294,7 @@ def test_no_rights_there_names_the_host(assay: Assay, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_threads")
 def test_less_than_one_for_each_host_is_refused(assay: Assay) -> None:
-    complaint = refused(assay, "null:", "--outstanding", "2", *THREE)
+    complaint = refused(assay, "null:", *AS_GIVEN, "--outstanding", "2", *THREE)
     assert "--outstanding 2: is less than one for each of 3 hosts" in complaint
 
 
@@ -291,7 +312,6 @@ FAKE_SSH = """#!{python}
 import os, sys
 host, program = sys.argv[sys.argv.index("--") + 1 :][:2]
 if host == "away":
-    sys.exit("ssh: connect to host away port 22: No route to host") if False else None
     sys.stderr.write("ssh: connect to host away port 22: No route to host\\n"); sys.exit(255)
 if host == "bare":
     sys.stderr.write("bash: assay: command not found\\n"); sys.exit(127)
@@ -329,7 +349,7 @@ def test_a_host_that_is_no_use_is_told(assay: Assay, host: str, code: int, words
 
 @pytest.mark.usefixtures("ssh")
 def test_ssh_starts_the_same_agent_whatever_the_shell_prints_before(assay: Assay) -> None:
-    found = assay("profile", *MODEL, "--hosts", "me@db1,local")
+    found = assay("profile", *MODEL, *AS_GIVEN, "--hosts", "me@db1,local")
     assert found["exit_code"] == 0
     assert [host["name"] for host in point_of(found)["hosts"]] == ["db1", "local"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
-from assay.errors import NotSupported
+from assay.errors import NotSupported, UsageError
 from assay.fields import within
 from assay.reading import names_of_presets, preset_table, validated
 from assay.results.figures import Figure

@@ -80,6 +80,7 @@ class ProcessLink:
         with suppress(OSError, ValueError):
             for line in self.process.stderr:
                 self._said.append(line.decode(errors="replace").strip())
+        self.process.stderr.close()
 
     def write(self, data: bytes) -> None:
         """Send bytes to it."""
@@ -91,7 +92,10 @@ class ProcessLink:
     def read(self, size: int) -> bytes:
         """Wait for bytes from it."""
         assert self.process.stdout is not None
-        return self.process.stdout.read(size) or b""
+        data = self.process.stdout.read(size) or b""
+        if not data:
+            self.process.stdout.close()
+        return data
 
     def why_ended(self) -> str:
         """Signal or exit code, and its last line on standard error."""
@@ -120,6 +124,7 @@ class ProcessLink:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
+            self._listener.join(END_S)
 
 
 def agent_command() -> list[str]:
@@ -171,7 +176,7 @@ def named_hosts(texts: Sequence[str]) -> list[tuple[str, str]]:
     for host in hosts:
         name, program = host_and_program(host)
         wrong = not name or name.startswith("-") or any(letter.isspace() or not letter.isprintable() for letter in host)
-        if wrong or (program != "assay" and not program.startswith("/")):
+        if wrong or (":" in host and not program.startswith("/")):
             raise UsageError(f"--hosts {host!r}: is no host; accepted: NAME, USER@NAME, NAME:/PATH/TO/assay or local")
     bare = [host_and_program(host)[0].rpartition("@")[2] for host in hosts]
     named = []

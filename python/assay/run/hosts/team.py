@@ -295,7 +295,8 @@ class _Asking:
             elif self.told is not None:
                 self.told(member, message)
         self._raise()
-        return self.replies
+        # In the order of the hosts, whoever was first to answer: keys of points are made of them.
+        return {member.name: self.replies[member.name] for member in members if member.name in self.replies}
 
     def _look(self, waiting: dict[str, Member]) -> None:
         self.team.beat()
@@ -355,6 +356,12 @@ class _Asking:
         member, error = order[0]
         if asked and isinstance(error, Interrupted):
             raise Interrupted(str(error).removeprefix(f"host {member.name}: "))
+        if isinstance(error, Interrupted):
+            # The first of all failures: it was ended there, and the others only followed.
+            member, error = self.failures[0]
+            had = f"; until then: {member.last}" if member.last else ""
+            self.team.lose(member, "its agent was ended there")
+            raise HostLost(f"host {member.name}: its agent was ended there{had}")
         raise error
 
 
