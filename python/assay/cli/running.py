@@ -81,15 +81,14 @@ def start(
     """
     options.validate()
     target, parts = choose_targets(request, parts)
-    target.notices += options.notices
-    if options.dry_run:
-        try:
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        target.notices += options.notices
+        if options.dry_run:
             show_plan(verb, target, parts, options, study)
-        finally:
-            end_hosts(target)
-        return
-    rehearse_exports(options.export, parts)
-    with examined_first(target, in_order(parts, study)[0], {}, options):
+            return
+        rehearse_exports(options.export, parts)
+        stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
         if told is not None:
             folder.update(**told())
@@ -142,6 +141,16 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         ) from error
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        _go_on(verb, folder, request, target, parts, options)
+
+
+def _go_on(
+    verb: str, folder: RunFolder, request: Request, target: Target, parts: Sequence[Part[Any]], options: OutputOptions
+) -> None:
+    """Go on with a run whose targets are those that it began with."""
+    path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
     for part in parts:
         if (part.target or target).runs_on != workload_of(part.plan).runs_on:

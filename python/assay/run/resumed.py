@@ -76,8 +76,19 @@ def refuse_other_targets(folder: RunFolder, targets: Sequence[Target], overwrite
     volumes = folder.manifest["target"]["volumes"]
     for target in targets:
         if isinstance(target, HostsTarget):
+            _refuse_other_hosts(folder, target)
             target.refuse_others(folder.path.name, volumes)
     refuse_other_volumes(folder.path.name, volumes, targets, overwrite)
+
+
+def _refuse_other_hosts(folder: RunFolder, target: HostsTarget) -> None:
+    """A point is one of so many hosts: with others no point of the folder could be taken over."""
+    before, now = len(folder.manifest.get("hosts") or target.members), len(target.members)
+    if before != now:
+        raise RefusedTarget(
+            f"--resume {printable(folder.path)}: the run began with {before} hosts, and there are {now} now; bring back"
+            " those that are missing, or begin a new run"
+        )
 
 
 def refuse_other_volumes(
