@@ -86,7 +86,10 @@ class RayLink:
         if self._ended:
             raise OSError("the agent has ended")
         # Calls of one caller arrive in their order; that a node is gone is seen where it is read from.
-        self._ray.get(self._actor.write.remote(data), timeout=ANSWER_S)
+        try:
+            self._ray.get(self._actor.write.remote(data), timeout=ANSWER_S)
+        except Exception as error:
+            raise OSError(_why(self._ray, error)) from error
 
     def read(self, size: int) -> bytes:
         """Wait for bytes from it."""
@@ -264,7 +267,8 @@ def _placed(ray: Any, cluster: _Cluster, asked: int | None, address: str) -> lis
 def _why(ray: Any, error: Exception) -> str:
     if isinstance(error, ray.exceptions.GetTimeoutError):
         return f"its node has carried nothing for {ANSWER_S:.0f} s"
-    if isinstance(error, ray.exceptions.RayActorError):
+    # Also one that may come back: what its agent knew of the run is lost with it.
+    if isinstance(error, (ray.exceptions.RayActorError, ray.exceptions.ActorUnavailableError)):
         return "its node or actor was lost"
     return _one_line(error)
 

@@ -233,8 +233,16 @@ class Team:
 
 
 def _end_all(links: Sequence[Link]) -> None:
-    with ThreadPoolExecutor(min(max(len(links), 1), PROBERS)) as pool:
-        list(pool.map(lambda link: link.end(), links))
+    """End what is still there, also where the interpreter ends and begins no threads any more."""
+    enders = [threading.Thread(target=link.end, daemon=True) for link in links]
+    try:
+        for ender in enders:
+            ender.start()
+        for ender in enders:
+            ender.join()
+    except RuntimeError:
+        for link in links:
+            link.end()
 
 
 def _listen(member: Member, inbox: queue.SimpleQueue[Any]) -> None:
