@@ -57,7 +57,7 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_DATABASES = ("embedded", "duckdb", "postgresql", "postgres", "mariadb", "mysql", "mssql")
+_DATABASES = ("embedded", "duckdb", "spark", "spark-local", "postgresql", "postgres", "mariadb", "mysql", "mssql")
 """Kinds of target that are no storage: transactions run on them."""
 
 _LATER = ("spark",)

@@ -234,6 +234,11 @@ def _examined(target: DatabaseTarget, plan: TpchPlan) -> TpchPlan:
             ways=plan.partition.ways,
             scale=target.scale[database.name],
         )
+        if "run" in plan.actions and plan.refresh and not database.takes_changes:
+            raise NotSupported(
+                f"{database.name}: the refresh functions change tables, and Parquet files take no changes; give"
+                " --no-refresh, with which there are times and no scores"
+            )
         if "run" in plan.actions and plan.refresh and database.schema().kind == "complete":
             sets_done(database)
     return plan
