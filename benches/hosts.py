@@ -40,6 +40,7 @@ class Answering:
         self._out.put(GREETING)
 
     def write(self, data: bytes) -> None:
+        """Take a message, and answer it."""
         pieces = [data, b""]
         received = Receiver(lambda _size: pieces.pop(0)).receive()
         assert received is not None
@@ -59,18 +60,22 @@ class Answering:
             self._out.put(packed({"re": message["number"], "is": None}))
 
     def read(self, size: int) -> bytes:
+        """Give the next answer."""
         del size
         return self._out.get()
 
     def why_ended(self) -> str:
+        """Nothing."""
         return ""
 
     def end(self, *, kill: bool = False) -> None:
+        """End."""
         del kill
         self._out.put(b"")
 
 
 def direction(seed: int) -> dict[str, Any]:
+    """A direction of a point, with its histogram."""
     chance = random.Random(seed)
     histogram = Histogram()
     for _ in range(SAMPLES):
@@ -89,6 +94,7 @@ def direction(seed: int) -> dict[str, Any]:
 
 
 def point(seed: int) -> dict[str, Any]:
+    """A point as a host gives it."""
     sides: dict[str, Any] = {"read": direction(seed), "write": direction(seed + 1), "total": direction(seed + 2)}
     return {
         **sides,
@@ -102,6 +108,7 @@ def point(seed: int) -> dict[str, Any]:
 
 
 def merging(hosts: int) -> dict[str, float]:
+    """What merging the points of so many hosts takes."""
     made = [point(7 * number) for number in range(min(hosts, DIFFERENT))]
     # Each has a volume of its own, as hosts with targets of their own do.
     points = []
@@ -121,6 +128,7 @@ def merging(hosts: int) -> dict[str, float]:
 
 
 def meeting(hosts: int) -> dict[str, float]:
+    """What asking so many hosts, and their clocks, takes."""
     team = Team([(f"h{number}", Answering()) for number in range(hosts)])
     team.ask("hello")
     clocks, barriers = [], []

@@ -11,8 +11,8 @@ from typing import Any
 from assay.progress import SILENT, Display
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Point
-from assay.run.hosts.opened import workload_at
 from assay.run.execute import Above, Execution, Raising
+from assay.run.hosts.opened import workload_at
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of

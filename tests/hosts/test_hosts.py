@@ -18,7 +18,6 @@ from assay._core import Histogram
 from assay.run.hosts import links, target, team
 from assay.run.hosts.team import Clock, HostLost, Member, Team
 from assay.workloads import registry
-
 from test_a_workload_of_its_own import Desk
 
 from .conftest import Assay, ThreadLink
@@ -82,7 +81,22 @@ def test_a_search_is_one_search_over_all_hosts_for_any_workload(assay: Assay, mo
 
 @pytest.mark.usefixtures("in_threads")
 def test_only_the_window_in_which_all_ran_counts_and_telemetry_names_its_host(assay: Assay) -> None:
-    found = assay("profile", "null:", "--block", "8K", "--read", "70", *AS_GIVEN, "--rate", "3000", "--warmup", "0.2s", "--duration", "1s", *THREE)
+    found = assay(
+        "profile",
+        "null:",
+        "--block",
+        "8K",
+        "--read",
+        "70",
+        *AS_GIVEN,
+        "--rate",
+        "3000",
+        "--warmup",
+        "0.2s",
+        "--duration",
+        "1s",
+        *THREE,
+    )
     point = point_of(found)
     begins = [host["point"]["measured_from_utc_ns"] for host in point["hosts"]]
     ends = [host["point"]["measured_to_utc_ns"] for host in point["hosts"]]
@@ -139,7 +153,19 @@ def test_pages_are_verified_on_every_host(assay: Assay, tmp_path: Path) -> None:
 def test_a_file_that_exists_is_read_by_all_with_shared(assay: Assay, tmp_path: Path) -> None:
     path = tmp_path / "shared"
     path.write_bytes(os.urandom(1 << 22))
-    words = (*AS_GIVEN, "--block", "8K", "--read", "100", "--warmup", "0s", "--duration", "0.3s", "--hosts", "local,local")
+    words = (
+        *AS_GIVEN,
+        "--block",
+        "8K",
+        "--read",
+        "100",
+        "--warmup",
+        "0s",
+        "--duration",
+        "0.3s",
+        "--hosts",
+        "local,local",
+    )
     refused = assay("profile", path, *words)
     assert refused["exit_code"] == 2
     assert "are the same; give each host its own" in refused["complaint"]
@@ -283,9 +309,7 @@ def test_another_version_of_assay_there_is_refused(assay: Assay, monkeypatch: py
 
     built = _core.build_info()
     versions = iter(["0.0.1", "0.0.1", "0.0.1"])
-    monkeypatch.setattr(
-        _core, "build_info", lambda: built | {"version": next(versions, built["version"])}
-    )
+    monkeypatch.setattr(_core, "build_info", lambda: built | {"version": next(versions, built["version"])})
     assert "and this is" in refused(assay, "null:", *THREE)
 
 
@@ -341,7 +365,11 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("host", "code", "words"),
     [
-        ("away", 3, "host away: cannot be reached (exit code 255: ssh: connect to host away port 22: No route to host)"),
+        (
+            "away",
+            3,
+            "host away: cannot be reached (exit code 255: ssh: connect to host away port 22: No route to host)",
+        ),
         ("bare", 2, "host bare: has no Assay (exit code 127: bash: assay: command not found); install it there"),
         ("older", 3, "host older: no agent of Assay begins there (exit code 2: No such command 'agent'"),
     ],
@@ -384,8 +412,8 @@ def test_passwords_go_over_the_pipe_alone(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_an_agent_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     """Also where the coordinator had no time to say so."""
-    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}"), "--size", "4M", "--duration", "60s",
-               "--hosts", "local", "--no-report", "-o", str(tmp_path / "results")]  # fmt: skip
+    command = [sys.executable, "-m", "assay", "profile", str(tmp_path / "f-{host}"), "--size", "4M",
+               "--duration", "60s", "--hosts", "local", "--no-report", "-o", str(tmp_path / "results")]  # fmt: skip
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert run.stderr is not None
     for line in run.stderr:

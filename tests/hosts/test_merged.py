@@ -51,7 +51,10 @@ def test_percentiles_of_hosts_together_are_those_of_one_process_given_the_same_s
 
 
 def test_a_percentile_without_a_histogram_is_not_known() -> None:
-    sides = [{"iops": 10.0, "latency_ns": {"mean": 4.0, "p99": 5.0}}, {"iops": 30.0, "latency_ns": {"mean": 8.0, "p99": 9}}]
+    sides = [
+        {"iops": 10.0, "latency_ns": {"mean": 4.0, "p99": 5.0}},
+        {"iops": 30.0, "latency_ns": {"mean": 8.0, "p99": 9}},
+    ]
     found = merged([{"read": side} for side in sides])["read"]
     assert found == {"iops": 40.0, "latency_ns": {"mean": 7.0, "p99": None}}
 
@@ -90,6 +93,9 @@ def test_batches_add_up_and_their_latencies_weigh() -> None:
 
 
 def test_sides_of_one_name_become_one() -> None:
-    hosts = [{"volumes": [{"name": "a", "total": direction([5])}]}, {"volumes": [{"name": "a", "total": direction([7])}]}]
+    hosts = [
+        {"volumes": [{"name": "a", "total": direction([5])}]},
+        {"volumes": [{"name": "a", "total": direction([7])}]},
+    ]
     (volume,) = merged_point(hosts)["volumes"]
     assert volume["total"]["count"] == 2

@@ -70,7 +70,19 @@ def namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
                 ip("-n", name, "addr", "add", f"{subnet}.2/24", "dev", inner)
                 ip("-n", name, "link", "set", inner, "up")
                 ip("-n", name, "link", "set", "lo", "up")
-                netem = ["tc", "qdisc", "add", "dev", outer, "root", "netem", "delay", f"{5 + 10 * place}ms", "loss", "1%"]
+                netem = [
+                    "tc",
+                    "qdisc",
+                    "add",
+                    "dev",
+                    outer,
+                    "root",
+                    "netem",
+                    "delay",
+                    f"{5 + 10 * place}ms",
+                    "loss",
+                    "1%",
+                ]
                 with_netem = subprocess.run(netem, check=False, capture_output=True).returncode == 0
             except subprocess.CalledProcessError as error:
                 pytest.skip(f"network namespaces may not be made here: {error.stderr.decode()[:200]}")
@@ -96,7 +108,20 @@ def namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
 
 @pytest.mark.slow(reason="namespaces need root; the agents are those that other tests run as processes")
 def test_delay_and_loss_change_no_answer(namespaces: list[str], assay: Assay) -> None:
-    words = ("--search", "none", "--block", "8K", "--read", "70", "--rate", "3000", "--warmup", "1s", "--duration", "5s")
+    words = (
+        "--search",
+        "none",
+        "--block",
+        "8K",
+        "--read",
+        "70",
+        "--rate",
+        "3000",
+        "--warmup",
+        "1s",
+        "--duration",
+        "5s",
+    )
     found = assay("profile", "null:", *words, "--hosts", ",".join(namespaces))
     assert found["exit_code"] == 0, found
     (point,) = found["points"]

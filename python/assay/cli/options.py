@@ -84,7 +84,9 @@ Hosts = Annotated[
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", help="Load from hosts of a Ray cluster: ray://HOST:10001 or auto.", rich_help_panel=TARGET),
+    typer.Option(
+        "--cluster", help="Load from hosts of a Ray cluster: ray://HOST:10001 or auto.", rich_help_panel=TARGET
+    ),
 ]
 Shared = Annotated[
     bool, typer.Option("--shared", help="All hosts use the same target, not one each.", rich_help_panel=TARGET)

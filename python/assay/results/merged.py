@@ -37,8 +37,9 @@ HIGHEST = frozenset(
 LEAST = frozenset({"window_s", "buffer_hit_share"})
 """Names of numbers of which the least is told."""
 
-ALL_OF = frozenset({"sustained", "reached", "complete", "settled", "met", "pass_mix", "pass_latency", "passed", "audited",
-     "verified"})
+ALL_OF = frozenset(
+    {"sustained", "reached", "complete", "settled", "met", "pass_mix", "pass_latency", "passed", "audited", "verified"}
+)
 """Names of flags that are true where they are true on every host, and unknown where a host cannot tell.
 
 Other flags are true where they are on any host.

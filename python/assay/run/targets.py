@@ -177,7 +177,11 @@ class PartTargets:
 
     def collectors(self) -> list[Collector[Any]]:
         """What records the host throughout; nothing where no part is part of it."""
-        return host_collectors(self.devices) if any(not target.is_virtual and target.is_here for target in self.all) else []
+        return (
+            host_collectors(self.devices)
+            if any(not target.is_virtual and target.is_here for target in self.all)
+            else []
+        )
 
     def own_collectors(self, part: Part[Any]) -> list[Collector[Any]]:
         """What else records while a part runs."""

@@ -26,7 +26,7 @@ class Share:
     shared: bool = False
 
     def whole(self, total: int, what: str) -> int:
-        """This host's part of a whole number, one or more.
+        """The part of this host in a whole number, one or more.
 
         Raises
         ------
@@ -39,15 +39,17 @@ class Share:
         [3, 3, 2]
         """
         if total < self.hosts:
-            raise UsageError(f"{what} {total}: is less than one for each of {self.hosts} hosts; give {self.hosts} or more")
+            raise UsageError(
+                f"{what} {total}: is less than one for each of {self.hosts} hosts; give {self.hosts} or more"
+            )
         return split_whole(total, [1.0] * self.hosts)[self.place]
 
     def rate(self, total: float) -> float:
-        """This host's part of a rate."""
+        """The part of this host in a rate."""
         return total / self.hosts
 
     def region(self, start: float, end: float) -> tuple[float, float]:
-        """This host's part of a region, apart from those of the others.
+        """The part of this host in a region, apart from those of the others.
 
         Examples
         --------

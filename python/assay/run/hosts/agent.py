@@ -11,22 +11,18 @@ import queue
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay import _core, errors
-from assay.errors import AssayError, Interrupted, IoFailed
-from assay.progress import Shown
+from assay.errors import AssayError
 from assay.results.run_folder import RunFolder
 from assay.run.hosts.identity import BOOT, identities
+from assay.run.hosts.stand_ins import AgentDisplay, AgentFolder, Rendezvous, as_stream
 from assay.run.hosts.wire import GREETING, Message, Receiver, Sender
-from assay.run.nowhere import Nowhere
 from assay.run.part import part_from_report
 from assay.run.request import Request
 from assay.run.resumed import refuse_other_volumes
@@ -36,21 +32,17 @@ from assay.targets.kernel import read_text
 from assay.targets.secrets import keep_secrets
 from assay.telemetry.recorder import Recorder
 from assay.workloads.opened import OpenWorkload, RunContext
-from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.spread import Share
 from assay.workloads.steps import Ask, Keep, Measured, Search, Step
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 SILENT_S = 60.0
 """An agent that hears nothing for so long was cut off."""
 LEAVE_S = 60.0
 """How long an agent that was cut off may take to leave its target."""
-SHOW_EVERY_S = 0.5
-EVIDENCE_BYTES_MAX = 64 << 20
-"""Files of a part that the coordinator takes into the run folder."""
 
 
 class Agent:
@@ -60,8 +52,8 @@ class Agent:
         self._receiver, self.sender = receiver, sender
         self._commands: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self.interrupt = threading.Event()
-        self.display = _Forwarded(sender)
-        self.together = _Rendezvous(sender, self.interrupt)
+        self.display = AgentDisplay(sender)
+        self.together = Rendezvous(sender, self.interrupt)
         self._heard_s = time.monotonic()
         self._is_over = threading.Event()
         self._work: _Work | None = None
@@ -138,7 +130,12 @@ class Agent:
         what = message["do"]
         if what == "hello":
             build = _core.build_info()
-            return {"version": build["version"], "hostname": socket.gethostname(), "boot": read_text(BOOT), "host": host_facts()}, b""
+            return {
+                "version": build["version"],
+                "hostname": socket.gethostname(),
+                "boot": read_text(BOOT),
+                "host": host_facts(),
+            }, b""
         if what == "end":
             return None, b""
         if what == "secrets":
@@ -166,7 +163,7 @@ class _Work:
         self.target, self.parts = target, {part.name: part for part in parts}
         self.request = request
         self.targets = PartTargets(shared=target, parts=parts, display=agent.display, interrupt=agent.interrupt)
-        self.folder = _Folder(agent.sender)
+        self.folder = AgentFolder(agent.sender)
         self._stack = ExitStack()
         self.opened: OpenWorkload | None = None
         self._asks: list[Ask] = []
@@ -327,7 +324,7 @@ class _Work:
         }
 
     def _figures(self, measured: Measured) -> dict[str, Any]:
-        self._rows = _as_stream(self.folder.take_batches())
+        self._rows = as_stream(self.folder.take_batches())
         error = measured.error
         return {
             "figures": measured.figures,
@@ -363,145 +360,6 @@ class _Work:
         self.folder.remove()
 
 
-class _Folder(Nowhere):
-    """Stands for the run folder on an agent: what workloads keep there goes to the coordinator."""
-
-    def __init__(self, sender: Sender) -> None:
-        super().__init__()
-        self._sender = sender
-        self.manifest: dict[str, Any] = {}
-        self._batches: list[pa.RecordBatch] = []
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-
-    @property
-    def path(self) -> Path:
-        """A folder for files of a part, which are taken over when it ends."""
-        if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="assay-agent-")
-        return Path(self._temporary.name)
-
-    def update(self, **keys: Any) -> None:
-        """Keep keys of the manifest, here and at the coordinator."""
-        self.manifest |= keys
-        with suppress(OSError):
-            self._sender.send({"manifest": keys})
-
-    def write(self, batches: Any) -> None:
-        """Hold rows until they are taken."""
-        self._batches += batches
-
-    def take_batches(self) -> list[pa.RecordBatch]:
-        """Rows since the last call."""
-        batches, self._batches = self._batches, []
-        return batches
-
-    def files(self) -> dict[str, str]:
-        """Files of the part as Latin-1 text by their names, which may lie in folders."""
-        if self._temporary is None:
-            return {}
-        found: dict[str, str] = {}
-        left = EVIDENCE_BYTES_MAX
-        for path in sorted(self.path.rglob("*")):
-            if path.is_file() and path.stat().st_size <= left:
-                data = path.read_bytes()
-                left -= len(data)
-                found[str(path.relative_to(self.path))] = data.decode("latin-1")
-        return found
-
-    def remove(self) -> None:
-        """Take the folder away."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
-
-
-def _as_stream(batches: list[pa.RecordBatch]) -> bytes:
-    if not batches:
-        return b""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-class _Forwarded:
-    """A display at the other end of the pipe."""
-
-    def __init__(self, sender: Sender) -> None:
-        self._sender, self._shown_s = sender, 0.0
-
-    def _send(self, how: str, text: str, *, always: bool = False) -> None:
-        now = time.monotonic()
-        if always or now - self._shown_s >= SHOW_EVERY_S:
-            self._shown_s = now
-            with suppress(OSError):
-                self._sender.send({"shows": how, "text": text})
-
-    def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
-        """Show bytes being laid out."""
-        self._send("progress", f"laying out {name}: {done_bytes / total_bytes if total_bytes else 1:.0%}")
-
-    def point(self, progress: Shown) -> None:
-        """Show what is being measured."""
-        self._send("progress", progress.line)
-
-    def tell(self, text: str) -> None:
-        """Show a line that must not be missed."""
-        self._send("tell", text, always=True)
-
-    def phase(self, text: str) -> None:
-        """Show what is being done now."""
-        self._send("progress", text, always=True)
-
-    def point_done(self, point: Mapping[str, Any]) -> None:
-        """Nothing: the coordinator shows points."""
-
-
-class _Rendezvous:
-    """Waits for the others by asking the coordinator, which knows the clocks of all."""
-
-    def __init__(self, sender: Sender, interrupt: threading.Event) -> None:
-        self._sender, self._interrupt = sender, interrupt
-        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def forget(self) -> None:
-        """Forget what was meant for an earlier point."""
-        with suppress(queue.Empty):
-            while True:
-                self.answers.get_nowait()
-
-    def begin(self) -> None:
-        """Wait for the moment at which all begin."""
-        at_ns = self._answer({"at": "begin"})["begin_utc_ns"]
-        while (left_ns := at_ns - time.time_ns()) > 0:
-            if self._interrupt.wait(max(left_ns - 2_000_000, 0) / 1e9):
-                raise Interrupted("interrupted")
-            if left_ns <= 2_000_000:
-                time.sleep(left_ns / 1e9)
-
-    def window(self, from_utc_ns: int, to_utc_ns: int) -> tuple[int, int]:
-        """The part of a window in which all ran."""
-        answer = self._answer({"at": "window", "window": [from_utc_ns, to_utc_ns]})
-        if "refused" in answer:
-            raise IoFailed(answer["refused"])
-        first, last = answer["window"]
-        return first, last
-
-    def _answer(self, question: Message) -> dict[str, Any]:
-        self._sender.send(question)
-        while True:
-            if self._interrupt.is_set():
-                raise Interrupted("interrupted; the point that was running is not kept")
-            with suppress(queue.Empty):
-                answer = self.answers.get(timeout=0.2)
-                if answer is None or "stop" in answer:
-                    raise Interrupted("the point was ended, because another host did not go on")
-                return cast(dict[str, Any], answer)
-
-
 def serve() -> None:
     """Be an agent on standard input and output, which nothing else uses from now on."""
     outgoing, incoming = os.dup(1), os.dup(0)
@@ -526,5 +384,3 @@ def serve() -> None:
     signal.signal(signal.SIGTERM, end)
     write(GREETING)
     agent.run()
-
-

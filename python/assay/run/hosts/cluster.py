@@ -237,8 +237,8 @@ def _placed(ray: Any, cluster: _Cluster, asked: int | None, address: str) -> lis
     # An infeasible placement raises nothing: it is only never ready.
     if not cluster.group.wait(PLACE_S):
         raise RefusedTarget(
-            f"--cluster {address}: {count} hosts could not be placed on nodes of their own within {PLACE_S:.0f} s: others"
-            f" use what {len(usable)} nodes have; wait for them, or give fewer --hosts"
+            f"--cluster {address}: {count} hosts could not be placed on nodes of their own within {PLACE_S:.0f} s:"
+            f" others use what {len(usable)} nodes have; wait for them, or give fewer --hosts"
         )
     actor_type = ray.remote(AgentActor)
     actors = [
@@ -276,5 +276,3 @@ def _why(ray: Any, error: Exception) -> str:
 def _one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:300]
-
-

@@ -1,4 +1,4 @@
-"""How an agent is reached: as a process here, over ssh, or within a Ray cluster; each is one pipe to the same program."""
+"""How an agent is reached: as a process here, or over ssh; each is one pipe to the same program."""
 
 from __future__ import annotations
 

@@ -69,9 +69,7 @@ class OverHosts(OpenWorkload):
             elif told is not None:
                 told(member, message)
 
-        return self.team.ask(
-            do, arguments, interrupt=self.context.interrupt, display=self.context.display, told=hears
-        )
+        return self.team.ask(do, arguments, interrupt=self.context.interrupt, display=self.context.display, told=hears)
 
     def _keep_told(self, member: Member, keys: Mapping[str, Any]) -> None:
         """What a host tells of its share, on storage too: a run that goes on gives it back."""
@@ -157,6 +155,7 @@ class OverHosts(OpenWorkload):
         Interrupted
             No point is kept.
         """
+
         def at_work(member: Member) -> Mapping[str, Any]:
             return {"ask": ask.what[member.name]["ask"], "repeat": repeat, "point_id": point_id}
 
@@ -175,7 +174,7 @@ class OverHosts(OpenWorkload):
         try:
             replies = self._ask_all(do, arguments, told=meeting.hear)
         except HostLost as error:
-            return Measured(figures=self._cut_short(error, started_ns), error=error)
+            return Measured(figures=self._cut_short(started_ns), error=error)
         after = self.team.measure_clocks()
         hosts = [
             self._host(member, ask, replies[member.name], before[member.name], after[member.name].offset_ns)
@@ -186,12 +185,12 @@ class OverHosts(OpenWorkload):
         if failure is not None:
             name = next(name for name, one in replies.items() if one is failure)
             kind, text = failure.value["error"]
-            error = getattr(errors, kind, IoFailed)(f"host {name}: {text}")
-            if isinstance(error, Interrupted) and not self.context.keeps_interrupted:
-                raise error
+            its_error: AssayError = getattr(errors, kind, IoFailed)(f"host {name}: {text}")
+            if isinstance(its_error, Interrupted) and not self.context.keeps_interrupted:
+                raise its_error
             ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
             figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": hosts}
-            return Measured(figures=figures, error=error)
+            return Measured(figures=figures, error=its_error)
         figures = self.workload.merged(self._once_a_machine(hosts))
         self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
         return Measured(figures=figures | {"hosts": hosts, "together": self._skew(hosts, meeting, figures)})
@@ -227,7 +226,9 @@ class OverHosts(OpenWorkload):
                 point = point | {"telemetry": telemetry}
                 if self.workload.runs_on == "databases":
                     point |= {"volumes": [], "roles": {}}
-                    self.context.note("hosts on one machine: what its devices did is told once, as the first one saw it")
+                    self.context.note(
+                        "hosts on one machine: what its devices did is told once, as the first one saw it"
+                    )
             seen.add(boot)
             found.append(point)
         return found
@@ -264,7 +265,7 @@ class OverHosts(OpenWorkload):
             "skewed": share > SKEW_MAX_SHARE,
         }
 
-    def _cut_short(self, error: HostLost, started_ns: int) -> dict[str, Any]:
+    def _cut_short(self, started_ns: int) -> dict[str, Any]:
         """A point that a lost host ended: who it was and what all had done, and no sum."""
         hosts = [
             {"name": member.name, "lost": member.lost, "until_then": member.last or None}
@@ -283,7 +284,7 @@ class OverHosts(OpenWorkload):
 
     def _own_point(self, member: Member, point: Point) -> dict[str, Any]:
         """One host's part of a point, with what the run says of it."""
-        own = {key: point[key] for key in ("id", "key", "part", "repeat", "purpose") if key in point}  # type: ignore[literal-required]
+        own = {key: point[key] for key in ("id", "key", "part", "repeat", "purpose") if key in point}
         hosts = {host["name"]: host for host in cast(Any, point).get("hosts") or []}
         return {"limits": [], "met": None, **(hosts.get(member.name) or {}).get("point", {}), **own}
 
@@ -426,16 +427,19 @@ class SpreadWorkload:
 
     def lines(self, part: Part[Any], target: Any) -> list[str]:
         """The part of each host in words."""
+        del target
         own = {member.name: self._target.chosen[member.name]["parts"][part.name] for member in self._target.members}
         return [f"host {name}: {line}" for name, one in own.items() for line in one["lines"]]
 
     def document(self, part: Part[Any], target: Any) -> dict[str, Any]:
         """What `--dry-run --json` says of the part: what all hosts have in common."""
+        del target
         own = [self._target.chosen[member.name]["parts"][part.name]["document"] for member in self._target.members]
         return {key: own[0][key] for key in own[0] if all(one.get(key) == own[0][key] for one in own)}
 
     def examine(self, part: Part[Any], target: Any, manifest: Mapping[str, Any], display: Display) -> Part[Any]:
         """Have all hosts open their targets, and refuse what cannot be done."""
+        del target
         key = self._workload.document_key
         told = {one["name"]: one.get("told", {}) for one in manifest.get("hosts") or []}
 
@@ -448,9 +452,8 @@ class SpreadWorkload:
 
     def prepare(self, part: Part[Any], target: Any, display: Display, interrupt: threading.Event) -> None:
         """Have all hosts make their targets ready, once all were examined."""
-        self._take_facts(
-            self._target.team.ask("prepare", {"part": part.name}, display=display, interrupt=interrupt)
-        )
+        del target
+        self._take_facts(self._target.team.ask("prepare", {"part": part.name}, display=display, interrupt=interrupt))
 
     def _take_facts(self, replies: Mapping[str, Reply]) -> None:
         for name, reply in replies.items():
@@ -458,6 +461,7 @@ class SpreadWorkload:
 
     def open(self, part: Part[Any], target: Any, context: RunContext) -> OverHosts:
         """Begin a part on all hosts."""
+        del target
         return OverHosts(self._workload, part, self._target, context)
 
 

@@ -220,9 +220,7 @@ def _links(request: Request) -> list[tuple[str, Link]]:
     return links
 
 
-def _chosen(
-    team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None
-) -> HostsTarget:
+def _chosen(team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Mapping[str, int] | None) -> HostsTarget:
     _greeted(team)
     clocks = team.measure_clocks()
     for member in team.members:

@@ -1,7 +1,7 @@
 """Spark SQL on Parquet files: `spark-local:DIR` within this process, `spark://HOST:7077/DIR` on a cluster.
 
-The driver runs here, and needs Java. Tables are Parquet files that Assay writes itself; Spark reads them. Nothing of it is
-a database's: there are no transactions, nothing is changed in place, and so nothing is saved or restored.
+The driver runs here, and needs Java. Tables are Parquet files that Assay writes itself; Spark reads them. There are no
+transactions, nothing is changed in place, and so nothing is saved or restored.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ class SparkSession:
         except Exception as error:
             line = _line(error)
             if "Py4JNetworkError" in type(error).__name__ or isinstance(error, ConnectionError):
-                raise ConnectionLost(f"{self._spec.display}: Spark's driver has ended ({line}); open it again") from error
+                raise ConnectionLost(
+                    f"{self._spec.display}: Spark's driver has ended ({line}); open it again"
+                ) from error
             raise IoFailed(f"{self._spec.display}: Spark refused a statement: {line}") from error
 
 

@@ -82,7 +82,9 @@ class SparkFolder:
             elif found != APPLICATION_ID:
                 raise RefusedTarget(f"{self._display}: {printable(book)} is not Assay's; give another folder")
         except sqlite3.Error as error:
-            raise OpenFailed(f"{self._display}: {printable(book)} cannot be opened: {error}; give another folder") from error
+            raise OpenFailed(
+                f"{self._display}: {printable(book)} cannot be opened: {error}; give another folder"
+            ) from error
 
     # What was loaded
 

@@ -379,9 +379,7 @@ class Measurement:
     def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
         to_tick = max(self._end_tick(from_tick), from_tick + 1)
         if self.opened.model is None and self.error is None:
-            from_tick, to_tick = self.opened.context.window_of_all(
-                self.started_ns, self.interval_s, from_tick, to_tick
-            )
+            from_tick, to_tick = self.opened.context.window_of_all(self.started_ns, self.interval_s, from_tick, to_tick)
         seconds = (to_tick - from_tick) * self.interval_s
         fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
         measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))

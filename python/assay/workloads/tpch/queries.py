@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 CANONICAL = "postgres"
 
-DIALECTS = {"postgresql": "postgres", "mariadb": "mysql", "mysql": "mysql", "mssql": "tsql", "duckdb": "duckdb", "spark": "spark"}
+DIALECTS = {
+    "postgresql": "postgres",
+    "mariadb": "mysql",
+    "mysql": "mysql",
+    "mssql": "tsql",
+    "duckdb": "duckdb",
+    "spark": "spark",
+}
 """Names of the dialects in sqlglot."""
 
 
