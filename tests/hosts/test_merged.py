@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assay._core import Histogram
-from assay.results.merged import PERCENTILES, merged, merged_batches, merged_point
+from assay.results import merged as results_merged
+from assay.results.merged import PERCENTILES, merged, merged_batches, merged_point, slimmed
 
 SAMPLES = st.lists(st.integers(1, 10_000_000_000), max_size=60)
 
@@ -90,6 +93,19 @@ def test_batches_add_up_and_their_latencies_weigh() -> None:
         "total": {"iops": [40.0, 40.0], "latency_mean_ns": [175.0, 100.0]},
     }
     assert merged_batches([one, {"seconds": None}]) == {"seconds": None}
+
+
+def test_points_of_a_thousand_hosts_fit_into_a_run_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results_merged, "HOSTS_BYTES_MAX", 2 << 20)
+    side = direction(list(range(1000, 90_000, 7)))
+    hosts = [{"name": f"h{number}", "point": {"read": side, "volumes": [{"name": "v", "read": side}]}}
+             for number in range(1000)]  # fmt: skip
+    few, many = slimmed(hosts[:3]), slimmed(hosts)
+    assert few[0]["point"]["read"] == side
+    assert "histogram" not in few[0]["point"]["volumes"][0]["read"]
+    assert "histogram" not in many[0]["point"]["read"]
+    assert len(json.dumps(many)) < 2 << 20
+    assert many[999]["point"]["read"]["latency_ns"] == side["latency_ns"]
 
 
 def test_sides_of_one_name_become_one() -> None:

@@ -6,6 +6,7 @@ neither adds up nor is the same on all hosts becomes null: it is not known, and 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
@@ -210,6 +211,34 @@ def _weighed_mean(parts: Sequence[tuple[float | None, float | None]]) -> float |
     there = [(value, weight) for value, weight in parts if value is not None and weight]
     total = sum(weight for _, weight in there)
     return sum(value * weight for value, weight in there) / total if total else None
+
+
+HOSTS_BYTES_MAX = 8 << 20
+"""What hosts' own points take in a point, of which a run folder holds 16 MiB at most."""
+
+
+def slimmed(hosts: Sequence[Record]) -> list[dict[str, Any]]:
+    """Points of hosts as a merged point keeps them: without the histograms of single roles, volumes and activities.
+
+    With so many hosts that they would not fit, without any.
+    """
+    slim = [
+        {**host, "point": {key: _plain(value) if key in _SINGLE else value for key, value in host["point"].items()}}
+        for host in hosts
+    ]
+    if sum(len(json.dumps(host)) for host in slim) <= HOSTS_BYTES_MAX:
+        return slim
+    return [{**host, "point": _plain(host["point"])} for host in slim]
+
+
+_SINGLE = frozenset({"roles", "volumes", "activities"})
+
+
+def _plain(value: Any) -> Any:
+    """A value without histograms."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items() if key != "histogram"}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 TIMES = ("started_utc_ns", "measured_from_utc_ns", "measured_to_utc_ns")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import errors
 from assay.errors import AssayError, Interrupted, IoFailed
 from assay.progress import Display
-from assay.results.merged import TIMES, merged
+from assay.results.merged import TIMES, merged, slimmed
 from assay.results.shapes.point import Point
 from assay.run.hosts.target import HostsTarget, own_name
 from assay.run.hosts.team import HostLost, Member, Reply
@@ -189,11 +189,12 @@ class OverHosts(OpenWorkload):
             if isinstance(its_error, Interrupted) and not self.context.keeps_interrupted:
                 raise its_error
             ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
-            figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": hosts}
+            figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
             return Measured(figures=figures, error=its_error)
         figures = self.workload.merged(self._once_a_machine(hosts))
         self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
-        return Measured(figures=figures | {"hosts": hosts, "together": self._skew(hosts, meeting, figures)})
+        told = {"hosts": slimmed(hosts), "together": self._skew(hosts, meeting, figures)}
+        return Measured(figures=figures | told)
 
     def _host(self, member: Member, ask: Ask, reply: Reply, before: Any, offset_after_ns: int) -> dict[str, Any]:
         """A host's own point, its times by this host's clock."""
