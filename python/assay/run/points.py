@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -20,6 +20,9 @@ from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, JudgedLimit, Point
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
+from assay.targets.arrays.served.events import events_of
+from assay.targets.arrays.served.process import ServedArray
+from assay.targets.arrays.served.watch import PointWatch
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
@@ -39,6 +42,8 @@ class PointLoop:
     part: Part[Any]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
+    served: Sequence[ServedArray] = ()
+    """Arrays under the target that the run serves."""
     answers: list[Answer] = field(default_factory=list)
     limits: list[Limit] = field(init=False)
 
@@ -137,12 +142,19 @@ class PointLoop:
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         beside = self.context.beside
+        watch = PointWatch(self.served, events_of(self.part.plan.events))
+        self.context.load_begins = watch.begin
         with beside.at_work() if beside is not None else nullcontext():
-            measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+            try:
+                measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+            finally:
+                watch.end()
         times = {"started_utc_ns": started_ns, "measured_from_utc_ns": started_ns, "measured_to_utc_ns": time.time_ns()}
         figures = times | measured.figures
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
+        if self.served:
+            figures["served"] = watch.told()
         measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
@@ -191,6 +203,8 @@ class PointLoop:
 
     def _key(self, ask: Ask, repeat: int) -> str:
         asked = {**ask.key, "part": self.part.name, "repeat": repeat}
+        if self.part.plan.events:
+            asked["events"] = [event.model_dump(mode="json") for event in self.part.plan.events]
         if self.part.beside is not None:
             asked["beside"] = [self.part.beside.target_text, self.part.beside.plan.model_dump(mode="json")]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

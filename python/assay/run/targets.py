@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError
+from assay.errors import AssayError, UsageError
 from assay.progress import Display
 from assay.run.request import Request
 from assay.targets.databases import is_database
@@ -52,6 +52,13 @@ def choose_targets(
         own[texts] = _choose(asked, those)
         shown[texts] = asked.to_dict()["paths"]
     target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
+
+    for part in parts:
+        if part.plan.events and not (own.get((part.target_text or "", *part.more_targets)) or target).served:
+            raise UsageError(
+                "--events: nothing here is served by this run; give array:NAME or embedded+array:NAME, or use"
+                " `assay array serve --events`"
+            )
 
     def fitted(part: Part[Any]) -> Part[Any]:
         if part.target_text is not None:

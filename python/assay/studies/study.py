@@ -438,8 +438,8 @@ def target_kind(text: str) -> Kind:
 
 
 def has_options(text: str) -> bool:
-    """Whether a target takes options: models, null:, embedded: and duckdb: do."""
-    return text.lower().startswith(("model:", "null:", "embedded:", "duckdb:"))
+    """Whether a target takes options: models, null:, array:, embedded: and duckdb: do."""
+    return text.lower().startswith(("model:", "null:", "array:", "embedded:", "embedded+array:", "duckdb:"))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,6 +57,8 @@ class RunContext:
     """Whether the part that follows continues this one."""
     beside: Beside | None = None
     """What runs while points are measured."""
+    load_begins: Callable[[], None] = lambda: None
+    """Told by a measurement when its first transactions or I/Os are under way."""
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None

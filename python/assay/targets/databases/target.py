@@ -12,6 +12,7 @@ from typing import Any
 
 from assay.errors import AssayError, Interrupted, UsageError
 from assay.progress import Display
+from assay.targets.arrays.served.process import ServedArray, served_array
 from assay.targets.databases import Database, open_database, parse_databases
 from assay.targets.databases.spec import SPELT, Kind
 from assay.targets.databases.table_set import TableSet
@@ -45,6 +46,12 @@ class DatabaseTarget:
     _facts: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def served(self) -> list[ServedArray]:
+        """Arrays that the run serves for its databases."""
+        specs = {database.spec.array.folder: database.spec.array for database in self.databases if database.spec.array}
+        return [served_array(spec, mounted=True) for spec in specs.values()]
+
+    @property
     def scale_total(self) -> int:
         """That of all databases."""
         return sum(self.scale.values())
@@ -68,6 +75,8 @@ class DatabaseTarget:
         RefusedTarget
             Another run is at work on a database.
         """
+        for array in self.served:
+            array.start(show)
         was_open, self.is_open = self.is_open, True
         for database in self.databases:
             if database.is_own:
@@ -95,6 +104,8 @@ class DatabaseTarget:
         OpenFailed, OutOfSpace
             One does not start.
         """
+        for array in self.served:
+            array.refuse_gone()
         for database in self.databases:
             if database.revive():
                 self.notices.append(f"the server of {database.name} ended during the work, and was started again")
@@ -204,7 +215,8 @@ class DatabaseTarget:
     def _look(self) -> dict[str, Any]:
         databases = [database.facts() for database in self.databases]
         volumes = [volume for database in self.databases for volume in _volumes(database)]
-        return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE}
+        arrays = {"array": array.facts() for array in self.served[:1]}
+        return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE, **arrays}
 
 
 def _volumes(database: Database) -> list[dict[str, Any]]:

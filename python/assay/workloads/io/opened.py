@@ -262,6 +262,7 @@ class Measurement:
         self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
+        opened.context.load_begins()
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:

@@ -115,7 +115,7 @@ class OpenTransactions(OpenOnDatabases[P]):
     def _ask(self, plan: P) -> Ask:
         return Ask(
             key={
-                "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
+                "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title", "events"}),
                 "target": [database.spec.recorded for database in self.target.databases],
                 self.application.tables.scale: self.target.scale,
             },

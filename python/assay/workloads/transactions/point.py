@@ -277,6 +277,7 @@ class OltpMeasurement:
         if not self.has_begun and report["state"] == "running":
             # Read once: later it would follow a clock that was set.
             self.has_begun, self.started_ns = True, report["started_utc_ns"]
+            self.context.load_begins()
         self.gaps = report["gaps"]
         for tick in report["ticks"]:
             self.failed_count += tick["failed"]

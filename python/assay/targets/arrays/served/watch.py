@@ -1,0 +1,100 @@
+"""Served arrays while a point is measured: the script of faults begins with the load, and what happened is told.
+
+`at` of an event counts from the first transaction or I/O of a point, its warm-up included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay.errors import AssayError
+from assay.targets.arrays.served.events import Event
+from assay.targets.arrays.served.process import ServedArray
+
+OVERDRIVEN_SHARE = 0.05
+"""More overdriven seconds of those with I/Os mark a point."""
+
+SECOND_NS = 10**9
+
+
+class PointWatch:
+    """Arrays under one point.
+
+    Parameters
+    ----------
+    arrays
+        Those that are served for its target.
+    events
+        What shall happen to the first of them.
+    """
+
+    def __init__(self, arrays: Sequence[ServedArray], events: Sequence[Event]) -> None:
+        self._arrays, self._events = arrays, events
+        self._began: list[dict[str, Any]] = []
+        self._began_ns = 0
+
+    def begin(self) -> None:
+        """The load begins.
+
+        Raises
+        ------
+        AssayError
+            An array is gone.
+        """
+        if self._began:
+            return
+        self._began = [array.ask({"command": "counters"}) for array in self._arrays]
+        self._began_ns = time.time_ns()
+        if self._events:
+            self._arrays[0].ask({"command": "script", "events": [event.for_server() for event in self._events]})
+
+    def end(self) -> None:
+        """The load is over: what has not happened yet does not happen any more."""
+        if self._began and self._events:
+            with contextlib.suppress(AssayError):
+                self._arrays[0].ask({"command": "end-script"})
+
+    def told(self) -> list[dict[str, Any]]:
+        """What each array did since the load began (docs/results.md, Point: `served`).
+
+        Raises
+        ------
+        AssayError
+            An array is gone.
+        """
+        return [
+            _told(array, before, array.ask({"command": "status"}), self._began_ns)
+            for array, before in zip(self._arrays, self._began, strict=False)
+        ]
+
+
+def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, Any], began_ns: int) -> dict[str, Any]:
+    seconds = [second for second in status["seconds"] if second["at_s"] * SECOND_NS >= before["at_ns"] - SECOND_NS]
+    count = sum(second["reads"] + second["writes"] for second in seconds)
+    overdriven = sum(second["overdriven"] for second in seconds)
+    happened = [
+        {"t_ns": event["t_ns"], "what": event["what"], "state": event["state"]}
+        for event in status["events"][before["happened"] :]
+    ]
+    return {
+        "folder": str(array.folder),
+        "durability": status["cache"],
+        "state": before["state"],
+        "from_utc_ns": began_ns,
+        "to_utc_ns": time.time_ns(),
+        "events": happened,
+        "lateness": {
+            "ios": count,
+            "mean_ns": sum(second["late_ns"] for second in seconds) / count if count else None,
+            "late_1ms": sum(second["late"] for second in seconds),
+            "p99_ns": status["lateness"]["p99_ns"],
+            "busy_s": len(seconds),
+            "overdriven_s": overdriven,
+            "overdriven": overdriven > OVERDRIVEN_SHARE * len(seconds),
+            "scheduling": status["scheduling"],
+        },
+        "lost_chunks": sum(member["lost_chunks"] for member in status["members"]),
+    }
