@@ -154,7 +154,7 @@ class PointLoop:
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
         if self.served:
-            figures["served"] = watch.told()
+            figures["served"] = watch.told(measured.rates)
         measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 

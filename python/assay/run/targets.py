@@ -203,7 +203,11 @@ class PartTargets:
                 volumes[key] |= {name: volume[name] for name in ("state", "bytes_laid_out")}
             elif key not in volumes and volume["kind"] == "database":
                 volumes[key] = volume
+        arrays = {array["target"]: array for one in [before, *told] for array in one.get("served", ())}
         databases = {database["name"]: database for database in before.get("databases", ())} | databases
-        return (
-            facts | {"volumes": list(volumes.values())} | ({"databases": list(databases.values())} if databases else {})
-        )
+        return {
+            **facts,
+            "volumes": list(volumes.values()),
+            **({"databases": list(databases.values())} if databases else {}),
+            **({"served": list(arrays.values())} if arrays else {}),
+        }

@@ -215,7 +215,7 @@ class DatabaseTarget:
     def _look(self) -> dict[str, Any]:
         databases = [database.facts() for database in self.databases]
         volumes = [volume for database in self.databases for volume in _volumes(database)]
-        arrays = {"array": array.facts() for array in self.served[:1]}
+        arrays = {"served": [array.facts() for array in self.served]} if self.served else {}
         return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE, **arrays}
 
 

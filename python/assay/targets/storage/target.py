@@ -223,7 +223,7 @@ class StorageTarget:
             volumes.append(facts)
         if self.array is not None:
             return {"volumes": volumes, "cache_notice": MODEL_NOTICE, "array": self.array.facts()}
-        served = {"array": self.served[0].facts()} if self.served else {}
+        served = {"served": [array.facts() for array in self.served]} if self.served else {}
         return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded", **served}
 
 

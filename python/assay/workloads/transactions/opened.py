@@ -151,7 +151,7 @@ class OpenTransactions(OpenOnDatabases[P]):
             for notice in measurement.notices:
                 self.context.note(notice)
         figures["oltp"] |= {"point_id": point_id, "layout": layout}
-        return Measured(figures=figures, error=measurement.error)
+        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
     def _measurement(self, plan: P, repeat: int) -> OltpMeasurement:
         return OltpMeasurement(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.results.phases import Rates
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
 from assay.targets.answering import answer_within
@@ -173,6 +174,14 @@ class OltpMeasurement:
         self._note_silence(end_tick)
         self._compare_counters(before)
         return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
+
+    @property
+    def rates(self) -> Rates:
+        """Transactions that ended well, tick by tick."""
+        whole = self.ended[: min(self.complete_ticks, self.to_tick)]
+        return Rates(
+            started_ns=self.started_ns, interval_s=self.interval_s, counts=whole, counted_from=self.from_tick
+        )
 
     def close(self, name: str) -> None:
         """Write what is left of the series, as a segment of this name."""

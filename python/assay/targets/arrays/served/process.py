@@ -144,7 +144,7 @@ class ServedArray:
         return shown.ask(self.folder, command)
 
     def facts(self) -> dict[str, Any]:
-        """What the manifest says of it, under `target.array`."""
+        """What the manifest says of it, under `target.served`."""
         request = self.spec.request()
         array = request.configuration()
         return array.facts() | {

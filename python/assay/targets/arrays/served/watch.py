@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import AssayError
+from assay.results.phases import Rates, dip_of, phases_of
 from assay.targets.arrays.served.events import Event
 from assay.targets.arrays.served.process import ServedArray
 
@@ -57,18 +58,26 @@ class PointWatch:
             with contextlib.suppress(AssayError):
                 self._arrays[0].ask({"command": "end-script"})
 
-    def told(self) -> list[dict[str, Any]]:
+    def told(self, rates: Rates | None) -> list[dict[str, Any]]:
         """What each array did since the load began (docs/results.md, Point: `served`).
+
+        Parameters
+        ----------
+        rates
+            What the load came to over time, where it tells that.
 
         Raises
         ------
         AssayError
             An array is gone.
         """
-        return [
-            _told(array, before, array.ask({"command": "status"}), self._began_ns)
-            for array, before in zip(self._arrays, self._began, strict=False)
-        ]
+        found = []
+        for array, before in zip(self._arrays, self._began, strict=False):
+            served = _told(array, before, array.ask({"command": "status"}), self._began_ns)
+            if rates is not None:
+                served |= {"phases": phases_of(served, rates), "dip": dip_of(served, rates)}
+            found.append(served)
+        return found
 
 
 def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, Any], began_ns: int) -> dict[str, Any]:
