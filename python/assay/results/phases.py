@@ -60,7 +60,12 @@ def phases_of(served: Mapping[str, Any], rates: Rates) -> list[dict[str, Any]]:
     end_ns = min(served["to_utc_ns"], rates.started_ns + round(len(rates.counts) * rates.interval_s * 1e9))
     edges = [(served["from_utc_ns"], served["state"])]
     for event in served["events"]:
-        if event["state"] != edges[-1][1] and event["t_ns"] < end_ns:
+        if event["t_ns"] >= end_ns:
+            break
+        if len(edges) > 1 and event["t_ns"] - edges[-1][0] < rates.interval_s * 1e9:
+            # A spare that takes a place at once leaves no time without it.
+            edges[-1] = (edges[-1][0], event["state"])
+        elif event["state"] != edges[-1][1]:
             edges.append((event["t_ns"], event["state"]))
     found = []
     for (from_ns, state), (to_ns, _) in zip(edges, [*edges[1:], (end_ns, "")], strict=True):

@@ -144,6 +144,8 @@ class PointLoop:
         beside = self.context.beside
         watch = PointWatch(self.served, events_of(self.part.plan.events))
         self.context.load_begins = watch.begin
+        if self.context.for_study:
+            watch.make_whole(self.context.display.phase, self.context.interrupt)
         with beside.at_work() if beside is not None else nullcontext():
             try:
                 measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)

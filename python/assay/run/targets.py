@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
 from assay.progress import Display
 from assay.run.request import Request
-from assay.targets.databases import is_database
+from assay.targets.arrays.served.process import served_array
+from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
@@ -47,6 +49,7 @@ def choose_targets(
             together.setdefault((part.target_text, *part.more_targets), []).append(part)
     own: dict[tuple[str, ...], Target] = {}
     shown: dict[tuple[str, ...], list[str]] = {}
+    _serve_beneath(parts, request)
     for texts, those in together.items():
         asked = replace(request, paths=list(texts))
         own[texts] = _choose(asked, those)
@@ -72,6 +75,16 @@ def choose_targets(
     return target, [fitted(part) for part in parts]
 
 
+def _serve_beneath(parts: Sequence[Part[Any]], request: Request) -> None:
+    """Serve arrays whose file systems parts measure beside a database: what is examined must be there."""
+    texts = [part.target_text for part in with_those_beside(parts) if part.target_text is not None]
+    on_arrays = [text for text in [*texts, *request.paths] if is_database(text)]
+    specs = [spec.array for text in on_arrays for spec in parse_databases([text]) if spec.array is not None]
+    for spec in specs:
+        if any(not is_database(text) and Path(text).is_relative_to(spec.mounts) for text in texts):
+            served_array(spec, mounted=True).start()
+
+
 def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
     """Parts, and what runs beside them."""
     return [one for part in parts for one in (part, part.beside) if one is not None]
@@ -84,7 +97,8 @@ def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] 
     if not any(is_database(path) for path in request.paths) or table_set is None:
         return request.choose(parts, sizes)
     target = choose_databases(request.paths, table_set, kinds[0].database_kinds)
-    request.paths = [database.spec.recorded for database in target.databases]
+    # One target may carry several databases.
+    request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))
     return target
 
 

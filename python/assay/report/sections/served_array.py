@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FIGURES_MAX = 8
 """Points that are drawn; a search has more."""
 MARKS_MAX = 40
+POINTS_MAX = 24
+"""Points whose volumes are listed."""
 
 
 
@@ -32,7 +34,7 @@ def served_array_section(facts: RunFacts) -> Section | None:
         blocks += _point_blocks(facts, point, is_named=len(points) > 1)
     if len(hit) > FIGURES_MAX:
         blocks.append(Paragraph(f"{len(hit) - FIGURES_MAX} more points with events are in the run folder."))
-    blocks.append(_lateness_table(points))
+    blocks += [_volume_table(points), _lateness_table(points)]
     return Section("served-array", "The served array", blocks, place="answer")
 
 
@@ -184,6 +186,33 @@ def _event_table(served: Record, clock: Clock | None) -> Table:
         for number, event in enumerate(served["events"], start=1)
     ]
     return Table("fault-events", "What happened to the array, from the first transaction or I/O on.", columns, rows)
+
+
+def _volume_table(points: Sequence[Record]) -> Table:
+    sides = [f"{word} {what}" for word in ("Reads", "Writes") for what in ("per s", "MiB/s", "mean")]
+    columns = [
+        Column("Point", weight=1.4), Column("Volume"), *(Column(name, number=True) for name in sides),
+    ]  # fmt: skip
+    rows = []
+    for point in points[:POINTS_MAX]:
+        named = shorten(f"{point.get('id')} {point.get('part') or ''}".strip(), 40)
+        for served in point["served"]:
+            for volume in served.get("volumes") or []:
+                rows.append([Cell(named), Cell(str(volume["name"])), *_volume_cells(volume)])
+    caption = "What each volume was asked for from the first transaction or I/O on, and its latency by the model."
+    return Table("served-volumes", caption, columns, rows, dense=True)
+
+
+def _volume_cells(volume: Record) -> list[Cell]:
+    cells = []
+    for side in ("read", "write"):
+        mean_ns = volume.get(f"{side}_latency_mean_ns")
+        cells += [
+            Cell(f"{volume.get(f'{side}_iops') or 0.0:,.0f}"),
+            Cell(f"{(volume.get(f'{side}_bytes_per_s') or 0.0) / 2**20:,.2f}"),
+            Cell(format_latency(mean_ns) if mean_ns is not None else DASH),
+        ]
+    return cells
 
 
 def _lateness_table(points: Sequence[Record]) -> Table:

@@ -180,6 +180,19 @@ class ServedEvent(TypedDict, total=False):
     state: Text
 
 
+class ServedVolume(TypedDict, total=False):
+    """What a volume was asked for, and how long it took by the model."""
+
+    name: Required[Name]
+    role: Text
+    read_iops: MaybeAmount
+    read_bytes_per_s: MaybeAmount
+    read_latency_mean_ns: MaybeAmount
+    write_iops: MaybeAmount
+    write_bytes_per_s: MaybeAmount
+    write_latency_mean_ns: MaybeAmount
+
+
 class Phase(TypedDict, total=False):
     """An array in one state, and the rate of the load meanwhile."""
 
@@ -225,6 +238,7 @@ class ServedPoint(TypedDict, total=False):
     events: list[ServedEvent]
     lateness: Lateness
     lost_chunks: MaybeCount
+    volumes: list[ServedVolume]
     phases: list[Phase]
     dip: FaultDip | None
 

@@ -384,6 +384,10 @@ class Database(ABC):
         Empty where the server is not on this host or does not tell; a notice says why.
         """
 
+    def usual_places(self) -> tuple[str, ...]:
+        """Folders for tablespaces where a layout names none; none: beside the data."""
+        return ()
+
     def scan_counters(self, session: Session) -> dict[str, float]:
         """What queries read and spilled so far, in counters that only grow.
 

@@ -358,6 +358,11 @@ class EmbeddedPostgresql(Postgresql):
 
     # Tablespaces
 
+    def usual_places(self) -> tuple[str, ...]:
+        """On a served array the file systems of its data volumes, one tablespace each."""
+        array = self.spec.array
+        return tuple(str(array.mounts / name) for name in self.spec.data_volumes) if array is not None else ()
+
     def make_place(self, folder: Path) -> str:
         """Make a folder for a tablespace, and start the server anew if it could not reach that.
 

@@ -88,7 +88,8 @@ class DatabaseTarget:
                 # While another run copies it, a database takes no connections, and only its lock says why.
                 database.hold()
                 database.open()
-        later = [{f"data:{folder}": folder} for folder in folders if self.has_folder(folder)]
+        usual = [place for database in self.databases for place in database.usual_places()]
+        later = [{f"data:{folder}": folder} for folder in [*folders, *usual] if self.has_folder(folder)]
         self.devices = devices_by_role([*(database.storage_paths() for database in self.databases), *later])
         self._facts = self._look()
 

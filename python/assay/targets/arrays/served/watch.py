@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from assay.errors import AssayError
+from assay.errors import AssayError, Interrupted
 from assay.results.phases import Rates, dip_of, phases_of
 from assay.targets.arrays.served.events import Event
 from assay.targets.arrays.served.process import ServedArray
@@ -19,6 +20,8 @@ OVERDRIVEN_SHARE = 0.05
 """More overdriven seconds of those with I/Os mark a point."""
 
 SECOND_NS = 10**9
+LOOK_S = 0.5
+"""How often a rebuild is looked at that is waited for."""
 
 
 class PointWatch:
@@ -36,6 +39,26 @@ class PointWatch:
         self._arrays, self._events = arrays, events
         self._began: list[dict[str, Any]] = []
         self._began_ns = 0
+
+    def make_whole(self, show: Callable[[str], None], interrupt: threading.Event) -> None:
+        """Put new disks into empty slots and wait for their rebuilds, so that every level of a study begins alike.
+
+        Raises
+        ------
+        Interrupted
+            It was, while waiting.
+        AssayError
+            An array is gone.
+        """
+        for array in self._arrays:
+            while (state := array.ask({"command": "counters"})["state"]) != "healthy":
+                show(f"waiting until {array.spec.name} is whole again: {state}")
+                if state == "no power":
+                    array.ask({"command": "restore"})
+                elif state == "degraded":
+                    array.ask({"command": "insert"})
+                if interrupt.wait(LOOK_S):
+                    raise Interrupted("interrupted while an array was rebuilt")
 
     def begin(self) -> None:
         """The load begins.
@@ -74,6 +97,8 @@ class PointWatch:
         found = []
         for array, before in zip(self._arrays, self._began, strict=False):
             served = _told(array, before, array.ask({"command": "status"}), self._began_ns)
+            after = array.ask({"command": "counters"})
+            served["volumes"] = _volumes(array, before, after, (after["at_ns"] - before["at_ns"]) / SECOND_NS)
             if rates is not None:
                 served |= {"phases": phases_of(served, rates), "dip": dip_of(served, rates)}
             found.append(served)
@@ -107,3 +132,21 @@ def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, An
         },
         "lost_chunks": sum(member["lost_chunks"] for member in status["members"]),
     }
+
+
+def _volumes(
+    array: ServedArray, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float
+) -> list[dict[str, Any]]:
+    """What each volume was asked for since the load began, and how long it took by the model."""
+    roles = {name: role for name, role, _ in array.spec.volumes()}
+    found = []
+    for old, new in zip(before["volumes"], after["volumes"], strict=True):
+        grown = {key: new["served"][key] - old["served"][key] for key in new["served"]}
+        volume: dict[str, Any] = {"name": new["name"], "role": roles[new["name"]]}
+        for side in ("read", "write"):
+            count = grown[f"{side}s"]
+            volume[f"{side}_iops"] = count / seconds
+            volume[f"{side}_bytes_per_s"] = grown[f"{side}_bytes"] / seconds
+            volume[f"{side}_latency_mean_ns"] = grown[f"{side}_ns"] / count if count else None
+        found.append(volume)
+    return found
