@@ -64,9 +64,7 @@ def fault_timeline(
     return figure
 
 
-def _shading(
-    spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool
-) -> list[alt.Chart]:
+def _shading(spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:
     layers = []
     for kind, (hue, opacity) in SHADES.items():
         own = [span for span in spans if span["kind"] == kind]

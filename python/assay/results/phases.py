@@ -1,4 +1,4 @@
-"""What faults made of a load: its rate while an array was healthy, degraded or rebuilding, and how deep and long it fell.
+"""What faults made of a load: its rate while an array was healthy, degraded or rebuilding, and how far it fell.
 
 The rate before the first event is what later ones are judged by. The load has fallen while its mean over `SMOOTH_S` is
 under that by more than three deviations and by more than a twentieth; it has recovered once it stayed above for
@@ -98,7 +98,7 @@ def dip_of(served: Mapping[str, Any], rates: Rates) -> dict[str, Any] | None:
     rolling = smoothed(after, width)
     low = [place for place, value in enumerate(rolling) if value < bound]
     least = min(rolling)
-    first_ns = rates.started_ns + round(
+    first_ns: int = rates.started_ns + round(
         math.ceil((event_ns - rates.started_ns) / 1e9 / rates.interval_s) * rates.interval_s * 1e9
     )
 
@@ -109,7 +109,9 @@ def dip_of(served: Mapping[str, Any], rates: Rates) -> dict[str, Any] | None:
     recovered_ns = None
     if low:
         calm = max(round(RECOVERED_S / rates.interval_s), 1)
-        ends = (place for place in range(low[0], len(rolling) - calm + 1) if min(rolling[place : place + calm]) >= bound)
+        ends = (
+            place for place in range(low[0], len(rolling) - calm + 1) if min(rolling[place : place + calm]) >= bound
+        )
         over = next(ends, None)
         recovered_ns = at_ns(over) if over is not None else None
         length_s = (recovered_ns - event_ns) / 1e9 if recovered_ns is not None else None

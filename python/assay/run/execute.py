@@ -203,7 +203,7 @@ class Execution:
                 opened=opened,
                 part=part,
                 numbers=numbers,
-                served=self._targets.of(part).served,
+                target=self._targets.of(part),
             )
             try:
                 with recorder.also(self._targets.own_collectors(part)):

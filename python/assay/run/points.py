@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -21,8 +21,8 @@ from assay.results.shapes.point import Answer, JudgedLimit, Point
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
 from assay.targets.arrays.served.events import events_of
-from assay.targets.arrays.served.process import ServedArray
 from assay.targets.arrays.served.watch import PointWatch
+from assay.targets.target import Target
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
@@ -42,8 +42,8 @@ class PointLoop:
     part: Part[Any]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
-    served: Sequence[ServedArray] = ()
-    """Arrays under the target that the run serves."""
+    target: Target | None = None
+    """What the part runs on, where arrays may be served for it."""
     answers: list[Answer] = field(default_factory=list)
     limits: list[Limit] = field(init=False)
 
@@ -142,8 +142,9 @@ class PointLoop:
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         beside = self.context.beside
-        watch = PointWatch(self.served, events_of(self.part.plan.events))
-        self.context.load_begins = watch.begin
+        watch = PointWatch(self.target, events_of(self.part.plan.events))
+        self.context.load_begins, self.context.load_goes_on = watch.begin, watch.look
+        self.context.cuts = watch.cuts
         if self.context.for_study:
             watch.make_whole(self.context.display.phase, self.context.interrupt)
         with beside.at_work() if beside is not None else nullcontext():
@@ -155,7 +156,7 @@ class PointLoop:
         figures = times | measured.figures
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
-        if self.served:
+        if self.target is not None and self.target.served:
             figures["served"] = watch.told(measured.rates)
         measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})

@@ -7,7 +7,6 @@ from assay.document.text import DASH, percent, shorten
 from assay.results.source import Record
 from assay.units import format_bytes
 
-
 SURVIVES = {
     "battery": "all acknowledged writes are there",
     "volatile": "what was flushed is there, and what the model had destaged",

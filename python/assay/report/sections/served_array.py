@@ -22,7 +22,6 @@ POINTS_MAX = 24
 """Points whose volumes are listed."""
 
 
-
 def served_array_section(facts: RunFacts) -> Section | None:
     """Build the section; None where no array was served."""
     points = [point for point in facts.points if point.get("served")]
@@ -52,7 +51,7 @@ def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Blo
 
 
 def _unit_of(point: Record) -> str:
-    return "transactions" if point.get("oltp") is not None else "I/Os"
+    return "I/Os" if point.get("total") else "transactions"
 
 
 def _dip_sentence(served: Record, unit: str) -> str:

@@ -44,6 +44,7 @@ class DatabaseTarget:
     examined: tuple[Any, ...] = ()
     """The plan that was examined, as it was asked and as it fits; forgotten when the databases are left."""
     _facts: dict[str, Any] = field(default_factory=dict)
+    _has_power: bool = True
 
     @property
     def served(self) -> list[ServedArray]:
@@ -97,6 +98,37 @@ class DatabaseTarget:
         """Whether a folder of the servers is one of this host."""
         return all(database.is_local for database in self.databases) and os.path.isdir(folder)
 
+    def lose_power(self) -> None:
+        """Servers, the host's memory of their file systems, and then their arrays lose power.
+
+        Raises
+        ------
+        AssayError
+            It cannot be done here.
+        """
+        self._has_power = False
+        # Without file systems no commit is acknowledged any more.
+        for array in self.served:
+            array.shut_down()
+        for database in self.databases:
+            database.lose_power()
+        for array in self.served:
+            array.lose_power()
+
+    def regain_power(self) -> None:
+        """The power is back: file systems go through their journals, and servers recover.
+
+        Raises
+        ------
+        AssayError
+            A file system or a server does not come back.
+        """
+        for array in self.served:
+            array.regain_power()
+        for database in self.databases:
+            database.regain_power()
+        self._has_power = True
+
     def revive(self) -> None:
         """Start those servers again that Assay runs itself and that ended; the recovery after a crash is waited for.
 
@@ -105,6 +137,8 @@ class DatabaseTarget:
         OpenFailed, OutOfSpace
             One does not start.
         """
+        if not self._has_power:
+            return
         for array in self.served:
             array.refuse_gone()
         for database in self.databases:

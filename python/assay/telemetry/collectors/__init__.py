@@ -120,7 +120,7 @@ def _session_beside(database: Database) -> Session:
 
 
 def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Collector[Any]]:
-    """What records a target while a part runs: its databases, their devices except those `recorded` anyway, its arrays."""
+    """What records a target while a part runs: databases, devices except those `recorded` anyway, served arrays."""
     roles = roles_by_device(target.devices)
     devices = sorted(device for device in roles if device not in recorded)
     block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []

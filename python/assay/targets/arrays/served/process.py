@@ -1,7 +1,7 @@
 """An array that a run serves: a process of its own, which undoes everything once the run lets go of it.
 
-The run's process must not serve what it uses itself: killed in the midst of an I/O it would wait for its own answer. The
-server ends when its standard input does, so that it undoes everything too where the run is killed.
+The run's process must not serve what it uses itself: killed in the midst of an I/O it would wait for its own answer.
+The server ends when its standard input does, so that it undoes everything too where the run is killed.
 
     python -m assay.targets.arrays.served.process     with the target's text and what is to be mounted on standard input
 """
@@ -142,6 +142,38 @@ class ServedArray:
         """
         self.refuse_gone()
         return shown.ask(self.folder, command)
+
+    def lose_power(self) -> str:
+        """The array loses power; gives what went with its cache.
+
+        Raises
+        ------
+        AssayError
+            It cannot be done.
+        """
+        return str(self.ask({"command": "cut-power"}))
+
+    def shut_down(self) -> None:
+        """The host of the file systems goes: nothing more of them reaches the array.
+
+        Raises
+        ------
+        NotSupported
+            The kernel cannot do it.
+        """
+        for place in shown.read_note(self.folder).mounts:
+            shown.shut_down(Path(place))
+
+    def regain_power(self) -> None:
+        """The power is back, and file systems are mounted anew.
+
+        Raises
+        ------
+        AssayError
+            One cannot be mounted any more.
+        """
+        self.ask({"command": "restore"})
+        shown.mount_again(self.folder)
 
     def facts(self) -> dict[str, Any]:
         """What the manifest says of it, under `target.served`."""

@@ -1,4 +1,4 @@
-"""Reading targets that serve an array for a run: `array:NAME?...`, and `embedded+array:NAME?...` for databases on it."""
+"""Reading targets that serve an array for a run: `array:NAME?...`, and `embedded+array:NAME?...` for databases."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from assay.errors import AssayError, Interrupted
+from assay.errors import AssayError, Interrupted, UsageError
 from assay.results.phases import Rates, dip_of, phases_of
 from assay.targets.arrays.served.events import Event
 from assay.targets.arrays.served.process import ServedArray
@@ -20,8 +21,43 @@ OVERDRIVEN_SHARE = 0.05
 """More overdriven seconds of those with I/Os mark a point."""
 
 SECOND_NS = 10**9
+POWER = ("cut-power", "restore")
 LOOK_S = 0.5
 """How often a rebuild is looked at that is waited for."""
+
+
+@dataclass(kw_only=True)
+class PowerCut:
+    """A power cut of array and host under a load.
+
+    Attributes
+    ----------
+    at_utc_ns, back_utc_ns
+        When nothing was acknowledged any more, and when all was back; None until then.
+    error
+        Why it did not come back.
+    """
+
+    at_utc_ns: int
+    back_utc_ns: int | None = None
+    error: AssayError | None = None
+
+
+class Powered(Protocol):
+    """A target whose arrays carry file systems: with their power the host's memory of them goes."""
+
+    @property
+    def served(self) -> Sequence[ServedArray]:
+        """Its arrays."""
+        ...
+
+    def lose_power(self) -> None:
+        """All of it loses power."""
+        ...
+
+    def regain_power(self) -> None:
+        """All of it has power again."""
+        ...
 
 
 class PointWatch:
@@ -29,14 +65,19 @@ class PointWatch:
 
     Parameters
     ----------
-    arrays
-        Those that are served for its target.
+    target
+        What they are served for.
     events
         What shall happen to the first of them.
     """
 
-    def __init__(self, arrays: Sequence[ServedArray], events: Sequence[Event]) -> None:
-        self._arrays, self._events = arrays, events
+    def __init__(self, target: Any, events: Sequence[Event]) -> None:
+        self._arrays: Sequence[ServedArray] = target.served if target is not None else ()
+        self._powered: Powered | None = target if any(array.mounted for array in self._arrays) else None
+        at_host = [event for event in events if self._powered and event.command["command"] in POWER]
+        self._events = [event for event in events if event not in at_host]
+        self._at_host = at_host
+        self.cuts: list[PowerCut] = []
         self._began: list[dict[str, Any]] = []
         self._began_ns = 0
 
@@ -75,8 +116,44 @@ class PointWatch:
         if self._events:
             self._arrays[0].ask({"command": "script", "events": [event.for_server() for event in self._events]})
 
+    def look(self) -> None:
+        """Cut the power and bring it back where that is due.
+
+        Raises
+        ------
+        AssayError
+            It cannot be cut here, or something did not come back.
+        """
+        while self._began and self._at_host and time.time_ns() >= self._began_ns + self._at_host[0].at_ns:
+            event = self._at_host.pop(0)
+            self._switch(on=event.command["command"] == "restore")
+
+    def _switch(self, *, on: bool) -> None:
+        assert self._powered is not None
+        is_cut = bool(self.cuts) and self.cuts[-1].back_utc_ns is None
+        if on != is_cut:
+            raise UsageError(f"events: the power is {'on' if on else 'cut'} already at that time")
+        if not on:
+            self._powered.lose_power()
+            self.cuts.append(PowerCut(at_utc_ns=time.time_ns()))
+            return
+        try:
+            self._powered.regain_power()
+        except AssayError as error:
+            self.cuts[-1].error = error
+            raise
+        self.cuts[-1].back_utc_ns = time.time_ns()
+
     def end(self) -> None:
-        """The load is over: what has not happened yet does not happen any more."""
+        """The load is over: what has not happened yet does not happen any more, and the power is back.
+
+        Raises
+        ------
+        AssayError
+            Something did not come back.
+        """
+        if self.cuts and self.cuts[-1].back_utc_ns is None and self.cuts[-1].error is None:
+            self._switch(on=True)
         if self._began and self._events:
             with contextlib.suppress(AssayError):
                 self._arrays[0].ask({"command": "end-script"})
