@@ -74,6 +74,36 @@ def read_note(folder: Path) -> Note:
         raise UsageError(f"{path}: is damaged; remove it once nothing is mounted at {folder}") from None
 
 
+def folder_of(at: Path | None) -> Path:
+    """The folder that is meant: the one that is named, or that of the only array that runs.
+
+    Raises
+    ------
+    UsageError
+        None runs, or several do.
+    """
+    if at is not None:
+        return at
+    running = running_folders()
+    if not running:
+        raise UsageError("--at: no array is served on this host; start one with `assay array serve`")
+    if len(running) > 1:
+        raise UsageError(f"--at: several arrays are served; name one of {', '.join(map(str, running))}")
+    return running[0]
+
+
+def running_folders() -> list[Path]:
+    """Folders of all arrays that are served on this host and that this user may ask."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = line.split()[4].replace("\\040", " ").replace("\\134", "\\")
+        if " - fuse" in line and os.access(note_path(Path(place)), os.R_OK):
+            with contextlib.suppress(UsageError):
+                if is_served(read_note(Path(place))):
+                    found.append(Path(place))
+    return found
+
+
 def refuse_folder(folder: Path) -> None:
     """Refuse a folder that cannot show an array, before anything is done.
 
