@@ -50,10 +50,10 @@ def power_line(cut: Mapping[str, Any], application: Application) -> VerdictLine:
     elif missing:
         first = cut["examples"][0]
         moment = datetime.fromtimestamp(first["acknowledged_utc_ns"] / 1e9, UTC).strftime("%H:%M:%S.%f")[:-3]
-        named = f"{application.acknowledged_key} {', '.join(map(str, first['key']))} of {first['database']}"
+        named = f"({application.acknowledged_key}) = ({', '.join(map(str, first['key']))})"
         meaning = (
-            f"FAILED: {missing:,} of {known:,} acknowledged {things} are missing, first {named}, acknowledged at"
-            f" {moment} UTC"
+            f"FAILED: {missing:,} of {known:,} acknowledged {things} are missing; the first has {named} in"
+            f" {first['database']} and was acknowledged at {moment} UTC"
         )
     else:
         meaning = f"the database recovered, and all of {known:,} acknowledged {things} are there"

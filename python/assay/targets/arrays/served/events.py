@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from assay.errors import UsageError
 from assay.fields import Strict
-from assay.reading import nearest, read_table, validated
+from assay.reading import nearest, read_table, refuse_unknown, validated
 from assay.units import parse_bytes, parse_duration
 
 USES: Mapping[str, str] = {
@@ -130,7 +130,12 @@ def read_planned(path: Path) -> tuple[PlannedEvent, ...]:
     UsageError
         A key, a time or a command is wrong.
     """
-    return validated(_Plan, read_table(path, option="--events"), f"--events {path}").event
+    source, table = f"--events {path}", read_table(path, option="--events")
+    for number, entry in enumerate(table.get("event") or [], start=1):
+        if isinstance(entry, Mapping):
+            # A key that is misspelt is said to be so, not the other one to be missing.
+            refuse_unknown(entry, PlannedEvent, source, at=("event", number))
+    return validated(_Plan, table, source).event
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
