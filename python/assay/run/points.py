@@ -63,6 +63,7 @@ class PointLoop:
         Interrupted, AssayError
             Points until then are kept; so is the last one, with what it has, where its measurement gave any.
         """
+        watch = self._new_watch()
         steps = self.opened.steps()
         outcome: Any = None
         try:
@@ -74,11 +75,19 @@ class PointLoop:
                 if isinstance(step, Search):
                     outcome = self._search(step)
                 elif isinstance(step, Keep):
-                    outcome = self._keep_step(step)
+                    outcome = self._keep_step(step, watch)
                 else:
                     outcome = self._measure(step.ask, "grid", 0)
         finally:
             steps.close()
+            watch.end()
+
+    def _new_watch(self) -> PointWatch:
+        """Arrays under the next load: it tells when it begins, and goes on."""
+        watch = PointWatch(self.target, events_of(self.part.plan.events))
+        self.context.load_begins, self.context.load_goes_on = watch.begin, watch.look
+        self.context.cuts = watch.cuts
+        return watch
 
     def _search(self, step: Search) -> Answer:
         found = search(
@@ -142,9 +151,7 @@ class PointLoop:
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         beside = self.context.beside
-        watch = PointWatch(self.target, events_of(self.part.plan.events))
-        self.context.load_begins, self.context.load_goes_on = watch.begin, watch.look
-        self.context.cuts = watch.cuts
+        watch = self._new_watch()
         if self.context.for_study:
             watch.make_whole(self.context.display.phase, self.context.interrupt)
         with beside.at_work() if beside is not None else nullcontext():
@@ -161,13 +168,16 @@ class PointLoop:
         measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
-    def _keep_step(self, step: Keep) -> Point:
+    def _keep_step(self, step: Keep, watch: PointWatch) -> Point:
         key = self._key(step.ask, step.repeat)
         if step.measured is None:
             return self._have(self.context.finished[key])
         point_id = self._next_id()
         named = {"id": point_id, "key": key, "repeat": step.repeat, "purpose": "grid"}
-        return self._keep(step.ask, step.measured(point_id), named, judged=step.judged)
+        measured = step.measured(point_id)
+        if self.target is not None and self.target.served:
+            measured = replace(measured, figures=measured.figures | {"served": watch.told(measured.rates)})
+        return self._keep(step.ask, measured, named, judged=step.judged)
 
     def _keep(self, ask: Ask, measured: Measured, named: dict[str, Any], *, judged: bool = True) -> Point:
         made: dict[str, Any] = {
