@@ -58,7 +58,7 @@ Workload = Annotated[
     ),
 ]
 
-DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR"}
+DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME"}
 """Stand in where a study is shown without a target."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]

@@ -16,6 +16,7 @@ from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
+from assay.report.sections.served_array import served_array_section
 from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
@@ -47,6 +48,7 @@ def assemble(facts: RunFacts) -> Document:
         verdict_section(facts),
         imported_section(imported) if imported is not None else None,
         *_placed(own, "answer"),
+        served_array_section(facts),
         method_section(facts, remarks),
         *_placed(own, "detail"),
         *_placed(own, "appendix"),
