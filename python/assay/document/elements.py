@@ -112,23 +112,40 @@ class Heading:
     kind: Literal["heading"] = "heading"
 
 
-Block = Table | Figure | Paragraph | Facts | Notices | Heading
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences that stand beside each other."""
+
+    items: list[str]
+    kind: Literal["bullets"] = "bullets"
+
+
+Block = Table | Figure | Paragraph | Facts | Notices | Heading | Bullets
 
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered section; `wide` asks for a landscape page on paper."""
+    """A numbered section; `wide` asks for a landscape page on paper, `lettered` makes it an appendix."""
 
     name: str
     title: str
     blocks: list[Block]
     wide: bool = False
     place: Place = "detail"
+    lettered: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report."""
+    """The whole report.
+
+    Attributes
+    ----------
+    is_paper
+        Whether it is a paper: with a title page, contents, numbered figures and tables, and links to what they name.
+    subtitle, authors
+        Of a paper.
+    """
 
     title: str
     facts_line: str
@@ -137,6 +154,9 @@ class Document:
     version: str = ""
     run_id: str = ""
     started: str = ""
+    is_paper: bool = False
+    subtitle: str = ""
+    authors: str = ""
 
     @property
     def figures(self) -> list[Figure]:

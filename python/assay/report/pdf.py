@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from assay.document.elements import Document, Figure, Table
+from assay.document.elements import Bullets, Cell, Document, Facts, Figure, Notice, Paragraph, Table
+from assay.document.references import Numbers, numbers_of, spans_of
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
@@ -41,9 +42,13 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
 
     from assay.errors import AssayError
 
-    content = _for_paper(document)
+    numbers = numbers_of(document)
+    content = _for_paper(document, numbers)
     for section, made in zip(document.sections, content["sections"], strict=True):
+        made["title"] = _fit(numbers.title(section.name, section.title))
         for block, shown in zip(section.blocks, made["blocks"], strict=True):
+            if isinstance(block, Figure | Table):
+                shown["label"] = numbers.labels.get(block.name, "")
             if isinstance(block, Figure):
                 shown["svg"] = _with_font(printable(drawings[block.name]))
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
@@ -62,17 +67,46 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
     return pdf
 
 
-def _for_paper(value: Any) -> Any:
-    """Plain values of a document, its texts fit for the embedded fonts and for narrow columns; charts are left out."""
+def _for_paper(value: Any, numbers: Numbers) -> Any:
+    """Plain values of a document, its texts fit for the embedded fonts and for narrow columns; charts are left out.
+
+    A text that may refer to something is a list of spans.
+    """
     if isinstance(value, str):
-        return breakable(printable(value))
+        return _fit(value)
     if isinstance(value, (list, tuple)):
-        return [_for_paper(item) for item in value]
+        return [_for_paper(item, numbers) for item in value]
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value) if field.name != "chart"]
-        kept = ("name", "kind", "tone")  # words of the template, not of the reader
-        return {name: getattr(value, name) if name in kept else _for_paper(getattr(value, name)) for name in names}
+        return {name: _field(value, name, numbers) for name in names}
     return value
+
+
+_KEPT = ("name", "kind", "tone", "point_id", "anchor")
+"""Words of the template, not of the reader."""
+
+_PROSE = {
+    (Paragraph, "text"), (Bullets, "items"), (Notice, "text"), (Table, "caption"), (Figure, "caption"),
+    (Facts, "items"), (Cell, "text"),
+}  # fmt: skip
+"""Fields whose texts may refer to something."""
+
+
+def _field(value: Any, name: str, numbers: Numbers) -> Any:
+    own = getattr(value, name)
+    if name in _KEPT:
+        return own
+    return _with_spans(own, numbers) if (type(value), name) in _PROSE else _for_paper(own, numbers)
+
+
+def _with_spans(value: Any, numbers: Numbers) -> Any:
+    if isinstance(value, str):
+        return [{"text": _fit(span.text), "target": span.target} for span in spans_of(value, numbers)]
+    return [_with_spans(item, numbers) for item in value]
+
+
+def _fit(text: str) -> str:
+    return breakable(printable(text))
 
 
 def printable(text: str) -> str:
