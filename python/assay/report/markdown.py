@@ -14,7 +14,6 @@ from assay.report.files import MARK
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#!|~^$@])")
 _BEGINS = re.compile(r"^(\s*)([-+=>]|\d+(?=[.)]))")
-_LINKED = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
 
 
 def markdown_report(document: Document, figures_folder: str) -> str:
@@ -61,8 +60,8 @@ def escaped(text: str) -> str:
     1\. https&#58;//x.example - y
     """
     text = _PUNCTUATION.sub(r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-    text = _LINKED.sub(lambda match: match[0], text).replace("://", "&#58;//")
-    text = re.sub(r"(?i)\bwww\.", "www&#46;", text)
+    # GitHub makes links of what looks like one.
+    text = re.sub(r"(?i)\bwww\.", "www&#46;", text.replace("://", "&#58;//"))
     text = re.sub(r"(?i)\b(mailto|xmpp):", r"\1&#58;", text)
     begun = _BEGINS.match(text)
     if begun is None:

@@ -60,19 +60,31 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
         return None
     blocks: list[Block] = [Paragraph(str(study.get("question") or ""))]
     blocks += [Paragraph(str(text), strong=True) for text in study.get("sentences") or []]
+    blocks += study_shown(facts, study, remarks) or [Paragraph(UNFINISHED)]
+    blocks += [Paragraph(text) for text in study_method(facts, study, remarks)]
+    return Section("study", str(study["title"]), blocks)
+
+
+UNFINISHED = "The run had not ended when this was written: nothing has been compared yet."
+
+
+def study_shown(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[Block]:
+    """Figures and tables of what a study found; none where it has not ended."""
     if study.get("published"):
-        blocks += _published(study["published"])
-    elif study.get("results"):
-        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
-        blocks += [*(figure for found in remarks for figure in found.study_figures), _table(study)]
-    else:
-        blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
+        return _published(study["published"])
+    if not study.get("results"):
+        return []
+    blocks = [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
+    return [*blocks, *(figure for found in remarks for figure in found.study_figures), _table(study)]
+
+
+def study_method(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[str]:
+    """How the levels were measured, in sentences."""
     parts = facts.manifest.get("parts") or []
     chained = any(part.get("continues") for part in parts)
     followed = any(part.get("follows") for part in parts)
-    blocks += [Paragraph(text) for text in _method(study, chained=chained, followed=followed)]
-    blocks += [Paragraph(text) for found in remarks for text in found.study]
-    return Section("study", str(study["title"]), blocks)
+    own = _method(study, chained=chained, followed=followed)
+    return [*own, *(text for found in remarks for text in found.study)]
 
 
 def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
