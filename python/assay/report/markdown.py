@@ -27,13 +27,14 @@ def markdown_report(document: Document, figures_folder: str) -> str:
         Name of the folder beside the file in which the SVG of each figure is, by its name.
     """
     numbers = numbers_of(document)
-    lines = [f"<!-- {MARK}{_comment(document.version)}\"> -->", "", f"# {escaped(document.title)}", ""]
+    lines = [f'<!-- {MARK}{_comment(document.version)}"> -->', "", f"# {escaped(document.title)}", ""]
     for text in (document.subtitle, document.authors, document.facts_line):
         lines += [escaped(text), ""] if text else []
     if document.is_paper:
         lines += ["## Contents", ""]
         lines += [
-            f"- [{escaped(numbers.title(section.name, section.title))}](#{section.name})" for section in document.sections
+            f"- [{escaped(numbers.title(section.name, section.title))}](#{section.name})"
+            for section in document.sections
         ]
         lines.append("")
     for section in document.sections:

@@ -1,0 +1,173 @@
+"""Appendices: every setting, every point, the commands to repeat it, and what is cited."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Table
+from assay.document.text import DASH, joined, moment, shorten
+from assay.report.paper.measured import title_of_source
+from assay.report.paper.parts import Draft, own_names
+from assay.report.paper.sources import Source
+from assay.report.sections.array import parameter_table
+from assay.report.sections.points import points_section
+from assay.results.source import records
+
+VALUE_LETTERS = 240
+
+
+def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Every setting of every run: of its plans, of the servers, of the model."""
+    blocks: list[Block] = []
+    arrays: set[str] = set()
+    for source in sources:
+        own: list[Block] = [*_plan_tables(source), *_server_tables(source)]
+        array = (source.manifest.get("target") or {}).get("array") or {}
+        key = json.dumps(array.get("parameters"), sort_keys=True, default=str)
+        if array.get("parameters") and key not in arrays:
+            arrays.add(key)
+            own.append(parameter_table(array["parameters"]))
+        if own:
+            blocks += [
+                Heading(f"Run {source.number}: {title_of_source(source)}"),
+                *own_names(own, source.prefix, taken),
+            ]
+    shown = blocks or [Paragraph("The runs hold no settings.")]
+    return Draft("settings", "Every setting", "settings", {}, {"settings": shown}, lettered=True)
+
+
+def _plan_tables(source: Source) -> list[Block]:
+    """Settings that all parts share, and those in which they differ."""
+    plans = {
+        str(part.get("name")): dict(_flat(part.get("plan") or {})) for part in records(source.manifest.get("parts"))
+    }
+    plans = {name: plan for name, plan in plans.items() if plan}
+    if not plans:
+        return []
+    keys = list(dict.fromkeys(key for plan in plans.values() for key in plan))
+    shared = [
+        key
+        for key in keys
+        if len({plan.get(key) for plan in plans.values()}) == 1 and key in next(iter(plans.values()))
+    ]
+    columns = [Column("Setting"), Column("Value", weight=2.4)]
+    first = next(iter(plans.values()))
+    caption = f"Plan of run {source.number}" + (", the settings that all its parts share." if len(plans) > 1 else ".")
+    blocks: list[Block] = [
+        Table("plan", caption, columns, [[Cell(key), Cell(first[key])] for key in shared], dense=True)
+    ]
+    differing = [key for key in keys if key not in shared and key not in ("title", "name")]
+    rows = [
+        [Cell(shorten(name, 60), rowspan=1), Cell(key), Cell(plan[key])]
+        for name, plan in plans.items()
+        for key in differing
+        if key in plan
+    ]
+    if rows:
+        wide = [Column("Part"), Column("Setting"), Column("Value", weight=2.0)]
+        blocks.append(
+            Table("plan-parts", f"Settings in which the parts of run {source.number} differ.", wide, rows, dense=True)
+        )
+    return blocks
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """A plan as dotted keys and values in words."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        for number, item in enumerate(value, 1):
+            yield from _flat(item, f"{name}.{number}" if len(value) > 1 else name)
+    elif value is not None:
+        yield name, shorten(_words(value), VALUE_LETTERS)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_words(item) for item in value) or "none"
+    return f"{value:,.10g}" if isinstance(value, float) else str(value) or "none"
+
+
+def _server_tables(source: Source) -> list[Block]:
+    blocks: list[Block] = []
+    for database in records((source.manifest.get("target") or {}).get("databases")):
+        held = database.get("settings")
+        if isinstance(held, Mapping) and held:
+            columns = [Column("Setting"), Column("Value", weight=2.4)]
+            caption = f"Settings of the server of {shorten(str(database.get('name')), 40)}, run {source.number}."
+            rows = [
+                [Cell(str(name)), Cell(shorten(_words(value), VALUE_LETTERS) or DASH)] for name, value in held.items()
+            ]
+            blocks.append(Table("server", caption, columns, rows, dense=True))
+    return blocks
+
+
+def points(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Every point of every run."""
+    blocks: list[Block] = []
+    for source in sources:
+        if not source.facts.points:
+            continue
+        made = points_section(source.made.facts, list(source.made.remarks.values()))
+        # Words stand in the section of terms.
+        own = [block for block in made.blocks if not isinstance(block, Heading | Facts)]
+        blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.prefix, taken)]
+    shown = blocks or [Paragraph("The runs hold no points.")]
+    return Draft("points", "Every point", "points", {}, {"points": shown}, wide=True, lettered=True)
+
+
+def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
+    """The commands that made the runs, with what they were made by."""
+    columns = [Column("Run", weight=0.5), Column("What", weight=1.6), Column("Command", weight=3.6),
+               Column("Made", weight=1.4), Column("Assay", weight=1.1)]  # fmt: skip
+    rows = []
+    for source in sources:
+        manifest = source.manifest
+        words = [str(word) for word in manifest.get("command") or []]
+        build = manifest.get("build") or {}
+        rows.append(
+            [
+                Cell(source.number, anchor=source.number),
+                Cell(f"{title_of_source(source)}, {manifest.get('run_id') or DASH}"),
+                Cell(f"assay {shlex.join(words)}" if words else DASH),
+                Cell(moment(manifest.get("started_utc_ns"))),
+                Cell(" ".join(str(word) for word in (build.get("version"), build.get("commit")) if word) or DASH),
+            ]
+        )
+    table = Table("runs", "Runs of this paper, and the commands that made them.", columns, rows)
+    return Draft("commands", "How to repeat it", "commands", {"command": command},
+                 {"commands": own_names([table], "", taken)}, lettered=True)  # fmt: skip
+
+
+def references(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Documents that the paper rests on, each with what it is cited for."""
+    cited: dict[str, dict[str, None]] = {}
+
+    def cite(source: Any, what: str) -> None:
+        name = str(source or "").strip()
+        if name:
+            cited.setdefault(name, {})[what] = None
+
+    for source in sources:
+        for row in records((source.study or {}).get("published")):
+            cite(row.get("source"), f"published figures ({source.number})")
+        for one in records((source.facts.told("check") or {}).get("findings")):
+            cite(one.get("source"), "best practice")
+        for parameter in ((source.manifest.get("target") or {}).get("array") or {}).get("parameters", {}).values():
+            if isinstance(parameter, Mapping) and parameter.get("from") in ("published", "data sheet"):
+                cite(parameter.get("source"), "parameters of the model")
+        for rule in records((source.manifest.get("sizing") or {}).get("rules")):
+            cite(rule.get("source"), "rules of sizing")
+    cite("Assay, docs/results.md, docs/studies.md, docs/models.md", "what figures mean and how they are computed")
+    rows = [[Cell(shorten(name, 300)), Cell(joined(what))] for name, what in cited.items()]
+    columns = [Column("Source", weight=2.6), Column("Cited for", weight=1.4)]
+    table = Table("references", "Documents that this paper rests on.", columns, rows)
+    return Draft(
+        "references", "References", "references", {}, {"references": own_names([table], "", taken)}, lettered=True
+    )
