@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    import altair
+from typing import Any, Literal, Protocol
 
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 
@@ -58,6 +55,14 @@ class Table:
         return placed
 
 
+class Chart(Protocol):
+    """Whatever gives a specification in Vega-Lite: a chart of altair, or one that was changed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification."""
+        ...
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure: its chart, its caption, and the text that stands in for it."""
@@ -65,7 +70,7 @@ class Figure:
     name: str
     caption: str
     alternative: str
-    chart: altair.TopLevelMixin
+    chart: Chart
     kind: Literal["figure"] = "figure"
 
 

@@ -126,15 +126,16 @@ def title_of(facts: RunFacts) -> str:
         on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
     workload = workload_of_run(facts)
-    return f"{workload.report_title if workload else 'Run'} report: {shorten(_target_names(facts), 70)}"
+    return f"{workload.report_title if workload else 'Run'} report: {shorten(target_names(facts), 70)}"
 
 
 def _study_target(facts: RunFacts, target: str) -> str:
     """What all levels are of: of a model what was asked for, as levels change it, of anything else its name."""
-    return target if target_kind(target) == "model" else _target_names(facts)
+    return target if target_kind(target) == "model" else target_names(facts)
 
 
-def _target_names(facts: RunFacts) -> str:
+def target_names(facts: RunFacts) -> str:
+    """What a run is of, in words."""
     target = facts.manifest.get("target") or {}
     volumes, databases = target.get("volumes") or [], target.get("databases") or []
     if volumes and volumes[0].get("kind") == "model":

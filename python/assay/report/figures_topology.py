@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
 import altair as alt
 
 from assay.document.palette import COLOURS, INK, QUIET
@@ -11,8 +15,13 @@ from assay.report.paper.topology import Box, Topology
 WIDTH_PX = 640
 BOX_PX, PORT_PX, GAP_PX, HEAD_PX, LINE_PX = 30, 17, 12, 26, 12.5
 LETTER_PX = 5.6
+BOLD_SHARE, SMALL_SHARE = 0.82, 1.18
+"""Letters of a name and of what stands under it that have the room of one usual letter."""
 PAGE = "#FEFEFE"
 """Boxes cover the lines behind them; the style puts the colour of the page in its place."""
+
+
+Row = dict[str, Any]
 
 
 def topology_figure(topology: Topology) -> alt.TopLevelMixin:
@@ -22,12 +31,14 @@ def topology_figure(topology: Topology) -> alt.TopLevelMixin:
     inner = step * (0.78 if count > 3 else 0.7)
     heights = [[_height(box) for box in boxes] for _, boxes in topology.columns]
     tall = max(sum(column) + GAP_PX * max(len(column) - 1, 0) for column in heights)
-    boxes, texts, places = [], [], {}
+    boxes: list[Row] = []
+    texts: list[Row] = []
+    places: dict[tuple[int, int], tuple[float, float, float]] = {}
     for number, (title, own) in enumerate(topology.columns):
         left = number * step + (step - inner) / 2
         letters = int(inner / LETTER_PX)
         for at, line in enumerate(_wrapped(title, int(step / 5.2))):
-            texts.append({"x": left + inner / 2, "y": 7 + at * 11, "text": line, "size": 10, "kind": "head"})
+            texts.append({"x": left + inner / 2, "y": 7 + at * 11, "text": line, "kind": "head"})
         column = heights[number]
         free = tall - sum(column)
         gap = min(free / max(len(column), 1), 3 * GAP_PX) if len(column) > 1 else 0
@@ -39,7 +50,7 @@ def topology_figure(topology: Topology) -> alt.TopLevelMixin:
             texts += _texts(box, left + inner / 2, top, height, letters)
             places[number, place] = (left, left + inner, top + height / 2)
             top += height + gap
-    lines = [
+    lines: list[Row] = [
         {"x": places[one][1], "y": places[one][2], "x2": places[other][0], "y2": places[other][2]}
         for one, other in topology.lines
     ]
@@ -47,8 +58,6 @@ def topology_figure(topology: Topology) -> alt.TopLevelMixin:
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
-    import textwrap
-
     lines = textwrap.wrap(text, max(letters, 8))
     return lines[:2] if len(lines) <= 2 else [lines[0], shorten(" ".join(lines[1:]), letters)]
 
@@ -57,51 +66,38 @@ def _height(box: Box) -> float:
     return PORT_PX if box.is_port else BOX_PX + LINE_PX * max(len(box.lines) - 1, 0) + (4 if box.lines else -6)
 
 
-def _texts(box: Box, middle: float, top: float, height: float, letters: int) -> list[dict[str, object]]:
+def _texts(box: Box, middle: float, top: float, height: float, letters: int) -> list[Row]:
     if box.is_port:
-        return [{"x": middle, "y": top + height / 2, "text": shorten(box.name, letters), "size": 9, "kind": "line"}]
+        return [{"x": middle, "y": top + height / 2, "text": shorten(box.name, letters), "kind": "line"}]
     rows = [box.name, *box.lines]
     first = top + height / 2 - LINE_PX * (len(rows) - 1) / 2
     return [
-        {"x": middle, "y": first + LINE_PX * at, "text": shorten(row, int(letters * (0.82 if at == 0 else 1.18))), "size": 11 if at == 0 else 9,
-         "kind": "name" if at == 0 else "line"}
+        {
+            "x": middle,
+            "y": first + LINE_PX * at,
+            "text": shorten(row, int(letters * (BOLD_SHARE if at == 0 else SMALL_SHARE))),
+            "kind": "name" if at == 0 else "line",
+        }
         for at, row in enumerate(rows)
-    ]  # fmt: skip
-
-
-def _drawn(
-    boxes: list[dict[str, object]], texts: list[dict[str, object]], lines: list[dict[str, object]], height: float
-) -> alt.TopLevelMixin:
-    x = alt.Scale(domain=[0, WIDTH_PX], nice=False)
-    y = alt.Scale(domain=[0, height], reverse=True, nice=False)
-
-    def at(name: str, scale: alt.Scale) -> dict[str, object]:
-        return {"field": name, "type": "quantitative", "scale": scale.to_dict(), "axis": None, "title": None}
-
-    def base(rows: list[dict[str, object]]) -> alt.Chart:
-        return alt.Chart(alt.InlineData(values=rows))
-
-    layers = [
-        base(lines)
-        .mark_rule(color=QUIET, strokeWidth=0.9)
-        .encode(x=alt.X(**at("x", x)), y=alt.Y(**at("y", y)), x2="x2:Q", y2="y2:Q"),
-        base([box for box in boxes if box["kind"] == "box"])
-        .mark_rect(fill=PAGE, stroke=INK, strokeWidth=1.1, cornerRadius=3)
-        .encode(x=alt.X(**at("x", x)), y=alt.Y(**at("y", y)), x2="x2:Q", y2="y2:Q"),
-        base([box for box in boxes if box["kind"] == "port"])
-        .mark_rect(fill=PAGE, stroke=COLOURS[0], strokeWidth=1.1, cornerRadius=2)
-        .encode(x=alt.X(**at("x", x)), y=alt.Y(**at("y", y)), x2="x2:Q", y2="y2:Q"),
     ]
-    for kind, size, weight, hue in (
-        ("head", 10, "normal", QUIET),
-        ("name", 11, "bold", INK),
-        ("line", 9, "normal", INK),
-    ):
-        own = [text for text in texts if text["kind"] == kind]
+
+
+def _drawn(boxes: Sequence[Row], texts: Sequence[Row], lines: Sequence[Row], height: float) -> alt.TopLevelMixin:
+    x = alt.X("x:Q", axis=None, title=None, scale=alt.Scale(domain=[0, WIDTH_PX], nice=False))
+    y = alt.Y("y:Q", axis=None, title=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
+
+    def base(rows: Iterable[Row]) -> alt.Chart:
+        return alt.Chart(alt.InlineData(values=list(rows))).encode(x=x, y=y)
+
+    layers = [base(lines).mark_rule(color=QUIET, strokeWidth=0.9).encode(x2="x2:Q", y2="y2:Q")]
+    for kind, hue in (("box", INK), ("port", COLOURS[0])):
+        own = base(box for box in boxes if box["kind"] == kind)
         layers.append(
-            base(own)
-            .mark_text(fontSize=size, fontWeight=weight, color=hue)
-            .encode(x=alt.X(**at("x", x)), y=alt.Y(**at("y", y)), text="text:N")
+            own.mark_rect(fill=PAGE, stroke=hue, strokeWidth=1.1, cornerRadius=3).encode(x2="x2:Q", y2="y2:Q")
         )
+    for kind, size, hue in (("head", 10, QUIET), ("name", 11, INK), ("line", 9, INK)):
+        own = base(text for text in texts if text["kind"] == kind)
+        weight: Literal["bold", "normal"] = "bold" if kind == "name" else "normal"
+        layers.append(own.mark_text(fontSize=size, fontWeight=weight, color=hue).encode(text="text:N"))
     chart: alt.TopLevelMixin = alt.layer(*layers).properties(width=WIDTH_PX, height=height)
     return chart

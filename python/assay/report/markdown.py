@@ -1,4 +1,4 @@
-"""The report as Markdown (CommonMark with the tables of GitHub), for wikis and repositories; figures are files beside it.
+"""The report as Markdown (CommonMark with GitHub's tables), for wikis and repositories; figures are files beside it.
 
 Every text is escaped: none of it becomes markup, a link or HTML.
 """

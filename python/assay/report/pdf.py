@@ -11,9 +11,13 @@ from typing import Any
 
 from assay.document.elements import Bullets, Cell, Document, Facts, Figure, Notice, Paragraph, Table
 from assay.document.references import Numbers, numbers_of, spans_of
+from assay.document.text import shorten
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
+
+RUNNING_LETTERS = 70
+"""Letters of the title that fit above every page of a paper."""
 
 _FONT = "Libertinus Serif"
 _LONG_WORD = re.compile(r"\S{18,}")
@@ -44,6 +48,7 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
 
     numbers = numbers_of(document)
     content = _for_paper(document, numbers)
+    content["running_title"] = _fit(shorten(document.title, RUNNING_LETTERS))
     for section, made in zip(document.sections, content["sections"], strict=True):
         made["title"] = _fit(numbers.title(section.name, section.title))
         for block, shown in zip(section.blocks, made["blocks"], strict=True):
@@ -52,6 +57,8 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
             if isinstance(block, Figure):
                 shown["svg"] = _with_font(printable(drawings[block.name]))
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
+                if document.is_paper:
+                    shown["width_share"] = _paper_share(shown["svg"], shown["width_share"])
             elif isinstance(block, Table):
                 shown["places"] = [[place for _, place in row] for row in block.placed()]
     template = files("assay.report").joinpath("templates", "report.typ").read_bytes()
@@ -138,6 +145,17 @@ def breakable(text: str) -> str:
         return "\u200b".join(pieces)
 
     return _LONG_WORD.sub(broken, text)
+
+
+FIGURE_SHARE, TALLEST_SHARE = 0.88, 0.95
+"""In papers: how much smaller figures are than in reports, and their height at most, as shares of the text's width."""
+
+
+def _paper_share(svg: str, share: float) -> float:
+    """Width of a figure of a paper: smaller, so that it finds room below its text, and never nearly a page tall."""
+    height = re.search(r'<svg [^>]*?\bheight="([0-9.]+)"', svg)
+    tall = float(height[1]) / _width_pixels(svg) if height else 0.0
+    return min(share * FIGURE_SHARE, TALLEST_SHARE / tall) if tall else share * FIGURE_SHARE
 
 
 def _width_pixels(svg: str) -> float:

@@ -53,12 +53,9 @@ def _plan_tables(source: Source) -> list[Block]:
         for key in keys
         if len({plan.get(key) for plan in plans.values()}) == 1 and key in next(iter(plans.values()))
     ]
-    columns = [Column("Setting"), Column("Value", weight=2.4)]
     first = next(iter(plans.values()))
     caption = f"Plan of run {source.number}" + (", the settings that all its parts share." if len(plans) > 1 else ".")
-    blocks: list[Block] = [
-        Table("plan", caption, columns, [[Cell(key), Cell(first[key])] for key in shared], dense=True)
-    ]
+    blocks: list[Block] = [_pairs("plan", caption, [(key, first[key]) for key in shared])] if shared else []
     differing = [key for key in keys if key not in shared and key not in ("title", "name")]
     rows = [
         [Cell(shorten(name, 60), rowspan=1), Cell(key), Cell(plan[key])]
@@ -99,13 +96,24 @@ def _server_tables(source: Source) -> list[Block]:
     for database in records((source.manifest.get("target") or {}).get("databases")):
         held = database.get("settings")
         if isinstance(held, Mapping) and held:
-            columns = [Column("Setting"), Column("Value", weight=2.4)]
             caption = f"Settings of the server of {shorten(str(database.get('name')), 40)}, run {source.number}."
-            rows = [
-                [Cell(str(name)), Cell(shorten(_words(value), VALUE_LETTERS) or DASH)] for name, value in held.items()
-            ]
-            blocks.append(Table("server", caption, columns, rows, dense=True))
+            pairs = [(str(name), shorten(_words(value), VALUE_LETTERS) or DASH) for name, value in held.items()]
+            blocks.append(_pairs("server", caption, pairs))
     return blocks
+
+
+def _pairs(name: str, caption: str, held: Sequence[tuple[str, str]]) -> Table:
+    """Settings and their values, two in a row."""
+    half = -(-len(held) // 2)
+    columns = [Column("Setting", weight=1.3), Column("Value", weight=1.4)] * (2 if len(held) > 1 else 1)
+    rows = []
+    for at in range(half):
+        both = [
+            held[at],
+            *([held[at + half]] if at + half < len(held) else [("", "")] if half > 1 or len(held) > 1 else []),
+        ]
+        rows.append([Cell(text) for pair in both for text in pair])
+    return Table(name, caption, columns, rows, dense=True)
 
 
 def points(sources: Sequence[Source], taken: set[str]) -> Draft:
@@ -145,6 +153,13 @@ def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
                  {"commands": own_names([table], "", taken)}, lettered=True)  # fmt: skip
 
 
+STUDIES = {
+    "EQL-OLTP": "transaction processing on SQL Server 2012, EqualLogic PS6100XV (2013)",
+    "EQL-DSS": "decision support on SQL Server 2012, EqualLogic PS6110X (2013)",
+}
+"""Published studies by the names that `calibration/published.toml` has for them."""
+
+
 def references(sources: Sequence[Source], taken: set[str]) -> Draft:
     """Documents that the paper rests on, each with what it is cited for."""
     cited: dict[str, dict[str, None]] = {}
@@ -156,17 +171,23 @@ def references(sources: Sequence[Source], taken: set[str]) -> Draft:
 
     for source in sources:
         for row in records((source.study or {}).get("published")):
-            cite(row.get("source"), f"published figures ({source.number})")
+            name = str(row.get("source") or "")
+            cite(f"{name}: {STUDIES[name]}" if name in STUDIES else name, f"published figures [{source.number}]")
         for one in records((source.facts.told("check") or {}).get("findings")):
             cite(one.get("source"), "best practice")
-        for parameter in ((source.manifest.get("target") or {}).get("array") or {}).get("parameters", {}).values():
-            if isinstance(parameter, Mapping) and parameter.get("from") in ("published", "data sheet"):
-                cite(parameter.get("source"), "parameters of the model")
-        for rule in records((source.manifest.get("sizing") or {}).get("rules")):
-            cite(rule.get("source"), "rules of sizing")
-    cite("Assay, docs/results.md, docs/studies.md, docs/models.md", "what figures mean and how they are computed")
-    rows = [[Cell(shorten(name, 300)), Cell(joined(what))] for name, what in cited.items()]
-    columns = [Column("Source", weight=2.6), Column("Cited for", weight=1.4)]
+        array = (source.manifest.get("target") or {}).get("array")
+        if array:
+            title = str(array.get("title") or array.get("name")).partition(",")[0]
+            cite("Assay, docs/models.md", "what models do and do not")
+            cite(f"Assay, model file {array.get('name')} ({title})", "parameters of the model, each with its source")
+        if source.study is not None:
+            cite("Assay, docs/studies.md", "how levels are compared, and where intervals come from")
+        if source.kind == "sizing":
+            cite("Assay, docs/size.md", f"rules of sizing [{source.number}]")
+    cite("Assay, docs/results.md", "what figures mean")
+    rows = [[Cell(str(number)), Cell(shorten(name, 300)), Cell(joined(what))]
+            for number, (name, what) in enumerate(cited.items(), 1)]  # fmt: skip
+    columns = [Column("No.", number=True, weight=0.3), Column("Source", weight=2.6), Column("Cited for", weight=1.8)]
     table = Table("references", "Documents that this paper rests on.", columns, rows)
     return Draft(
         "references", "References", "references", {}, {"references": own_names([table], "", taken)}, lettered=True

@@ -135,7 +135,7 @@ def method(sources: Sequence[Source], taken: set[str]) -> Draft:
     timing = []
     for source in measured:
         told = [text for one in source.made.remarks.values() for text in one.timing]
-        timing.append(f"Run {source.number} [{source.number}]: {timing_text(source.made.facts, told)}")
+        timing.append(f"In run [{source.number}]: {timing_text(source.made.facts, told)}")
     further = [text for source in measured for one in source.made.remarks.values() for text in one.method]
     table = _limit_table(measured)
     fields = {

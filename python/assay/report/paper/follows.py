@@ -86,12 +86,12 @@ def _of_published(rows: Sequence[Record]) -> list[str]:
     near = [str(row["title"]) for row in known if abs(row["error_share"]) <= NEAR]
     far = [f"{row['title']} ({row['error_share'] * 100:+.0f} %)" for row in known if abs(row["error_share"]) > NEAR]
     if near:
-        texts.append(f"The models may stand in for a measurement, within their bands, at {joined(near)}.")
+        texts.append(f"The models may stand in for a measurement, within their bands, in: {'; '.join(near)}.")
     if far:
         texts.append(
-            f"Measure instead of predicting at {joined(far)}: the model is more than {percent(NEAR)} off there."
+            f"Measure instead of predicting in: {'; '.join(far)}; the model is more than {percent(NEAR)} off there."
         )
     broken = [str(row["title"]) for row in rows if row.get("kind") == "order" and row.get("holds") is False]
     if broken:
-        texts.append(f"The models do not keep this published order, and say nothing of it: {joined(broken)}.")
+        texts.append(f"The models do not keep this published order, and say nothing of it: {'; '.join(broken)}.")
     return texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from assay.document.elements import Facts
 from assay.document.references import see
 from assay.document.remarks import WORDS, Word
 from assay.document.text import joined, moment
+from assay.report.assemble import target_names
 from assay.report.paper.measured import counted, findings_of, follows_from, question_of, title_of_source
 from assay.report.paper.parts import Draft
 from assay.report.paper.sources import Source
@@ -19,6 +21,9 @@ SENTENCES_MAX = 2
 """Sentences of the summary on each run; its section has all."""
 
 ADVICE_MAX = 8
+
+_BASIS = re.compile(r" \(90 % band; [^()]*\)")
+"""What a band rests on, which the section of a study says in full."""
 
 OWN_WORDS: tuple[Word, ...] = (
     ("R1.p0007", "point 7 of run 1: every figure names where it is from"),
@@ -35,11 +40,12 @@ def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str)
     advice: list[str] = []
     for source in sources:
         if source.kind == "sizing":
-            verdict, sentences = f"{headline(source.manifest['sizing'])} [{source.number}]", []
+            sentences: list[str] = []
+            verdict = f"{headline(source.manifest['sizing'])} [{source.number}]"
         else:
             verdict, sentences = findings_of(source)
         more = len(sentences) - SENTENCES_MAX
-        shown = sentences[:SENTENCES_MAX]
+        shown = [_BASIS.sub(" (90 % band)", text) for text in sentences[:SENTENCES_MAX]]
         if more > 0:
             shown = [*shown[:-1], f"{shown[-1]} {_capital(see(sections[source.number]))} has more."]
         findings.append(
@@ -108,17 +114,15 @@ def target_words(sources: Sequence[Source]) -> str:
         if array:
             names.append(str(array.get("title") or array.get("name")).partition(",")[0])
         elif source.kind in ("run", "study"):
-            names.append(
-                title_of_source(source).partition(": ")[2] if source.kind == "run" else "storage under databases"
-            )
+            names.append(target_names(source.facts))
         elif source.kind == "recording":
             names.append(
                 f"the storage of {joined(str(host) for host in source.manifest['recording'].get('hosts') or [])}"
             )
-        elif source.kind == "sizing":
-            names.append("arrays of the catalogue")
-        else:
+        elif source.kind == "reliability":
             names.append(str(source.manifest["reliability"]["array"]["title"]).partition(",")[0])
     distinct = list(dict.fromkeys(name for name in names if name))
     # Of many the first few: the configuration has all.
-    return joined(distinct[:3] + ([f"{len(distinct) - 3} more"] if len(distinct) > 3 else [])) or "storage"
+    return (
+        joined(distinct[:3] + ([f"{len(distinct) - 3} more"] if len(distinct) > 3 else [])) or "arrays of the catalogue"
+    )

@@ -20,8 +20,8 @@ NAMES_LETTERS = 300
 
 GENERAL = (
     "Figures hold for the configuration, the load and the span that they were measured with, and for no other.",
-    "Interference of other hosts on the same storage, the loss of power and the age of the media were not looked at, except"
-    " where a section says so.",
+    "Interference of other hosts on the same storage, the loss of power and the age of the media were not looked at,"
+    " except where a section says so.",
 )
 
 
@@ -40,7 +40,7 @@ def best_practices(sources: Sequence[Source], taken: set[str]) -> Draft:
         f" {len(table.rows)} hold, {len(unknown)} could not be checked [{runs}]. What is not known never passes."
         if told
         else "",
-        "missing": "None of the runs holds a check of best practice; `assay assess DIR` makes one.",
+        "missing": "None of the runs holds a check of best practice; assay assess DIR makes one.",
         "findings": bool(findings),
         "passed": bool(table.rows),
         "unknown": bool(unknown),
@@ -87,7 +87,7 @@ def sizing(sources: Sequence[Source], taken: set[str]) -> Draft:
             blocks.append(Heading(f"{shorten(str(answer['title']), 60)} ({source.number})"))
         blocks += own_names([_marked(block, source.number) for block in own], source.prefix, taken)
     fields = {
-        "missing": "" if answers else "None of the runs holds a sizing; `assay size NEED` makes one.",
+        "missing": "" if answers else "None of the runs holds a sizing; assay size NEED makes one.",
         "guidance": _guidance(sources),
     }
     return Draft("sizing", "Sizing guideline", "sizing", fields, {"shown": blocks})

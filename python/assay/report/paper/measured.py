@@ -1,4 +1,4 @@
-"""Sections of what was measured: each study, run, recording and computation of reliability with its question and finding."""
+"""Sections of what was measured: each study, run, recording and computation of reliability with what it found."""
 
 from __future__ import annotations
 
@@ -49,13 +49,14 @@ def title_of_source(source: Source) -> str:
         return str(source.study["title"])
     match source.kind:
         case "recording":
-            return f"Recorded load of {shorten(joined(str(host) for host in source.manifest['recording'].get('hosts') or []), 50) or 'a host'}"
+            hosts = joined(str(host) for host in source.manifest["recording"].get("hosts") or [])
+            return f"Recorded load of {shorten(hosts, 50) or 'a host'}"
         case "reliability":
             return f"Reliability of {shorten(str(source.manifest['reliability']['array']['title']), 50)}"
         case "sizing":
             return f"Sizing: {shorten(str(source.manifest['sizing']['title']), 60)}"
         case _:
-            return title_of(source.facts).replace(" report:", ":", 1)
+            return title_of(source.facts)
 
 
 def name_of_source(source: Source, taken: set[str]) -> str:
@@ -158,24 +159,22 @@ def _asked_table(source: Source, study: Record) -> Table:
     """What was varied, and what was held."""
     parts = records(source.manifest.get("parts"))
     plans = [part.get("plan") or {} for part in parts]
+    own = dict.fromkeys(str(part.get("target")) for part in parts if part.get("target"))
     results = records(study.get("results"))
     rows: list[tuple[str, str]] = [
-        (f"{factor.get('title')} (varied)", joined(str(level.get("label")) for level in records(factor.get("levels"))))
+        (
+            f"{factor.get('title')} (varied)",
+            "; ".join(str(level.get("label")) for level in records(factor.get("levels"))),
+        )
         for factor in records(study.get("factors"))
     ]
     if not rows:
-        rows.append(("Cases", joined(str(part.get("title")) for part in parts)))
+        rows.append(("Cases", "; ".join(str(part.get("title")) for part in parts)))
     wanted = study.get("comparison") or {}
     if wanted.get("baseline"):
         rows.append(("Baseline", _label(study, wanted)))
     rows += [
-        (
-            "Target",
-            str(
-                study.get("target")
-                or joined(dict.fromkeys(str(part.get("target")) for part in parts if part.get("target")))
-            ),
-        ),
+        ("Target", str(study.get("target") or "; ".join(own))),
         ("Workload", joined(dict.fromkeys(str(one.get("workload")) for one in results if one.get("workload")))),
         ("Limits", joined(dict.fromkeys(limit_text(text) for plan in plans for text in plan.get("limits") or []))),
         ("Load", joined(dict.fromkeys(_load_words(plan) for plan in plans))),

@@ -1,4 +1,4 @@
-"""What the sections of a paper share: how one is asked for, names that no two blocks share, and where a sentence is from."""
+"""What the sections of a paper share: how one is asked for, names of blocks, and where a sentence is from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The texts of a paper: templates that say what each section says, which the user may put others in place of.
 
 A template is text with fields (Jinja2, sandboxed). Blank lines divide its paragraphs; a line that begins with `# ` is a
-heading, one with `! ` stands out, lines with `- ` are a list, and `{{ show("name") }}` on a line of its own is a table or a
-figure. What a field gives is text and never any of these.
+heading, one with `! ` stands out, lines with `- ` are a list, and `{{ show("name") }}` on a line of its own is a table
+or a figure. What a field gives is text and never any of these.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Texts:
     def _read(self, folder: Path) -> None:
         if not folder.is_dir():
             raise UsageError(
-                f"--template {printable(folder)}: is no folder; `assay report --new-template DIR` writes one to begin with"
+                f"--template {printable(folder)}: is no folder; `assay report --new-template DIR` writes one to start"
+                " from"
             )
         for path in sorted(folder.iterdir()):
             if path.suffix not in (".txt", ".css"):

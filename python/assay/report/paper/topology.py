@@ -1,4 +1,4 @@
-"""How hosts, ports, paths, members and volumes hang together, as boxes in columns and lines between them, from facts alone."""
+"""How hosts, ports, paths, members and volumes hang together: boxes in columns and lines between them, from facts."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from assay.paths import plain
 from assay.reading import nearest, read_table, validated
 from assay.report.files import replace_file
 from assay.results.source import clean
@@ -108,6 +109,8 @@ def write_words(folder: Path, sections: Iterable[tuple[str, str]], command: str)
     OpenFailed, OutOfSpace
         It cannot be written.
     """
-    width = max((len(name) for name, _ in sections), default=0)
-    remarks = "\n".join(f'# {name:{width}} = ""   # {title}' for name, title in sections)
-    return replace_file(folder / NAME, TEMPLATE.format(remarks=remarks, command=command).encode())
+    known = list(sections)
+    width = max((len(name) for name, _ in known), default=0)
+    # No line of a comment may end within it.
+    remarks = "\n".join(f'# {name:{width}} = ""   # {plain(title)}' for name, title in known)
+    return replace_file(folder / NAME, TEMPLATE.format(remarks=remarks, command=plain(command)).encode())

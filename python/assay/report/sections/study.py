@@ -322,7 +322,9 @@ def _columns(measure: Measure) -> list[Column]:
     """Columns of a figure: bytes per second in both units."""
     if measure.unit == "bytes_per_s":
         return [Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8)]
-    return [Column(capital(measure.title), number=True, weight=1.1 if measure.unit == "ns" else 1.0)]
+    # A column is as wide as the longest word of its heading.
+    longest = max(map(len, measure.title.split()), default=0)
+    return [Column(capital(measure.title), number=True, weight=max(1.1 if measure.unit == "ns" else 1.0, longest / 7))]
 
 
 def _cells(result: Record, measure: Measure) -> list[Cell]:
