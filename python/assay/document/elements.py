@@ -130,7 +130,17 @@ Block = Table | Figure | Paragraph | Facts | Notices | Heading | Bullets
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered section; `wide` asks for a landscape page on paper, `lettered` makes it an appendix."""
+    """A numbered section.
+
+    Attributes
+    ----------
+    wide
+        Whether it asks for landscape pages on paper.
+    lettered
+        Whether it is an appendix.
+    listed
+        Whether the contents of a paper list its headings.
+    """
 
     name: str
     title: str
@@ -138,6 +148,7 @@ class Section:
     wide: bool = False
     place: Place = "detail"
     lettered: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _SEEN = re.compile(
     f"{_OPEN}(?P<name>[^{_OPEN}{_CLOSE}]*){_CLOSE}"
     r"|(?<![\w.])(?P<point>R\d+\.p\d+)(?!\w)"
-    r"|(?<=\[)(?P<run>R\d+)(?=[\],])|(?<=\[)(?P<runs>R\d+(?:, R\d+)+)(?=\])"
+    r"|(?<=\[)(?P<runs>R\d+(?:, R\d+)*)(?=\])"
 )
 
 
@@ -110,7 +110,7 @@ def _spans(match: re.Match[str], numbers: Numbers) -> list[Span]:
         words = match["runs"].split(", ")
         found = [[Span(", ")] * bool(at) + [_anchored(word, numbers)] for at, word in enumerate(words)]
         return [span for pair in found for span in pair]
-    return [_anchored(match["point"] or match["run"], numbers)]
+    return [_anchored(match["point"], numbers)]
 
 
 def _anchored(name: str, numbers: Numbers) -> Span:

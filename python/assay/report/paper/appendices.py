@@ -33,7 +33,7 @@ def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
         if own:
             blocks += [
                 Heading(f"Run {source.number}: {title_of_source(source)}"),
-                *own_names(own, source.prefix, taken),
+                *own_names(own, source.number, taken),
             ]
     shown = blocks or [Paragraph("The runs hold no settings.")]
     return Draft("settings", "Every setting", "settings", {}, {"settings": shown}, lettered=True)
@@ -55,7 +55,8 @@ def _plan_tables(source: Source) -> list[Block]:
     ]
     first = next(iter(plans.values()))
     caption = f"Plan of run {source.number}" + (", the settings that all its parts share." if len(plans) > 1 else ".")
-    blocks: list[Block] = [_pairs("plan", caption, [(key, first[key]) for key in shared])] if shared else []
+    held = [*_engine(source), *((key, first[key]) for key in shared)]
+    blocks: list[Block] = [_pairs("plan", caption, held)] if held else []
     differing = [key for key in keys if key not in shared and key not in ("title", "name")]
     rows = [
         [Cell(shorten(name, 60), rowspan=1), Cell(key), Cell(plan[key])]
@@ -69,6 +70,12 @@ def _plan_tables(source: Source) -> list[Block]:
             Table("plan-parts", f"Settings in which the parts of run {source.number} differ.", wide, rows, dense=True)
         )
     return blocks
+
+
+def _engine(source: Source) -> list[tuple[str, str]]:
+    """What drove the load of a run."""
+    engine = source.manifest.get("engine") or {}
+    return [(f"engine.{key}", shorten(_words(value), VALUE_LETTERS)) for key, value in engine.items() if value]
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -125,7 +132,7 @@ def points(sources: Sequence[Source], taken: set[str]) -> Draft:
         made = points_section(source.made.facts, list(source.made.remarks.values()))
         # Words stand in the section of terms.
         own = [block for block in made.blocks if not isinstance(block, Heading | Facts)]
-        blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.prefix, taken)]
+        blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.number, taken)]
     shown = blocks or [Paragraph("The runs hold no points.")]
     return Draft("points", "Every point", "points", {}, {"points": shown}, wide=True, lettered=True)
 

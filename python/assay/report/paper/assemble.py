@@ -104,7 +104,9 @@ def _section(draft: Draft, words: Words, texts: Texts) -> Section:
     blocks = texts.blocks(draft.template, draft.fields, draft.shown)
     said = paragraphs(words.remarks.get(draft.name, ""))
     remarks: list[Block] = [Heading("Remarks"), *(Paragraph(text) for text in said)] if said else []
-    return Section(draft.name, draft.title, [*blocks, *remarks], wide=draft.wide, lettered=draft.lettered)
+    return Section(
+        draft.name, draft.title, [*blocks, *remarks], wide=draft.wide, lettered=draft.lettered, listed=draft.listed
+    )
 
 
 def mapped(document: Document, text: Callable[[str], str]) -> Document:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from assay.report.sections.method import host_facts, queue_table, timing_text, v
 from assay.results.source import Record, records
 
 MEASURED = ("run", "study")
+ENGINE = ("I/O engine", "Features in force", "Degraded")
 
 
 def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
@@ -29,17 +31,21 @@ def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
         name = f"target-{first.number.lower()}"
         runs = _runs(group)
         configurations.append({"title": _target_title(first), "name": name, "text": f"Under load in {runs}."})
-        shown[name] = own_names(_target_blocks(first, runs), first.prefix, taken)
+        shown[name] = own_names(_target_blocks(first, runs), first.number, taken)
     for group in _grouped([source for source in sources if source.manifest.get("host")], _host_key):
         first = group[0]
         name = f"host-{first.number.lower()}"
-        drove = " It stores nothing of what was measured on models." if all(_is_model(one) for one in group) else ""
+        drove = " Its own storage has no part in what models say." if all(_is_model(one) for one in group) else ""
         configurations.append(
             {"title": f"Host {_hostname(first)}", "name": name, "text": f"Drove the load of {_runs(group)}.{drove}"}
         )
-        facts = host_facts(first.manifest, first.made.remarks if first.kind in MEASURED else {})
-        shown[name] = own_names([Facts("host", facts)], first.prefix, taken)
-    return Draft("configuration", "Test configuration", "configuration", {"configurations": configurations}, shown)
+        # What drove the load differs by run: it stands among the settings.
+        facts = host_facts({**first.manifest, "engine": None}, first.made.remarks if first.kind in MEASURED else {})
+        facts = [(name, value) for name, value in facts if name not in ENGINE]
+        shown[name] = own_names([Facts("host", facts)], first.number, taken)
+    return Draft(
+        "configuration", "Test configuration", "configuration", {"configurations": configurations}, shown, listed=True
+    )
 
 
 def _grouped(sources: Sequence[Source], key: Any) -> list[list[Source]]:
@@ -71,10 +77,7 @@ def _target_key(source: Source) -> str:
 
 
 def _host_key(source: Source) -> str:
-    return json.dumps(
-        [source.manifest.get("host"), source.manifest.get("build"), source.manifest.get("engine")],
-        sort_keys=True, default=str,
-    )  # fmt: skip
+    return json.dumps([source.manifest.get("host"), source.manifest.get("build")], sort_keys=True, default=str)
 
 
 def _hostname(source: Source) -> str:
@@ -95,8 +98,9 @@ def _target_blocks(source: Source, runs: str) -> list[Block]:
     blocks: list[Block] = []
     topology = topology_of(source.manifest)
     if topology is not None:
-        what = "as it is modelled" if target.get("array") else "as the host sees it"
-        caption = f"What hangs on what, {what}; from the facts of {runs}."
+        what = "as modelled" if target.get("array") else "as the host sees them"
+        changed = " The levels of studies change it." if source.study is not None else ""
+        caption = f"Hosts, ports, members and volumes {what} in run {source.number}, under load in {runs}.{changed}"
         blocks.append(Figure("topology", caption, f"Topology. {topology.told}.", topology_figure(topology)))
     if target.get("array"):
         # Parameters stand in the appendix.
@@ -165,26 +169,28 @@ def _limit_table(sources: Sequence[Source]) -> Table:
     return Table("limits", "Limits that a load must meet to be an answer.", columns, rows)
 
 
-def _judges(limit: str) -> str:
-    name = limit.replace(">", "<").partition("<")[0].strip()
-    words = {"mean": "the mean", "max": "the longest"}
-    *where, statistic = name.split(".", name.count(".") if ".p99.9" not in name else name.count(".") - 1)
-    which = words.get(
-        statistic,
-        f"the percentile {statistic}" if statistic.startswith("p") and statistic[1:2].isdecimal() else statistic,
-    )
-    if not where:
-        return f"{which} of the host" if statistic in ("cpu",) else which
-    sides = {"read": "latency of reads", "write": "latency of writes", "response": "response of transactions"}
-    what = joined(sides.get(word, word) for word in where[-1:])
-    role = (
-        f", {where[0]} volumes alone"
-        if len(where) > 1
-        else ", each volume by itself"
-        if where[-1] in ("read", "write")
-        else ""
-    )
-    return f"{which} {what}{role}" if where[-1] in sides else f"{where[-1]} {statistic}"
+_NAMES = {"cpu": "use of the processors", "tcp.retransmit": "TCP segments that were sent again"}
+
+
+def _judges(text: str) -> str:
+    """What a limit bounds, in words.
+
+    Examples
+    --------
+    >>> _judges("log.write.p99<=5ms"), _judges("read.mean<=20ms")
+    ('write latency, p99, of log volumes', 'read latency, mean, of each volume by itself')
+    >>> _judges("cpu<80%"), _judges("response.p90<2s")
+    ('use of the processors', 'response time, p90')
+    """
+    name = re.split(r"[<>]", text, maxsplit=1)[0].strip()
+    match = re.fullmatch(r"(?:(\w+)\.)?(read|write)\.(mean|max|p[\d.]+)", name)
+    if match:
+        of = f"{match[1]} volumes" if match[1] else "each volume by itself"
+        return f"{match[2]} latency, {match[3]}, of {of}"
+    what, _, statistic = name.partition(".")
+    if name in _NAMES or not statistic:
+        return _NAMES.get(name, name.replace("_", " "))
+    return f"{what.replace('_', ' ')}{' time' if what == 'response' else ''}, {statistic}"
 
 
 def _modelled(sources: Sequence[Source]) -> list[str]:

@@ -12,7 +12,7 @@ from assay.document.remarks import WORDS, Word
 from assay.document.text import joined, moment
 from assay.report.assemble import target_names
 from assay.report.paper.measured import counted, findings_of, follows_from, question_of, title_of_source
-from assay.report.paper.parts import Draft
+from assay.report.paper.parts import Draft, traced
 from assay.report.paper.sources import Source
 from assay.report.paper.words import Words, paragraphs
 from assay.sizing.text import headline
@@ -41,7 +41,7 @@ def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str)
     for source in sources:
         if source.kind == "sizing":
             sentences: list[str] = []
-            verdict = f"{headline(source.manifest['sizing'])} [{source.number}]"
+            verdict = traced(headline(source.manifest["sizing"]), [], source.number)
         else:
             verdict, sentences = findings_of(source)
         more = len(sentences) - SENTENCES_MAX

@@ -85,12 +85,12 @@ def sizing(sources: Sequence[Source], taken: set[str]) -> Draft:
         own = flat(sizing_sections(answer))
         if len(answers) > 1:
             blocks.append(Heading(f"{shorten(str(answer['title']), 60)} ({source.number})"))
-        blocks += own_names([_marked(block, source.number) for block in own], source.prefix, taken)
+        blocks += own_names([_marked(block, source.number) for block in own], source.number, taken)
     fields = {
         "missing": "" if answers else "None of the runs holds a sizing; assay size NEED makes one.",
         "guidance": _guidance(sources),
     }
-    return Draft("sizing", "Sizing guideline", "sizing", fields, {"shown": blocks})
+    return Draft("sizing", "Sizing guideline", "sizing", fields, {"shown": blocks}, listed=True)
 
 
 def _marked(block: Block, number: str) -> Block:

@@ -127,7 +127,7 @@ def section_of(source: Source, name: str, taken: set[str]) -> Draft:
         case "recording":
             return _recording(source, name, title, taken)
         case "reliability":
-            shown = own_names(flat(reliability_document(source.manifest).sections), source.prefix, taken)
+            shown = own_names(flat(reliability_document(source.manifest).sections), source.number, taken)
             return Draft(name, title, "reliability", {"question": question_of(source)}, {"shown": shown})
         case _:
             return _run(source, name, title, taken)
@@ -149,8 +149,8 @@ def _study(source: Source, name: str, title: str, taken: set[str]) -> Draft:
         "follows": follows_from(source),
     }
     blocks = {
-        "asked": own_names([_asked_table(source, study)], source.prefix, taken),
-        "shown": own_names(shown, source.prefix, taken),
+        "asked": own_names([_asked_table(source, study)], source.number, taken),
+        "shown": own_names(shown, source.number, taken),
     }
     return Draft(name, title, "study", fields, blocks)
 
@@ -231,10 +231,10 @@ def _run(source: Source, name: str, title: str, taken: set[str]) -> Draft:
         "follows": follows_from(source),
     }
     blocks = {
-        "verdict": own_names(judged.blocks if judged else [], source.prefix, taken),
-        "shown": own_names(shown, source.prefix, taken),
+        "verdict": own_names(judged.blocks if judged else [], source.number, taken),
+        "shown": own_names(shown, source.number, taken),
     }
-    return Draft(name, title, "run", fields, blocks)
+    return Draft(name, title, "run", fields, blocks, listed=True)
 
 
 def _recording(source: Source, name: str, title: str, taken: set[str]) -> Draft:
@@ -248,7 +248,7 @@ def _recording(source: Source, name: str, title: str, taken: set[str]) -> Draft:
         f" [{source.number}]: what the other hours ask for is not known.",
     }
     first, *others = whole.sections
-    shown = own_names([*first.blocks, *flat(others)], source.prefix, taken)
+    shown = own_names([*first.blocks, *flat(others)], source.number, taken)
     return Draft(name, title, "recording", fields, {"shown": shown})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.document.elements import Block, Facts, Figure, Heading, Section, Table
+from assay.document.elements import Block, Cell, Facts, Figure, Heading, Section, Table
 from assay.document.text import id_range
 
 RANGES_MAX = 4
@@ -35,6 +35,7 @@ class Draft:
     shown: Mapping[str, Sequence[Block]] = field(default_factory=dict)
     wide: bool = False
     lettered: bool = False
+    listed: bool = False
 
 
 def slug(text: str) -> str:
@@ -48,21 +49,49 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-") or "section"
 
 
-def own_names(blocks: Iterable[Block], prefix: str, taken: set[str]) -> list[Block]:
-    """Blocks whose names no other block of the document has."""
+def own_names(blocks: Iterable[Block], number: str, taken: set[str]) -> list[Block]:
+    """Blocks whose names no other block of the document has, and whose captions name the run that they are from.
+
+    Parameters
+    ----------
+    number
+        Of the run; empty for blocks that are from several.
+    taken
+        Names of the document so far; those of the blocks are added.
+    """
     made: list[Block] = []
     for block in blocks:
         if isinstance(block, Table | Figure | Facts):
-            name = first = prefix + slug(block.name)
-            number = 1
+            name = first = (f"{number.lower()}-" if number else "") + slug(block.name)
+            count = 1
             while name in taken:
-                number += 1
-                name = f"{first}-{number}"
+                count += 1
+                name = f"{first}-{count}"
             taken.add(name)
-            made.append(replace(block, name=name))
-        else:
-            made.append(block)
+            block = replace(block, name=name)
+        if isinstance(block, Table):
+            block = replace(block, rows=[[_introduced_once(cell, taken) for cell in row] for row in block.rows])
+        if isinstance(block, Table | Figure) and number:
+            block = replace(block, caption=_of_run(block.caption, number))
+        made.append(block)
     return made
+
+
+def _introduced_once(cell: Cell, taken: set[str]) -> Cell:
+    """A cell that introduces a point, which a link can lead to, only where no other does."""
+    if cell.anchor is None:
+        return cell
+    name = f"point {cell.anchor}"
+    if name in taken:
+        return replace(cell, anchor=None, point_id=cell.anchor)
+    taken.add(name)
+    return cell
+
+
+def _of_run(caption: str, number: str) -> str:
+    if re.search(rf"\b{number}\b", caption):
+        return caption
+    return f"{caption[:-1]} [{number}]." if caption.endswith(".") else f"{caption} [{number}]"
 
 
 def flat(sections: Iterable[Section]) -> list[Block]:

@@ -57,7 +57,9 @@ def _block(block: Block, units: Units) -> Block:
     if isinstance(made, Table):
         return _table(made, units)
     if isinstance(made, Figure):
-        return replace(made, chart=Redrawn(made.chart, lambda value: _chart(value, units)))
+        other, wanted = _NAMES["decimal" if units == "binary" else "binary"], _NAMES[units]
+        told = made.alternative.replace(f"({other})", f"({wanted})")
+        return replace(made, alternative=told, chart=Redrawn(made.chart, lambda value: _chart(value, units)))
     return made
 
 

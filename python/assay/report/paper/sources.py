@@ -52,11 +52,6 @@ class Source:
         """Its manifest."""
         return self.facts.manifest
 
-    @property
-    def prefix(self) -> str:
-        """What stands before the names of its blocks."""
-        return f"{self.number.lower()}-"
-
     @cached_property
     def made(self) -> Examined:
         """What its workloads have to say."""

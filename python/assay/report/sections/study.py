@@ -71,7 +71,7 @@ UNFINISHED = "The run had not ended when this was written: nothing has been comp
 def study_shown(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[Block]:
     """Figures and tables of what a study found; none where it has not ended."""
     if study.get("published"):
-        return _published(study["published"])
+        return _published(study)
     if not study.get("results"):
         return []
     blocks = [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
@@ -304,7 +304,7 @@ def _table(study: Record) -> Table:
     sized = any(result.get("capacity") for result in study["results"])
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
-    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0)]
+    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=_width(study))]
     against = {_place(one): one for one in study.get("comparisons") or []}
     rows = []
     for result in study["results"]:
@@ -316,6 +316,12 @@ def _table(study: Record) -> Table:
         cells += [cell for figure in others for cell in _cells(result, figure)]
         rows.append([*cells, _against(study, result, against), _limit_cell(result)])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
+
+
+def _width(study: Record) -> float:
+    """Width of the column of limits: that of the longest, which does not break."""
+    texts = [limited_text(result, by="") for result in study["results"] if result.get("limited_by")]
+    return max([2.0, *(len(word) / 8.5 for text in texts for word in text.split(" "))])
 
 
 def _columns(measure: Measure) -> list[Column]:
@@ -367,7 +373,9 @@ def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, o
 # Published figures
 
 
-def _published(published: Sequence[Record]) -> list[Block]:
+def _published(study: Record) -> list[Block]:
+    published: Sequence[Record] = study["published"]
+    ids = {result.get("part"): next(iter(result.get("point_ids") or []), None) for result in study.get("results") or []}
     rows = []
     for row in published:
         if row.get("error_share") is None:
@@ -390,5 +398,9 @@ def _published(published: Sequence[Record]) -> list[Block]:
         Column("Figure", weight=3.2), Column("Source", weight=1.1), Column("Published", number=True, weight=1.7),
         Column("Model", number=True, weight=1.7), Column("Error", number=True), Column("Used for fitting"),
     ]  # fmt: skip
-    cells = [[Cell(text) for text in published_texts(row)] for row in published]
+    model = [column.title for column in columns].index("Model")
+    cells = [
+        [Cell(text, point_id=ids.get(row.get("id")) if at == model else None) for at, text in enumerate(texts)]
+        for row, texts in ((row, published_texts(row)) for row in published)
+    ]
     return [*blocks, Table("published-table", "Published figures and the model's.", columns, cells)]
