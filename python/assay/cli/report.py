@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -141,7 +140,7 @@ def _paper(
         Asked(
             runs=runs, folder=folder, formats=formats, template=template, anonymised=anonymised,
             several_targets=several_targets, short=short, units=units,  # type: ignore[arg-type]
-            command=shlex.join(["assay", *sys.argv[1:]]),
+            command=["assay", *sys.argv[1:]],
         )
     )  # fmt: skip
     for path in written.files:

@@ -13,7 +13,7 @@ from assay.document.references import Numbers, numbers_of, spans_of
 from assay.report.files import MARK
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#!|~^$@])")
-_BEGINS = re.compile(r"^(\s*)([-+=>]|\d+(?=[.)]))")
+_BEGINS = re.compile(r"^(\s*)([-+=](?=[-+=\s]|$)|\d+(?=[.)](\s|$)))")
 
 
 def markdown_report(document: Document, figures_folder: str) -> str:

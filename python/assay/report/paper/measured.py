@@ -114,7 +114,7 @@ def follows_from(source: Source) -> list[str]:
         return [traced(text, [], source.number) for text in follows_of(source.study)]
     if source.kind != "run":
         return []
-    told = [text for one in source.made.remarks.values() for text in (*one.running, *one.next_steps)]
+    told = [text for one in source.made.remarks.values() for text in (*one.next_steps, *one.running)]
     return [traced(text, [], source.number) for text in dict.fromkeys(told)][:FOLLOWS_MAX]
 
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from assay.document.remarks import WORDS
+from assay.report.paper.texts import shipped
 from assay.results.source import Record, RunFacts
+from assay.rules.registry import RULES
+from assay.studies.files import read_study, study_names
+from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:
     import polars
@@ -31,11 +37,18 @@ PATH_OPTIONS = frozenset(
 )  # fmt: skip
 """Options of commands whose values are paths."""
 
-COMMON = frozenset(
-    {"data", "log", "tempdb", "temp", "read", "write", "host", "storage", "database", "all", "disk", "array", "model",
-     "embedded", "localhost", "test", "client", "application", "null", "total", "server", "user"}
-)  # fmt: skip
-"""Words that texts are full of: as names they tell nothing, and replacing them would spoil sentences."""
+_WORDS = re.compile(r"[a-z0-9]+")
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Words that papers are full of: as names they tell nothing, and replacing them would spoil sentences."""
+    texts = [*shipped().values(), *(text for pair in WORDS for text in pair)]
+    texts += [text for workload in workloads() for one in workload.figures for text in (one.title, one.full, one.noun)]
+    texts += [text for rule in RULES for text in (rule.title, rule.wanted, rule.why, rule.fix, rule.source)]
+    texts += [text for name in study_names() for study in [read_study(name)] for text in (study.title, study.question)]
+    found = {word for text in texts for word in _WORDS.findall(text.lower())}
+    return frozenset(found | {"localhost", "client", "application", "total", "null", "embedded"})
 
 
 class Names:
@@ -52,6 +65,8 @@ class Names:
         self._aliases: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
         self._tokens: dict[str, str] = {}
+        self._folders: set[str] = set()
+        self._things: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     def alias(self, kind: str, name: str) -> str:
@@ -68,7 +83,7 @@ class Names:
             self._learn_hosts(manifest)
             self._learn_urls(manifest)
             self._learn_target(manifest.get("target") or {})
-            self._learn_target_words(manifest)
+            self._learn_folders(manifest)
 
     def _learn_hosts(self, manifest: Record) -> None:
         found = [(manifest.get("host") or {}).get("hostname")]
@@ -103,30 +118,38 @@ class Names:
     def _learn_target(self, target: Record) -> None:
         databases = [str(one.get("name") or "") for one in target.get("databases") or []]
         for name in filter(None, databases):
-            self._token(name, self.alias("database", name))
+            self._thing(name, self.alias("database", name))
         for volume in target.get("volumes") or []:
             name, path = str(volume.get("name") or ""), str(volume.get("path") or "")
-            owner = next((one for one in databases if one and name.startswith(f"{one}-")), None)
+            owner = max((one for one in databases if one and name.startswith(f"{one}-")), key=len, default=None)
             if owner is not None:
-                self._token(name, self.alias("database", owner) + name[len(owner) :])
+                self._thing(name, self.alias("database", owner) + name[len(owner) :])
             elif name and path and not path.startswith("/dev/"):
-                self._token(name, self.alias("volume", name))
+                self._thing(name, self.alias("volume", name))
 
-    def _learn_target_words(self, manifest: Record) -> None:
-        """Relative paths of commands, which do not look like paths."""
-        words = [str(word) for word in manifest.get("command") or []]
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Words of a command without the names: also paths that look like any word, by where they stand."""
+        if not self.hidden:
+            return list(words)
+        shown = []
         for before, word in zip(["", *words], words, strict=False):
-            if (before in PATH_OPTIONS and "=" not in word and word not in COMMON) or (
-                "/" in word and not word.startswith("/") and ":" not in word and "=" not in word
-            ):
-                self._token(word, self._path(word))
+            is_path = before in PATH_OPTIONS and "=" not in word
+            is_path = is_path or ("/" in word and ":" not in word and "=" not in word) or word in self._folders
+            shown.append(self._path(word) if is_path else self.text(word))
+        return shown
+
+    def _learn_folders(self, manifest: Record) -> None:
+        """Folders that a command may name by their last part alone."""
         for path in (manifest.get("request") or {}).get("paths") or []:
-            last = str(path).rstrip("/").rpartition("/")[2]
-            if "/" in str(path) and last in words and last not in COMMON and ":" not in str(path):
-                self._token(last, self.alias("path", last))
+            if "/" in str(path) and ":" not in str(path):
+                self._folders.add(str(path).rstrip("/").rpartition("/")[2])
+
+    def _thing(self, name: str, stands: str) -> None:
+        self._things[name] = stands
+        self._token(name, stands)
 
     def _token(self, name: str, stands: str) -> None:
-        if len(name) > 1 and name.lower() not in COMMON and name not in self._tokens:
+        if len(name) > 1 and name.lower() not in vocabulary() and name not in self._tokens:
             self._tokens[name] = stands
             self._pattern = None
 
@@ -165,23 +188,30 @@ class Names:
     def value(self, value: Any, key: str = "") -> Any:
         """A value of JSON without the names, its keys included."""
         if isinstance(value, str):
-            return self._whole(value, key)
+            return (
+                value
+                if key == "histogram"
+                else self._host_alias(value)
+                if key in ("hostname", "hosts")
+                else self.text(value)
+            )
         if isinstance(value, Mapping):
             return {self.text(str(name)): self.value(item, str(name)) for name, item in value.items()}
         if isinstance(value, list | tuple):
+            if key == "command":
+                return self.command([str(word) for word in value])
+            if key in ("databases", "volumes"):
+                return [self._named(item) for item in value]
             return [self.value(item, key) for item in value]
         return value
 
-    def _whole(self, text: str, key: str) -> str:
-        """A text that may be a name as a whole: then also where it is a common word."""
-        kind = {"hostname": "host", "hosts": "host"}.get(key)
-        if key == "histogram":
-            return text
-        return (
-            self.alias(kind, text.partition(".")[0])
-            if kind and (kind, text.partition(".")[0]) in self._aliases
-            else self.text(text)
-        )
+    def _named(self, value: Any) -> Any:
+        """A database or a volume: its name stands for itself, whatever word it is."""
+        if not isinstance(value, Mapping):
+            return self.value(value)
+        made: dict[str, Any] = self.value(value)
+        name = str(value.get("name") or "")
+        return {**made, "name": self._things[name]} if name in self._things else made
 
     def facts(self, facts: RunFacts) -> RunFacts:
         """Facts of a run without the names."""

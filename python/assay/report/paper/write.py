@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +55,7 @@ class Asked:
     several_targets: bool = False
     short: bool = False
     units: Units | None = None
-    command: str = "assay report --paper"
+    command: Sequence[str] = ("assay", "report", "--paper")
 
 
 @dataclass
@@ -86,14 +87,14 @@ def write_paper(asked: Asked) -> Written:
             path = asked.folder / f"paper.{kind}"
             refuse_foreign(path, what=f"--output {printable(path)}")
     own = words or Words()
-    command = names.text(asked.command)
+    command = shlex.join(names.command(asked.command))
     document = in_units(mapped(paper(sources, own, texts, command), names.text), asked.units or own.units)
     drawings = render_figures(document)
     written = Written()
     _make(asked.folder)
     if words is None:
         known = [(draft.name, draft.title) for draft in drafts(sources, own, command)]
-        written.files.append(write_words(asked.folder, known, asked.command))
+        written.files.append(write_words(asked.folder, known, shlex.join(asked.command)))
     else:
         written.notices += unknown_remarks(words, [section.name for section in document.sections])
     if "html" in asked.formats:
