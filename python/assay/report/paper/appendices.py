@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Table
@@ -160,11 +163,11 @@ def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
                  {"commands": own_names([table], "", taken)}, lettered=True)  # fmt: skip
 
 
-STUDIES = {
-    "EQL-OLTP": "transaction processing on SQL Server 2012, EqualLogic PS6100XV (2013)",
-    "EQL-DSS": "decision support on SQL Server 2012, EqualLogic PS6110X (2013)",
-}
-"""Published studies by the names that `calibration/published.toml` has for them."""
+@cache
+def _studies() -> dict[str, str]:
+    """Full names of published studies, by their short ones."""
+    text = files("assay.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
+    return {name: str(title) for name, title in tomllib.loads(text).items()}
 
 
 def references(sources: Sequence[Source], taken: set[str]) -> Draft:
@@ -179,7 +182,7 @@ def references(sources: Sequence[Source], taken: set[str]) -> Draft:
     for source in sources:
         for row in records((source.study or {}).get("published")):
             name = str(row.get("source") or "")
-            cite(f"{name}: {STUDIES[name]}" if name in STUDIES else name, f"published figures [{source.number}]")
+            cite(f"{name}: {_studies()[name]}" if name in _studies() else name, f"published figures [{source.number}]")
         for one in records((source.facts.told("check") or {}).get("findings")):
             cite(one.get("source"), "best practice")
         array = (source.manifest.get("target") or {}).get("array")

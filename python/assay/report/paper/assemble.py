@@ -72,7 +72,7 @@ def _facts_line(sources: Sequence[Source]) -> str:
 
 def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]:
     """Every section before its text is made, in order."""
-    taken: set[str] = {*FRONT, *BACK}
+    taken: set[str] = {*FRONT, *BACK}  # names that blocks may not have
     names: dict[str, str] = {}
     for source in sources:
         names[source.number] = "sizing" if source.kind == "sizing" else name_of_source(source, taken)

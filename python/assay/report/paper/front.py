@@ -47,7 +47,7 @@ def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str)
         more = len(sentences) - SENTENCES_MAX
         shown = [_BASIS.sub(" (90 % band)", text) for text in sentences[:SENTENCES_MAX]]
         if more > 0:
-            shown = [*shown[:-1], f"{shown[-1]} {_capital(see(sections[source.number]))} has more."]
+            shown = [*shown[:-1], f"{shown[-1]} See {see(sections[source.number])} for more."]
         findings.append(
             {"title": title_of_source(source), "run": source.number, "verdict": verdict, "sentences": shown}
         )
@@ -59,10 +59,6 @@ def summary(sources: Sequence[Source], sections: Mapping[str, str], target: str)
         "advice": list(dict.fromkeys(advice))[:ADVICE_MAX],
     }
     return Draft("summary", "Executive summary", "summary", fields)
-
-
-def _capital(reference: str) -> str:
-    return f"Its {reference}"
 
 
 def when(sources: Sequence[Source]) -> str:
@@ -103,7 +99,7 @@ def terms(sources: Sequence[Source]) -> Draft:
             found.setdefault(word, meaning)
     for word, meaning in (*WORDS, *OWN_WORDS):
         found.setdefault(word, meaning)
-    return Draft("terms", "Terms", "terms", {}, {"terms": [Facts("terms", list(found.items()))]})
+    return Draft("terms", "Terms", "terms", {}, {"terms": [Facts("words", list(found.items()))]})
 
 
 def target_words(sources: Sequence[Source]) -> str:

@@ -36,8 +36,8 @@ def best_practices(sources: Sequence[Source], taken: set[str]) -> Draft:
     runs = ", ".join(source.number for source, _ in told)
     table = _passed_table(passed)
     fields = {
-        "checked": f"{count_of(len(findings), 'rule')} of best practice {'is' if len(findings) == 1 else 'are'} broken,"
-        f" {len(table.rows)} hold, {len(unknown)} could not be checked [{runs}]. What is not known never passes."
+        "checked": f"{count_of(len(findings), 'rule')} of best practice broken, {len(table.rows)} kept,"
+        f" {len(unknown)} not checked [{runs}]. What is not known never passes."
         if told
         else "",
         "missing": "None of the runs holds a check of best practice; assay assess DIR makes one.",

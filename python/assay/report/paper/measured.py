@@ -238,9 +238,8 @@ def _run(source: Source, name: str, title: str, taken: set[str]) -> Draft:
 
 
 def _recording(source: Source, name: str, title: str, taken: set[str]) -> Draft:
-    told = source.manifest["recording"]
     whole = recording_document(source.facts)
-    covered = covered_s(told)
+    covered = covered_s(source.facts)
     fields = {
         "question": question_of(source),
         "run": source.number,

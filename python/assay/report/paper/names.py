@@ -64,6 +64,7 @@ class Names:
         self.hidden = hidden
         self._aliases: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
+        self._issued: set[str] = set()
         self._tokens: dict[str, str] = {}
         self._folders: set[str] = set()
         self._things: dict[str, str] = {}
@@ -72,9 +73,13 @@ class Names:
     def alias(self, kind: str, name: str) -> str:
         """What stands for a name, the same whenever it is asked for."""
         key = (kind, name)
+        if name in self._issued:
+            # The finished document is renamed once more.
+            return name
         if key not in self._aliases:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._aliases[key] = f"{kind}-{self._counts[kind]}"
+            self._issued.add(self._aliases[key])
         return self._aliases[key]
 
     def learn(self, manifests: Iterable[Record]) -> None:
@@ -179,10 +184,7 @@ class Names:
         names = path.split("/")
         if path.startswith("/") and len(names) > 1 and names[1] in PUBLIC:
             return path
-        shown = [
-            name if name in ("", ".", "..") or re.fullmatch(r"path-\d+", name) else self.alias("path", name)
-            for name in names
-        ]
+        shown = [name if name in ("", ".", "..") else self.alias("path", name) for name in names]
         return "/".join(shown)
 
     def value(self, value: Any, key: str = "") -> Any:

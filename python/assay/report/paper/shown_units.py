@@ -94,34 +94,38 @@ def _chart(value: dict[str, Any], units: Units) -> dict[str, Any]:
     factor = 1e6 / _MEBI if units == "binary" else _MEBI / 1e6
     datasets = value.get("datasets") or {}
     scaled: set[tuple[int, str]] = set()
-    for group in _groups(value):
+    for group in _groups(value, {}):
         for axis in ("x", "y"):
-            titles = [str((layer.get("encoding", {}).get(axis) or {}).get("title") or "") for layer in group]
+            titles = [str((layer.get("encoding", {}).get(axis) or {}).get("title") or "") for layer, _ in group]
             if not any(other in title for title in titles):
                 continue
-            for layer in group:
-                _scale(layer, axis, factor, datasets, scaled, other, _NAMES[units])
+            for layer, data in group:
+                rows = datasets.get(str(data.get("name")), data.get("values")) or []
+                _scale(layer, axis, factor, rows, scaled, other, _NAMES[units])
     return value
 
 
-def _groups(value: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+Layer = tuple[dict[str, Any], dict[str, Any]]
+"""A layer and its data, its own or those of what it is in."""
+
+
+def _groups(value: dict[str, Any], data: dict[str, Any]) -> Iterator[list[Layer]]:
     """Layers that share axes."""
+    own = value.get("data") or data
     if "layer" in value:
-        yield value["layer"]
+        yield [(layer, layer.get("data") or own) for layer in value["layer"]]
     elif "encoding" in value:
-        yield [value]
+        yield [(value, own)]
     for kind in ("hconcat", "vconcat", "concat"):
         for part in value.get(kind) or []:
-            yield from _groups(part)
+            yield from _groups(part, own)
 
 
 def _scale(
-    layer: dict[str, Any], axis: str, factor: float, datasets: dict[str, Any], scaled: set[tuple[int, str]],
+    layer: dict[str, Any], axis: str, factor: float, rows: list[dict[str, Any]], scaled: set[tuple[int, str]],
     other: str, wanted: str,
 ) -> None:  # fmt: skip
     encoding = layer.get("encoding", {})
-    data = layer.get("data") or {}
-    rows = datasets.get(str(data.get("name")), data.get("values")) or []
     for channel in (axis, f"{axis}2", *(["text"] if axis == "y" else [])):
         shown = encoding.get(channel) or {}
         if isinstance(shown.get("title"), str):

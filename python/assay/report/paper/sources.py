@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.analysis.recording import recorded_s
 from assay.errors import UsageError
 from assay.paths import printable
 from assay.report.assemble import Examined, examined
@@ -103,7 +104,7 @@ def read_sources(paths: Sequence[Path], *, names: Names, several_targets: bool, 
     read = [load_facts(path) for path in paths]
     for path, facts in zip(paths, read, strict=True):
         if kind_of(facts) == "recording" and not short:
-            _refuse_short(path, facts.manifest["recording"])
+            _refuse_short(path, facts)
     if not several_targets:
         refuse_different([(f"R{number}", facts.manifest) for number, facts in enumerate(read, 1)])
     names.learn(facts.manifest for facts in read)
@@ -113,14 +114,13 @@ def read_sources(paths: Sequence[Path], *, names: Names, several_targets: bool, 
     ]
 
 
-def covered_s(recording: Record) -> float:
-    """Time that a recording covers."""
-    begin, end = recording.get("from_utc_ns"), recording.get("to_utc_ns")
-    return (end - begin) / 1e9 if begin is not None and end is not None else 0.0
+def covered_s(facts: RunFacts) -> float:
+    """Time of which a recording knows something."""
+    return recorded_s(facts.series) if facts.series is not None and not facts.series.is_empty() else 0.0
 
 
-def _refuse_short(path: Path, recording: Record) -> None:
-    covered = covered_s(recording)
+def _refuse_short(path: Path, facts: RunFacts) -> None:
+    covered = covered_s(facts)
     if covered < RECORDING_LEAST_S:
         raise UsageError(
             f"{printable(path)}: the recording covers {format_duration(covered)}, which no paper can rest on; record an"
