@@ -38,7 +38,7 @@ LOOPBACK = "127.0.0.1"
 def serve(
     directories: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="Folders that hold runs or are one; assay-results.", show_default=False),
+        typer.Argument(metavar="[DIR]...", help="Folders of runs, or a run; assay-results.", show_default=False),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = PORT,
     listen: Annotated[
@@ -69,7 +69,7 @@ def serve(
     shown = listen if not _is_any(listen) else socket.gethostname()
     address = f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{port}/?token={token}"
     if not is_local:
-        say(f"assay: warning: {listen} is reached from other hosts; whoever has the address with its token sees all runs")
+        say(f"assay: warning: others reach {listen}; whoever has the address with its token sees every run here")
     print(address, flush=True)
     say("assay: stop with Ctrl-C")
     if open_browser:
@@ -102,7 +102,7 @@ def _checked(path: Path) -> Path:
         raise UsageError(f"{printable(path)}: {what}; measure with: assay assess DIR, or name a folder of runs")
     if not Runs([path]).places():
         raise UsageError(
-            f"{printable(path)}: holds no run and no recording; measure with: assay assess DIR, or name a folder of runs"
+            f"{printable(path)}: holds no run and no recording; measure with: assay assess DIR, or name another folder"
         )
     return path
 
@@ -199,6 +199,4 @@ def _become(settings: dict[str, object], listening: socket.socket) -> None:
         os.set_inheritable(descriptor, True)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(
-        sys.executable, [sys.executable, "-P", "-m", "assay.serve.process", str(settings_file)], dict(os.environ)
-    )
+    os.execve(sys.executable, [sys.executable, "-P", "-m", "assay.serve.process", str(settings_file)], dict(os.environ))

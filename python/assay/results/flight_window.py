@@ -128,9 +128,7 @@ class _Sums:
         self._weights[step] += seconds
 
     def values(self) -> list[float | None]:
-        return [
-            total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)
-        ]
+        return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
 
 
 _Row = tuple[int, int, int, Sequence[float | None]]

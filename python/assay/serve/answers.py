@@ -6,6 +6,7 @@ The answer goes to standard output, whole or not at all. What is wrong is one li
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -179,12 +180,9 @@ def _lines(frame: pl.DataFrame, data: Mapping[str, Any]) -> dict[str, Any]:
         own = inside.filter(
             (pl.col("host") == query.host) & (pl.col("source") == query.source) & (pl.col("metric") == query.metric)
         )
-        own = own.filter(
-            pl.col("entity").map_elements(
-                lambda entity, query=query: query.takes(query.host, query.source, query.metric, entity),
-                return_dtype=pl.Boolean,
-            )
-        ) if query.under else own
+        if query.under:
+            is_inside = (pl.col("entity") == query.under) | pl.col("entity").str.starts_with(f"{query.under}/")
+            own = own.filter(is_inside)
         seconds = pl.col("interval_ns") / 1e9
         amount = pl.when(pl.col("kind") == "delta").then(pl.col("value")).otherwise(pl.col("value") * seconds)
         summed = (
@@ -246,7 +244,7 @@ def _windows(observed: Observed) -> list[tuple[int, int]]:
 
     count = max(min(WINDOWS, observed.steps // (2 * SAMPLES_MIN)), 1)
     edges = [round(observed.steps * place / count) for place in range(count + 1)]
-    return [(begin, end) for begin, end in zip(edges, edges[1:], strict=False) if end > begin]
+    return [(begin, end) for begin, end in itertools.pairwise(edges) if end > begin]
 
 
 def _cut(observed: Observed, begin: int, end: int) -> Observed:

@@ -1,4 +1,4 @@
-"""Asks a process of its own for what needs the large libraries; it ends with its answer, and its memory goes with it."""
+"""Asks a process of its own for what needs the large libraries; its memory goes with its answer."""
 
 from __future__ import annotations
 

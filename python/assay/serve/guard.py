@@ -125,11 +125,15 @@ class Guard:
 
 
 HTML = "text/html; charset=utf-8"
-WHERE_IT_IS = "Open the whole address that `assay serve` printed, with its token; it is another one each time it starts."
+# Without one a browser would ask for /favicon.ico.
+_ICON = '<link rel="icon" href="data:,">'
+WHERE_IT_IS = (
+    "Open the whole address that `assay serve` printed, with its token; it is another one each time it starts."
+)
 
 # A redirect would count as the other site's where a link led here from one, and the cookie would not be sent with it.
 _ENTER = _PAGE.format(
-    title="Assay", head='<meta http-equiv="refresh" content="0; url=/">', text='<a href="/">The runs</a>'
+    title="Assay", head=f'{_ICON}<meta http-equiv="refresh" content="0; url=/">', text='<a href="/">The runs</a>'
 )
 
 
@@ -138,7 +142,7 @@ def _refused(scope: Scope, status: int, title: str, text: str, **more: str) -> t
         body = json.dumps({"error": f"{title}. {text}"})
         return status, {"content-type": "application/json", **more}, body
     shown = text.replace("`", "")
-    return status, {"content-type": HTML, **more}, _PAGE.format(title=title, head="", text=shown)
+    return status, {"content-type": HTML, **more}, _PAGE.format(title=title, head=_ICON, text=shown)
 
 
 async def _send(send: Send, status: int, headers: dict[str, str], body: str, *, head: bool) -> None:

@@ -94,7 +94,7 @@ def is_mean(metric: str, kind: str) -> bool:
     >>> is_mean("busy_share", "gauge"), is_mean("read_ios_count", "delta"), is_mean("dirty_bytes", "gauge")
     (True, False, False)
     """
-    return kind != "delta" and not metric.endswith(("_bytes", "_count")) or "_mean_" in metric
+    return (kind != "delta" and not metric.endswith(("_bytes", "_count"))) or "_mean_" in metric
 
 
 def grouped(query: Query, found: Sequence[tuple[str, str, Values]]) -> list[dict[str, Any]]:
@@ -117,8 +117,10 @@ def grouped(query: Query, found: Sequence[tuple[str, str, Values]]) -> list[dict
         values = chosen[0][2] if len(chosen) == 1 else _each(combine, [one[2] for one in chosen])
         has_more = any(one[0].startswith(f"{name}/") for one in own)
         lines.append({"entity": name, "values": [_short(value) for value in values], "opens": has_more})
-    return sorted(lines, key=lambda line: -_size(line["values"]))[:LINES_MAX] if len(lines) > LINES_MAX else sorted(
-        lines, key=lambda line: str(line["entity"])
+    return (
+        sorted(lines, key=lambda line: -_size(line["values"]))[:LINES_MAX]
+        if len(lines) > LINES_MAX
+        else sorted(lines, key=lambda line: str(line["entity"]))
     )
 
 

@@ -125,9 +125,7 @@ def stamp_of(path: Path) -> Stamp:
     log = _state(path / f"{RECORDING_NAME}-wal")
     base = _state(path / RECORDING_NAME)
     recording = base if log == NOTHING else (base[0] or 1, max(base[1], log[1]), base[2] + log[2])
-    return Stamp(
-        _state(path / MANIFEST_NAME), _state(path / POINTS_NAME), _state(path / live.NAME), recording
-    )
+    return Stamp(_state(path / MANIFEST_NAME), _state(path / POINTS_NAME), _state(path / live.NAME), recording)
 
 
 def is_live(stamp: Stamp, now_ns: int | None = None) -> bool:

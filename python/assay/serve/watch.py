@@ -46,7 +46,9 @@ async def events(runs: Runs, run_id: str | None, is_over: Callable[[], bool]) ->
     while not is_over():
         news = list(follower.news())
         if looks % LIST_EVERY == 0:
-            now = tuple((place.id, state, is_live(state)) for place in runs.places() for state in [stamp_of(place.path)])
+            now = tuple(
+                (place.id, state, is_live(state)) for place in runs.places() for state in [stamp_of(place.path)]
+            )
             # What goes on changes all the time: the list shows only whether it does.
             seen = tuple((run, state.manifest, goes_on) for run, state, goes_on in now)
             if seen != listed:
@@ -108,5 +110,3 @@ def _bounded(told: Any, depth: int = 0) -> Any:
     if isinstance(told, str):
         return told[:TEXT_MAX]
     return told if told is None or isinstance(told, bool | int) or (isinstance(told, float) and told == told) else None
-
-

@@ -9,6 +9,15 @@ const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [14, 3], [1, 4], [6, 
 const TABLE_ROWS_MAX = 500;
 const HEIGHT = 210;
 
+// Steps of an axis of bytes: 1, 2, 5 of each binary unit, and its hundreds.
+const BINARY = [0, 10, 20, 30, 40].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((one) => one * 2 ** power));
+
+// A time on an axis, as exactly as its steps need it.
+const tick = (seconds, step) => {
+  const text = new Date(seconds * 1000).toISOString();
+  return step < 60 ? text.slice(11, 19) : step < 86400 ? text.slice(11, 16) : text.slice(5, 10);
+};
+
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class Chart {
@@ -27,13 +36,14 @@ export class Chart {
         h("button", { type: "button", onclick: () => this.png() }, "PNG"),
         h("button", { type: "button", onclick: () => save(`${fileName(title)}.csv`, csv(this.rows()), "text/csv") }, "CSV")),
       this.plot, this.tableBox);
-    this.observer = new ResizeObserver(() => this.fit());
+    // In the next frame: a figure that changes size while sizes are told would be told of again.
+    this.observer = new ResizeObserver(() => requestAnimationFrame(() => this.fit()));
     this.observer.observe(this.plot);
   }
 
   fit() {
     const width = Math.floor(this.plot.clientWidth);
-    if (width < 40) return;
+    if (width < 40 || this.isClosed) return;
     if (!this.u) this.make(width);
     else if (this.u.width !== width) this.u.setSize({ width, height: this.height });
   }
@@ -57,8 +67,9 @@ export class Chart {
         })),
       ],
       axes: [
-        { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18 },
-        { ...axis, size: 76, values: (u, ticks) => ticks.map(shown) },
+        { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18, size: 34, space: this.time ? 70 : 50,
+          values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step)) : undefined },
+        { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
       hooks: { setSelect: [(u) => { if (u.select.width > 2) queueMicrotask(() => this.hasZoomed()); }] },
     }, this.data, this.plot);
@@ -177,6 +188,7 @@ export class Chart {
   }
 
   close() {
+    this.isClosed = true;
     this.observer.disconnect();
     this.u?.destroy();
     this.u = null;

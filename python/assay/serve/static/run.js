@@ -146,7 +146,7 @@ function resultsPart() {
     const xs = sorted.map((one, place) => (isGrid ? one.size : place + 1));
     const latencies = figures.filter((one) => one.unit === "ns"), others = figures.filter((one) => one.unit !== "ns").slice(0, 2);
     const xTitle = isGrid ? "load" : "point";
-    const plans = others.map((figure) => ({ title: `${figure.title} by ${xTitle}`, unit: figure.unit,
+    const plans = others.map((figure) => ({ title: `${figure.title[0].toUpperCase()}${figure.title.slice(1)} by ${xTitle}`, unit: figure.unit,
       lines: [{ label: "meets the limits, or has none", spanGaps: true }, { label: "misses a limit", dots: true }],
       data: [xs, sorted.map((one) => (one.met === false ? null : one.figures[figure.name] ?? null)), sorted.map((one) => (one.met === false ? one.figures[figure.name] ?? null : null))] }));
     if (latencies.length) plans.push({ title: `Latency by ${xTitle}`, unit: "ns", lines: latencies.map((one) => ({ label: one.title, spanGaps: true })),

@@ -13,9 +13,9 @@ const REFRESH_MS = 5000;
 const PANELS = [
   ["IOPS of the load", "assay", ["read_ios_count", "write_ios_count"]],
   ["Latency of the load", "assay", ["read_latency_mean_ns", "write_latency_mean_ns"]],
-  ["Disks of the model: busy", "model", ["busy_share"]],
-  ["Disks of the model: IOPS", "model", ["read_ios_count", "write_ios_count"]],
-  ["Members of the model: cache to be written", "model", ["dirty_bytes"]],
+  ["Model: busy", "model", ["busy_share"]],
+  ["Model: IOPS", "model", ["read_ios_count", "write_ios_count"]],
+  ["Model: cache to be written", "model", ["dirty_bytes"]],
   ["Devices: IOPS", "block", ["read_ios_count", "write_ios_count"]],
   ["Devices: latency", "block", ["read_latency_mean_ns", "write_latency_mean_ns"]],
   ["Devices: busy", "block", ["busy_share"]],
@@ -25,6 +25,20 @@ const PANELS = [
   ["Memory available", "host", ["available_bytes"], "memory"],
   ["Network", "net", ["in_bytes", "out_bytes"]],
 ];
+
+// What is recorded more rarely than it is drawn is one line; only longer breaks are gaps. uPlot goes past undefined.
+function connected(values) {
+  const places = [];
+  values.forEach((one, place) => { if (one !== null) places.push(place); });
+  const apart = places.slice(1).map((place, at) => place - places[at]).sort((a, b) => a - b);
+  const usual = apart[Math.floor(apart.length / 2)] ?? 1;
+  if (usual === 1 && apart.at(-1) === 1) return values;
+  const made = [...values];
+  for (let at = 1; at < places.length; at += 1) {
+    if (places[at] - places[at - 1] <= 2.5 * usual) made.fill(undefined, places[at - 1] + 1, places[at]);
+  }
+  return made;
+}
 
 export function timeline(run, { isRecording }) {
   let catalogue = null, span = isRecording ? 3600 : Infinity, zoom = null, under = "", chosen = "", charts = [], asked = 0, drawnAt = 0;
@@ -110,7 +124,7 @@ export function timeline(run, { isRecording }) {
         for (const line of found.panels[place].lines) {
           if (line.opens) opens.add(line.entity);
           lines.push({ label: panel.queries.length > 1 ? `${line.entity} ${metricWords(query.metric).replace(/ latency mean$| ios$/, "")}` : line.entity });
-          columns.push(line.values);
+          columns.push(connected(line.values));
         }
         place += 1;
       }
