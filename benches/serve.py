@@ -3,8 +3,8 @@
     python benches/serve.py [--runs 200]
 
 The runs are copies of one that is measured first. The delay of a finished point is from the end of its window to the
-event at the browser's end of the connection, that of a figure from when it was taken. Memory is that of the process that
-stays; what it asks other processes is told apart. The table goes to benches/results/serve.md.
+event at the browser's end of the connection, that of a figure from when it was taken. Memory is that of the process
+that stays, without those it asks. The table goes to benches/results/serve.md.
 """
 
 from __future__ import annotations
@@ -44,29 +44,35 @@ class Page:
             self.cookie = answer.headers["Set-Cookie"].split(";")[0]
 
     def opened(self, path: str) -> HTTPResponse:
+        """Ask for something with the cookie."""
         request = urllib.request.Request(self.base + path, headers={"Cookie": self.cookie})
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=120)
         return answer
 
     def get(self, path: str) -> bytes:
+        """All of an answer."""
         with self.opened(path) as answer:
             return answer.read()
 
     def rss_mb(self) -> float:
+        """Resident memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) / 1000
 
     def end(self) -> None:
+        """End the server."""
         self.process.terminate()
         self.process.wait(10)
 
 
 def measured(results: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A profile that was begun."""
     command = [*ASSAY, "profile", *arguments, "--warmup", "0s", "--no-report", "-o", str(results)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def events(answer: HTTPResponse) -> Iterator[tuple[str, Any]]:
+    """Names and contents of events."""
     name = ""
     for line in answer:
         text = line.decode().rstrip("\n")
@@ -135,10 +141,12 @@ def live(folder: Path) -> tuple[list[float], list[float], float]:
 
 
 def spread(values: list[float]) -> str:
+    """Delays in words."""
     return f"median {statistics.median(values):.2f} s, longest {max(values):.2f} s of {len(values)}"
 
 
 def main() -> None:
+    """Measure, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     count = parser.parse_args().runs
@@ -154,7 +162,7 @@ def main() -> None:
     lines = [
         "# assay serve",
         "",
-        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}; `python benches/serve.py`.",
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}; `benches/serve.py`.",
         "",
         "| what | measured | aim |",
         "|---|---|---|",

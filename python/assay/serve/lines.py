@@ -108,7 +108,7 @@ def grouped(query: Query, found: Sequence[tuple[str, str, Values]]) -> list[dict
     members: dict[str, list[tuple[str, str, Values]]] = {}
     for one in found:
         members.setdefault(query.group(one[0]), []).append(one)
-    lines = []
+    lines: list[dict[str, Any]] = []
     for name, own in members.items():
         # A group's own figures stand for it, where there are any.
         itself = [one for one in own if one[0] == name]
@@ -117,11 +117,9 @@ def grouped(query: Query, found: Sequence[tuple[str, str, Values]]) -> list[dict
         values = chosen[0][2] if len(chosen) == 1 else _each(combine, [one[2] for one in chosen])
         has_more = any(one[0].startswith(f"{name}/") for one in own)
         lines.append({"entity": name, "values": [_short(value) for value in values], "opens": has_more})
-    return (
-        sorted(lines, key=lambda line: -_size(line["values"]))[:LINES_MAX]
-        if len(lines) > LINES_MAX
-        else sorted(lines, key=lambda line: str(line["entity"]))
-    )
+    if len(lines) > LINES_MAX:
+        return sorted(lines, key=lambda line: -_size(line["values"]))[:LINES_MAX]
+    return sorted(lines, key=lambda line: str(line["entity"]))
 
 
 def _each(combine: Callable[[list[float]], float], columns: Sequence[Values]) -> Values:

@@ -1,11 +1,12 @@
 """The process of the page: nothing is loaded in it but the server, SQLite and what reads a manifest.
 
-`assay serve` checks what is asked for, opens the socket, and becomes this process (`python -m assay.serve.process`). Its
-settings come on a descriptor, so that the token stands in no list of processes.
+`assay serve` checks what is asked for, opens the socket, and becomes this process (`python -m assay.serve.process`).
+Its settings come on a descriptor, so that the token stands in no list of processes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import signal
@@ -75,10 +76,8 @@ def serve(settings: dict[str, Any]) -> int:
     # The first list is read while the browser starts.
     threading.Thread(target=runs.rows, name="assay-list", daemon=True).start()
     gc.freeze()
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        pass
     return int(ExitCode.INTERRUPTED) if server.ended_by == signal.SIGINT else int(ExitCode.DONE)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import stat
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,6 +62,8 @@ class Runs:
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [Path(root) for root in roots]
         self._rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
+        # The list is read by several threads.
+        self._reading = threading.Lock()
 
     def places(self) -> list[Place]:
         """Every run and recording there is at this moment."""
@@ -80,16 +83,18 @@ class Runs:
         places = self.places()
         rows = [self.row(place) for place in places]
         known = {place.id for place in places}
-        self._rows = {key: kept for key, kept in self._rows.items() if key in known}
+        with self._reading:
+            self._rows = {key: kept for key, kept in self._rows.items() if key in known}
         return sorted(rows, key=lambda row: (row["started_s"] or 0.0, row["name"]), reverse=True)
 
     def row(self, place: Place) -> dict[str, Any]:
         """What a list says of one run."""
         stamp = stamp_of(place.path)
-        kept = self._rows.get(place.id)
-        if kept is None or kept[0].manifest != stamp.manifest or kept[0].recording != stamp.recording:
-            kept = (stamp, _row(place))
-            self._rows[place.id] = kept
+        with self._reading:
+            kept = self._rows.get(place.id)
+            if kept is None or kept[0].manifest != stamp.manifest or kept[0].recording != stamp.recording:
+                kept = (stamp, _row(place))
+                self._rows[place.id] = kept
         return kept[1] | {"live": is_live(stamp), "reports": reports_of(place.path)}
 
 

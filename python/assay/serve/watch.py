@@ -46,11 +46,9 @@ async def events(runs: Runs, run_id: str | None, is_over: Callable[[], bool]) ->
     while not is_over():
         news = list(follower.news())
         if looks % LIST_EVERY == 0:
-            now = tuple(
-                (place.id, state, is_live(state)) for place in runs.places() for state in [stamp_of(place.path)]
-            )
             # What goes on changes all the time: the list shows only whether it does.
-            seen = tuple((run, state.manifest, goes_on) for run, state, goes_on in now)
+            states = [(place.id, stamp_of(place.path)) for place in runs.places()]
+            seen = tuple((run, state.manifest, is_live(state)) for run, state in states)
             if seen != listed:
                 if listed is not None:
                     news.append(event("list", {}))
