@@ -35,7 +35,19 @@ from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 
 GIVEN_ANEW = frozenset(
-    {"resume_run", "json", "dry_run", "report", "paper", "export", "quiet", "no_color", "debug", "overwrite", "yes_destroy"}
+    {
+        "resume_run",
+        "json",
+        "dry_run",
+        "report",
+        "paper",
+        "export",
+        "quiet",
+        "no_color",
+        "debug",
+        "overwrite",
+        "yes_destroy",
+    }
     | {"password_stdin"}
 )
 """Parameters that a resumed run does not take from its folder."""
