@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.errors import Interrupted, IoFailed
-from assay.progress import Shown
+from assay.progress import Shown, Status
 from assay.run.hosts.wire import Message, Sender
 from assay.run.nowhere import Nowhere
 
@@ -95,12 +96,12 @@ class AgentDisplay:
     def __init__(self, sender: Sender) -> None:
         self._sender, self._shown_s = sender, 0.0
 
-    def _send(self, how: str, text: str, *, always: bool = False) -> None:
+    def _send(self, how: str, text: str, *, always: bool = False, moment: Any = None) -> None:
         now = time.monotonic()
         if always or now - self._shown_s >= SHOW_EVERY_S:
             self._shown_s = now
             with suppress(OSError):
-                self._sender.send({"shows": how, "text": text})
+                self._sender.send({"shows": how, "text": text, "moment": moment})
 
     def layout(self, name: str, done_bytes: float, total_bytes: float) -> None:
         """Show bytes being laid out."""
@@ -108,7 +109,11 @@ class AgentDisplay:
 
     def point(self, progress: Shown) -> None:
         """Show what is being measured."""
-        self._send("progress", progress.line)
+        moment = progress.moment
+        self._send("progress", progress.line, moment=None if moment is None else asdict(moment))
+
+    def status(self, status: Status) -> None:
+        """Nothing: the coordinator knows how the run stands."""
 
     def tell(self, text: str) -> None:
         """Show a line that must not be missed."""

@@ -36,6 +36,7 @@ class HostsTarget:
     notices: list[str] = field(default_factory=list)
     is_here: bool = False
     databases: tuple[()] = ()
+    served: tuple[()] = ()
     devices: dict[str, list[str]] = field(default_factory=dict)
     device_names: list[str] = field(default_factory=list)
     told_of: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -286,7 +287,7 @@ def _given(
     )
     own = f"{member.name}:"
     return {
-        "request": asked.to_dict() | {"hosts": [], "cluster": None, "shared": False},
+        "request": asked.to_dict() | {"hosts": [], "cluster": None, "shared": False, "dry_run": request.dry_run},
         "overwrite": [named(text) for text in request.overwrite],
         "yes_destroy": [named(text) for text in request.yes_destroy],
         "parts": [part_report(part) for part in parts],
@@ -320,6 +321,7 @@ def _refuse_alone(request: Request, parts: Sequence[Part[Any]]) -> None:
             "runs beside another": part.beside is not None,
             "follows another": part.follows is not None,
             "goes on with another": part.continues,
+            "has events of an array": bool(part.plan.events),
         }
         why = next((words for words, is_so in alone.items() if is_so), None)
         if why is not None:

@@ -9,12 +9,12 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotSupported
-from assay.progress import SILENT, Display
+from assay.progress import SILENT, Display, Gauge, Moment
 from assay.run.hosts.links import Link
 from assay.run.hosts.wire import Message, Receiver, Sender
 
@@ -59,8 +59,8 @@ class Member:
         Its number.
     name
         Of its host, as it was given.
-    last
-        What it showed last.
+    last, moment
+        What it showed last, in words and as figures.
     lost
         Why it is no member any more.
     """
@@ -73,6 +73,7 @@ class Member:
     clock: Clock = field(default_factory=lambda: Clock(offset_ns=0, error_ns=0))
     heard_s: float = field(default_factory=time.monotonic)
     last: str = ""
+    moment: Moment | None = None
     lost: str | None = None
     pongs: queue.SimpleQueue[tuple[Any, int, int]] = field(default_factory=queue.SimpleQueue)
 
@@ -351,7 +352,9 @@ class _Asking:
             self.display.tell(text)
             return
         member.last = message["text"]
-        self.display.point(_Shown(line=text))
+        member.moment = _moment(message.get("moment"))
+        moments = [one.moment for one in self.team.alive if one.moment is not None]
+        self.display.point(_Shown(line=text, moment=moment_of_all(moments)))
 
     def _raise(self) -> None:
         """The failure that all others follow from."""
@@ -376,6 +379,38 @@ class _Asking:
 @dataclass(frozen=True, kw_only=True)
 class _Shown:
     line: str
+    moment: Moment | None = None
+
+
+ADDING = frozenset({"iops", "bytes_per_s"})
+"""Units of gauges that add up over hosts; of others the highest is shown."""
+
+
+def moment_of_all(moments: Sequence[Moment]) -> Moment | None:
+    """What is under way on all hosts together; the slowest tells how far it is."""
+    if not moments:
+        return None
+    first = max(moments, key=lambda one: one.left_s or 0.0)
+    gauges = []
+    for gauge in first.gauges:
+        values = [
+            one.value for moment in moments for one in moment.gauges if one.name == gauge.name and one.value is not None
+        ]
+        total = (sum(values) if gauge.unit in ADDING else max(values)) if values else None
+        gauges.append(replace(gauge, value=total))
+    return replace(
+        first,
+        what=f"{first.what}, {len(moments)} hosts",
+        gauges=gauges,
+        errors=(sum(moment.errors[0] for moment in moments), first.errors[1]),
+    )
+
+
+def _moment(told: Mapping[str, Any] | None) -> Moment | None:
+    if told is None:
+        return None
+    gauges = [Gauge(**gauge) for gauge in told["gauges"]]
+    return Moment(**{**told, "gauges": gauges, "errors": tuple(told["errors"])})
 
 
 def greet(team: Team) -> None:
