@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from sample import Sample, io, write_run
 from sample_paper import both_runs, made
 
@@ -103,6 +104,10 @@ def test_no_text_is_ever_code(tmp_path: Path, name: str) -> None:
     text = markdown_report(made_of, "figures")
     assert not re.search(r"<(?!a id=\"|/a>|!-- <meta|meta name=\"generator\")", text)
     assert not re.search(r"(?<!\\)\]\((?!#|figures/)", text)
+    rendered = Page(MarkdownIt("commonmark").enable("table").render(text))
+    assert not {"script", "iframe", "object", "code", "b", "i", "em"} & rendered.tags
+    assert rendered.handlers == []
+    assert all(link.startswith(("#", "figures/")) for link in rendered.links)
     assert "http://" not in text
     assert "www." not in text
     assert not re.search(r"(?<!\\)[`$@]", text)
