@@ -52,7 +52,8 @@ def title_of_source(source: Source) -> str:
             hosts = joined(str(host) for host in source.manifest["recording"].get("hosts") or [])
             return f"Recorded load of {shorten(hosts, 50) or 'a host'}"
         case "reliability":
-            return f"Reliability of {shorten(str(source.manifest['reliability']['array']['title']), 50)}"
+            title = str(source.manifest["reliability"]["array"]["title"]).partition(",")[0]
+            return f"Reliability of {shorten(title, 50)}"
         case "sizing":
             return f"Sizing: {shorten(str(source.manifest['sizing']['title']), 60)}"
         case _:
