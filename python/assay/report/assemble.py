@@ -18,6 +18,7 @@ from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
+from assay.report.sections.served_array import served_array_section
 from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
@@ -78,6 +79,7 @@ def assemble(facts: RunFacts) -> Document:
         verdict_section(facts),
         imported_section(imported) if imported is not None else None,
         *placed(own, "answer"),
+        served_array_section(facts),
         method_section(facts, remarks),
         *placed(own, "detail"),
         *placed(own, "appendix"),

@@ -10,7 +10,7 @@ from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragra
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.facts import measured_points, workload_of_run
-from assay.report.sections.array import array_blocks
+from assay.report.sections.array import array_blocks, served_blocks
 from assay.report.sections.verdict import verdict_word
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
@@ -25,6 +25,8 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     if (run.get("target") or {}).get("array"):
         blocks += [*_own_targets(run), *array_blocks(run["target"])]
     elif volumes:
+        for array in (run.get("target") or {}).get("served") or []:
+            blocks += [*served_blocks(array)]
         blocks.append(volume_table(volumes))
         if any(volume.get("queue") or volume.get("device") for volume in volumes):
             blocks.append(queue_table(volumes))

@@ -128,9 +128,11 @@ def _figures(study: Record) -> list[Block]:
             continue
         for number, group in enumerate(_groups(rows), start=1):
             own = [row for row in rows if row["series"] in group]
-            chart = level_figure(own, name, str(factor["title"]), joined=bool(factor["ordered"]))
+            full = full_name_of(name, study["results"])
+            rises = bool(factor["ordered"])
+            chart = level_figure(own, name, str(factor["title"]), joined=rises, full_name=full)
             if chart is not None:
-                blocks.append(_figure(name, full_name_of(name), str(factor["title"]), number, own, chart))
+                blocks.append(_figure(name, full, str(factor["title"]), number, own, chart))
     return blocks
 
 
