@@ -71,7 +71,7 @@ export class Chart {
           values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step)) : undefined },
         { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
-      hooks: { setSelect: [(u) => { if (u.select.width > 2) queueMicrotask(() => this.hasZoomed()); }] },
+      hooks: { setSelect: [(u) => this.selected(u.select)] },
     }, this.data, this.plot);
   }
 
@@ -93,8 +93,13 @@ export class Chart {
     if (!this.tableBox.hidden) this.fillTable();
   }
 
-  hasZoomed() {
-    const { min, max } = this.u.scales.x;
+  selected({ left, width }) {
+    if (width < 3) return;
+    const [min, max] = [left, left + width].map((place) => this.u.posToVal(place, "x"));
+    queueMicrotask(() => this.hasZoomed(min, max));
+  }
+
+  hasZoomed(min, max) {
     this.zoomed = true;
     this.wholeButton.hidden = false;
     announce(`${this.title}: from ${this.at(min)} to ${this.at(max)}`);
@@ -106,7 +111,7 @@ export class Chart {
   zoom(min, max) {
     if (!(max > min) || !this.u) return;
     this.u.setScale("x", { min, max });
-    this.hasZoomed();
+    this.hasZoomed(min, max);
   }
 
   whole() {
