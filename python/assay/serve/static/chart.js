@@ -12,6 +12,9 @@ const HEIGHT = 210;
 // Steps of an axis of bytes: 1, 2, 5 of each binary unit, and its hundreds.
 const BINARY = [0, 10, 20, 30, 40].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((one) => one * 2 ** power));
 
+// Loads are counted.
+const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) => [1, 2, 5].map((one) => one * 10 ** power));
+
 // A time on an axis, as exactly as its steps need it.
 const tick = (seconds, step) => {
   const text = new Date(seconds * 1000).toISOString();
@@ -68,6 +71,7 @@ export class Chart {
       ],
       axes: [
         { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18, size: 34, space: this.time ? 70 : 50,
+          ...(this.time ? {} : { incrs: WHOLE }),
           values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step)) : undefined },
         { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
