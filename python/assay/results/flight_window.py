@@ -55,8 +55,9 @@ def span(folder: Path) -> tuple[int, int]:
     """
     with opened(folder) as connection:
         first, last = connection.execute(
-            "SELECT min(first), max(last) FROM (SELECT min(begin_ns) AS first, max(end_ns) AS last FROM blocks UNION ALL"
-            " SELECT min(t_ns - interval_ns), max(t_ns) FROM fresh UNION ALL SELECT min(t_ns), max(t_ns) FROM rolled)"
+            "SELECT min(first), max(last) FROM (SELECT min(begin_ns) AS first, max(end_ns) AS last FROM blocks"
+            " UNION ALL SELECT min(t_ns - interval_ns), max(t_ns) FROM fresh"
+            " UNION ALL SELECT min(t_ns), max(t_ns) FROM rolled)"
         ).fetchone()
     return (int(first), int(last)) if first is not None else (0, 0)
 
