@@ -78,6 +78,7 @@ bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, chec
 	$(BIN)/python benches/models.py
 	$(BIN)/python benches/array_serve.py
 	$(BIN)/python benches/oltp.py
+	$(BIN)/python benches/brokerage.py
 	$(BIN)/python benches/dss_load.py
 	$(BIN)/python benches/sizing.py
 

@@ -61,6 +61,13 @@ impl DiskPlan {
             Self::SolidState(disk) => disk.capacity_bytes,
         }
     }
+
+    pub(crate) fn validate(&self) -> Result<(), ArrayError> {
+        match self {
+            Self::Mechanical(disk) => disk.validate(),
+            Self::SolidState(disk) => disk.validate(),
+        }
+    }
 }
 
 /// A disk with arms and platters.
@@ -386,10 +393,7 @@ impl MemberPlan {
             format!("a member of {ports} ports is outside 1 to {PORTS_MAX}")
         })?;
         self.cache.validate()?;
-        match &self.disk {
-            DiskPlan::Mechanical(disk) => disk.validate(),
-            DiskPlan::SolidState(disk) => disk.validate(),
-        }
+        self.disk.validate()
     }
 }
 
@@ -511,17 +515,17 @@ impl SolidStatePlan {
     }
 }
 
-fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {
+pub(crate) fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {
     if fits { Ok(()) } else { Err(ArrayError::invalid(parameter, message())) }
 }
 
-fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
+pub(crate) fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
     check(bytes_per_s.is_finite() && bytes_per_s >= RATE_MIN, parameter, || {
         format!("{bytes_per_s} bytes per second is no rate")
     })
 }
 
-fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
+pub(crate) fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
     check(ns <= TIME_MAX_NS, parameter, || format!("{ns} ns is above 1 s"))
 }
 

@@ -215,6 +215,7 @@ class Execution:
                 opened=opened,
                 part=part,
                 numbers=numbers,
+                target=self._targets.of(part),
             )
             try:
                 with recorder.also(self._targets.own_collectors(part)):

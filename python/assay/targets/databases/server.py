@@ -193,6 +193,15 @@ class Server:
             ) from None
         self._process = None
 
+    def kill(self) -> None:
+        """End all its processes at once, as a power cut does."""
+        pid = self.pid
+        if pid is not None:
+            for one in (pid, *_children_of(pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+        self.forget()
+
     def forget(self) -> None:
         """Let go of a server that has ended by itself."""
         if self._process is not None:
@@ -231,6 +240,10 @@ def _is_child(pid: str, parent: int) -> bool:
         return False
     # The name in brackets may hold blanks; after it come state and parent.
     return int(text.rpartition(")")[2].split()[1]) == parent
+
+
+def _children_of(parent: int) -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_child(name, parent)]
 
 
 def _failure(display: str, what: str, said: str, *, log: Path | None = None) -> OpenFailed | OutOfSpace:

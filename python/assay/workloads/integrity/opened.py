@@ -219,6 +219,7 @@ class _Run:
         """
         self.context.recorder.sample()
         self.context.recorder.drain()
+        self.context.load_begins()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
         # A file that may change its size keeps a quarter of it (crates/integrity/src/users/shrink.rs).

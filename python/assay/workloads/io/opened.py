@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
 from assay.progress import Gauge, Moment
+from assay.results.phases import Rates
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
 from assay.results.standstill import judged
@@ -194,7 +195,7 @@ class OpenIo(OpenWorkload):
             writer = self.context.folder.series_writer()
             writer.write(measurement.series)
             writer.close_segment(point_id)
-        return Measured(figures=figures, error=measurement.error)
+        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""
@@ -261,6 +262,17 @@ class Measurement:
         self.settled = True
         self.warmup_s = self.timing.warmup_s
 
+    @property
+    def rates(self) -> Rates:
+        """I/Os that ended, tick by tick."""
+        sums = tick_sums(self.ticks, 0, self.complete_ticks)
+        return Rates(
+            started_ns=self.started_ns,
+            interval_s=self.interval_s,
+            counts=[tick["count"] for tick in sums],
+            counted_from=round(self.warmup_s / self.interval_s),
+        )
+
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         opened, timing = self.opened, self.timing
@@ -280,6 +292,7 @@ class Measurement:
         self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
+        opened.context.load_begins()
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:

@@ -89,6 +89,7 @@ class Running:
         else:
             self.core = _core.MailboxRun(plan_json, model.modelled, model.configuration.starts_warm)
         self.started_ns = time.time_ns() if model is None else model.epoch_ns
+        context.load_begins()
         self.clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
         self.report: dict[str, Any] = {}
         self.ticks: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ ANSWER_S = 60.0
 RELEASE_S = 5.0
 """How long the end of the last use of a mount may take."""
 FUSE = Path("/dev/fuse")
+_EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, 2
+"""Linux, fs/ext4/ext4.h: EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH."""
 
 
 @dataclass
@@ -69,6 +72,36 @@ def read_note(folder: Path) -> Note:
         raise UsageError(f"{folder}: no array is served there; start one with `assay array serve`") from None
     except (ValueError, TypeError):
         raise UsageError(f"{path}: is damaged; remove it once nothing is mounted at {folder}") from None
+
+
+def folder_of(at: Path | None) -> Path:
+    """The folder that is meant: the one that is named, or that of the only array that runs.
+
+    Raises
+    ------
+    UsageError
+        None runs, or several do.
+    """
+    if at is not None:
+        return at
+    running = running_folders()
+    if not running:
+        raise UsageError("--at: no array is served on this host; start one with `assay array serve`")
+    if len(running) > 1:
+        raise UsageError(f"--at: several arrays are served; name one of {', '.join(map(str, running))}")
+    return running[0]
+
+
+def running_folders() -> list[Path]:
+    """Folders of all arrays that are served on this host and that this user may ask."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = line.split()[4].replace("\\040", " ").replace("\\134", "\\")
+        if " - fuse" in line and os.access(note_path(Path(place)), os.R_OK):
+            with contextlib.suppress(UsageError):
+                if is_served(read_note(Path(place))):
+                    found.append(Path(place))
+    return found
 
 
 def refuse_folder(folder: Path) -> None:
@@ -198,6 +231,38 @@ def mount_volumes(folder: Path, volumes: Sequence[str], note: Note, *, owner: st
             shutil.chown(place, owner)
         where[name] = place
     return where
+
+
+def shut_down(place: Path) -> None:
+    """Take a file system's host away from it: what was not flushed never reaches the volume.
+
+    Raises
+    ------
+    NotSupported
+        The kernel cannot do it.
+    """
+    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(opened, _EXT4_IOC_SHUTDOWN, struct.pack("I", _NO_LOG_FLUSH))
+    except OSError as error:
+        raise NotSupported(f"{place}: a power cut of the host cannot be had here: {error.strerror}") from None
+    finally:
+        os.close(opened)
+
+
+def mount_again(folder: Path) -> None:
+    """Mount the file systems anew that were shut down; each goes through its journal.
+
+    Raises
+    ------
+    IoFailed
+        One is still in use, or cannot be mounted any more.
+    """
+    note = read_note(folder)
+    for loop, place in zip(note.loops, note.mounts, strict=True):
+        if os.path.ismount(place) and not _released(place):
+            raise IoFailed(f"{place}: is still in use after the power cut")
+        _run(("mount", "-o", "noatime,nodiscard", loop, place), f"after the power cut, {place}")
 
 
 def unmount_volumes(folder: Path, note: Note) -> None:
