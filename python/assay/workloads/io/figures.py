@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from assay.document.text import percent
 from assay.results.common_figures import COMMON_FIGURES
 from assay.results.figures import Figure
 from assay.results.shapes.point import Point
-from assay.document.text import percent
 from assay.units import format_latency
 
 LARGE_BYTES = 64 << 10
