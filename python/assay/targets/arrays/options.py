@@ -50,6 +50,9 @@ OPTIONS = {
     "write_back": "yes or no",
     "start": "warm or cold",
     "read_realloc": "yes or no, for write-anywhere layouts",
+    "reclamation": "yes: all free space has been written before and has to be reclaimed; write-anywhere layouts",
+    "snapshots": "snapshots of the chain, the oldest dropped as one is added; write-anywhere layouts",
+    "snapshot_change": "share of the blocks that is written from one snapshot to the next, such as 2%",
     "seed": "seed of spindle phases and of where volumes begin",
 }
 """Options beside `SECTION.KEY`, in the order targets are written in, and what they mean."""
