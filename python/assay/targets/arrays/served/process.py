@@ -44,6 +44,8 @@ class ServedArray:
     def __init__(self, spec: ServedSpec, *, mounted: bool) -> None:
         self.spec, self.mounted = spec, mounted
         self.folder = spec.folder
+        self.held: list[Callable[[], None]] = []
+        """What lets go of its files before it is taken away."""
         self._process: subprocess.Popen[bytes] | None = None
 
     # Life
@@ -94,6 +96,10 @@ class ServedArray:
         if process is None:
             return
         show(f"taking {self.spec.name} away")
+        for let_go in self.held:
+            with contextlib.suppress(OSError, AssayError):
+                let_go()
+        self.held.clear()
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(OSError):
