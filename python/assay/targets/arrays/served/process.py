@@ -123,6 +123,11 @@ class ServedArray:
         """Whether it was started and not stopped; its server may have ended by itself."""
         return self._process is not None
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its server ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
     def refuse_gone(self) -> None:
         """Raise where the server ended by itself.
 
@@ -131,7 +136,7 @@ class ServedArray:
         IoFailed
             It did.
         """
-        if self._process is not None and self._process.poll() is not None:
+        if self.is_gone:
             raise IoFailed(f"{self.folder}: the server of the array ended, and what was on it is out of reach")
 
     # Asked
