@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -97,7 +98,8 @@ def test_batches_add_up_and_their_latencies_weigh() -> None:
 
 def test_points_of_a_thousand_hosts_fit_into_a_run_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results_merged, "HOSTS_BYTES_MAX", 2 << 20)
-    side = direction(list(range(1000, 90_000, 7)))
+    chance = random.Random(1)
+    side = direction([round(chance.lognormvariate(13, 1)) for _ in range(5000)])
     hosts = [{"name": f"h{number}", "point": {"read": side, "volumes": [{"name": "v", "read": side}]}}
              for number in range(1000)]  # fmt: skip
     few, many = slimmed(hosts[:3]), slimmed(hosts)
