@@ -105,6 +105,9 @@ def _number(values: Sequence[Any], name: str, adds: Collection[str], within: str
 
 
 def _record(records: Sequence[Record], name: str, adds: Collection[str]) -> dict[str, Any]:
+    if len(records) == 1:
+        # That of one host alone, as of a volume of its own: nothing to decode.
+        return dict(records[0])
     keys = list(dict.fromkeys(key for record in records for key in record))
     found: dict[str, Any] = {}
     for key in keys:
@@ -172,8 +175,6 @@ def _latency(records: Sequence[Record], keys: Collection[str]) -> dict[str, Any]
         highest = [record["latency_ns"].get("max") for record, _ in weighed]
         latency["max"] = None if None in highest else max(highest)
     if any(not record.get("histogram") for record, _ in weighed):
-        if len(weighed) == 1:
-            latency = dict(weighed[0][0]["latency_ns"])
         return {"latency_ns": latency, **({"histogram": None} if "histogram" in keys else {})}
     together = histogram_sum([record["histogram"] for record, _ in weighed])
     for name, percentile in PERCENTILES.items():
