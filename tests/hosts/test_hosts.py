@@ -435,3 +435,17 @@ def _is_running(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_the_report_tells_of_hosts_and_how_far_apart_they_measured(assay: Assay) -> None:
+    from assay.document.elements import Table
+    from assay.report.sections.hosts import hosts_blocks
+    from assay.results.run_folder import RunFolder
+
+    words = ("--search", "none", "--block", "8K", "--rate", "2000", "--warmup", "0s", "--duration", "0.3s")
+    folder = RunFolder.open(Path(assay("profile", "null:", *words, "--hosts", "local,local")["run_folder"]))
+    tables = {block.name: block for block in hosts_blocks(folder.manifest, folder.points()) if isinstance(block, Table)}
+    assert [row[0].text for row in tables["hosts"].rows] == ["local-1", "local-2"]
+    assert [row[1].text for row in tables["hosts-skew"].rows] == ["2"]
+    assert hosts_blocks({"hosts": None}, []) == []
