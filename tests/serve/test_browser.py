@@ -34,8 +34,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 pytestmark = [
     pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="Chromium is not installed"),
-    # One browser serves all of them.
-    pytest.mark.xdist_group("browser"),
     # Threads of the server and of the browser end with the process.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -253,7 +251,7 @@ def test_what_is_seen_goes_out_as_png_csv_and_table(tab: Tab, results: Path, tmp
         waiting.value.save_as(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(begins)
     tab.page.get_by_role("button", name="Table", exact=True).first.click()
-    assert tab.page.locator("figure table").first.is_visible()
+    assert tab.page.locator("figure .scroll table").first.is_visible()
 
 
 @slow

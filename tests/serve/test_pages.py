@@ -109,6 +109,12 @@ class TestPaths:
         assert "script-src" not in policy
         assert "default-src 'none'" in policy
 
+    def test_a_report_on_paper_is_handed_over_as_a_file(self, site: Site, results: Path) -> None:
+        (results / "profile" / "report.pdf").write_bytes(b"%PDF-1.7")
+        answered = site.ask(f"/runs/{id_of(results / 'profile')}/report.pdf")
+        assert answered.headers["content-disposition"] == 'attachment; filename="report.pdf"'
+        assert answered.headers["content-type"] == "application/pdf"
+
     def test_names_of_any_bytes_are_shown(self, site: Site, results: Path) -> None:
         hostile = os.fsdecode(b"<img src=x onerror=alert(1)> \xff\n")
         shutil.move(results / "oltp", results / hostile)

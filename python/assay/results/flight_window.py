@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assay.results.flight import ROLLED_NS, Layout, floor_ns, layouts_of, opened, told_of
+from assay.results.flight import ROLLED_NS, Layout, floor_ns, layouts_of, opened
 from assay.results.rolled import Series, floats_of, unpack_block, unpack_rolled
 
 if TYPE_CHECKING:
@@ -46,15 +46,20 @@ def catalogue(folder: Path) -> list[Layout]:
 
 
 def span(folder: Path) -> tuple[int, int]:
-    """When a recording begins and ends; zeros where it holds nothing.
+    """When what a recording still holds begins and ends; zeros where it holds nothing.
 
     Raises
     ------
     RunFolderError
         The file cannot be read.
     """
-    told = told_of(folder)
-    return told["from_utc_ns"] or 0, told["to_utc_ns"] or 0
+    with opened(folder) as connection:
+        first, last = connection.execute(
+            "SELECT min(first), max(last) FROM (SELECT min(begin_ns) AS first, max(end_ns) AS last FROM blocks"
+            " UNION ALL SELECT min(t_ns - interval_ns), max(t_ns) FROM fresh"
+            " UNION ALL SELECT min(t_ns), max(t_ns) FROM rolled)"
+        ).fetchone()
+    return (int(first), int(last)) if first is not None else (0, 0)
 
 
 def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -> tuple[list[int], list[Line]]:

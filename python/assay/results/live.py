@@ -22,7 +22,7 @@ VERSION = 1
 BYTES_MAX = 2**20
 """One is some 20 KB; what is larger is refused unread."""
 
-STALE_S = 15.0
+STALE_S = 30.0
 """One that was written longer ago is of a run that ended without removing it, or that hangs."""
 
 

@@ -115,6 +115,12 @@ class Execution:
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
         try:
+            return self._run()
+        finally:
+            self._live.end()
+
+    def _run(self) -> ExitCode:
+        try:
             self._measure()
             status = "done"
         except Interrupted as error:
@@ -122,7 +128,6 @@ class Execution:
         except AssayError as error:
             self.error, status = error, "failed"
         finally:
-            self._live.end()
             self._targets.leave()
             if not isinstance(self.error, NotAnswering):
                 self._targets.settle()

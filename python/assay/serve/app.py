@@ -179,6 +179,9 @@ class Pages:
         except OSError:
             return _gone()
         headers = {"content-security-policy": REPORT_POLICY}
+        if name.endswith(".pdf"):
+            # A browser's own viewer does not open in a sandbox.
+            headers["content-disposition"] = f'attachment; filename="{name}"'
         return StreamingResponse(_pieces(descriptor), media_type=TYPES[Path(name).suffix], headers=headers)
 
     async def _answered(

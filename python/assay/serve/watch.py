@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from assay.serve.runs import NOTHING, Place, Runs, Stamp, is_live, live_of, stamp_of
+from assay.serve.runs import NOTHING, Place, Runs, Stamp, is_live, live_of, reports_of, stamp_of
 
 LOOK_S = 0.5
 """A run that goes on writes what it does twice a second."""
@@ -69,6 +69,7 @@ class _Follower:
         self._place: Place | None = runs.find(run_id) if run_id else None
         self._is_gone = run_id is not None and self._place is None
         self._stamp: Stamp | None = None
+        self._reports: list[str] = []
         self._went_on = False
 
     def news(self) -> list[bytes]:
@@ -91,7 +92,9 @@ class _Follower:
         goes_on = is_live(stamp)
         if before is not None and stamp.recording != before.recording:
             found.append(event("recorded", {}))
-        if before is not None and (stamp.manifest != before.manifest or stamp.points != before.points):
+        reports, self._reports = self._reports, reports_of(self._place.path)
+        is_changed = before is not None and (stamp.manifest, stamp.points) != (before.manifest, before.points)
+        if before is not None and (is_changed or reports != self._reports):
             found.append(event("run", {"points": stamp.points[2] != before.points[2]}))
         if self._went_on and not goes_on:
             found.append(event("over", {}))

@@ -12,6 +12,9 @@ const HEIGHT = 210;
 // Steps of an axis of bytes: 1, 2, 5 of each binary unit, and its hundreds.
 const BINARY = [0, 10, 20, 30, 40].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((one) => one * 2 ** power));
 
+// Loads are counted.
+const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) => [1, 2, 5].map((one) => one * 10 ** power));
+
 // A time on an axis, as exactly as its steps need it.
 const tick = (seconds, step) => {
   const text = new Date(seconds * 1000).toISOString();
@@ -68,10 +71,11 @@ export class Chart {
       ],
       axes: [
         { ...axis, label: this.time ? undefined : this.xTitle, labelSize: 18, size: 34, space: this.time ? 70 : 50,
+          ...(this.time ? {} : { incrs: WHOLE }),
           values: this.time ? (u, ticks, at, space, step) => ticks.map((one) => tick(one, step)) : undefined },
         { ...axis, size: 80, values: (u, ticks) => ticks.map(shown), ...(this.unit.startsWith("bytes") ? { incrs: BINARY } : {}) },
       ],
-      hooks: { setSelect: [(u) => { if (u.select.width > 2) queueMicrotask(() => this.hasZoomed()); }] },
+      hooks: { setSelect: [(u) => this.selected(u.select)] },
     }, this.data, this.plot);
   }
 
@@ -93,8 +97,13 @@ export class Chart {
     if (!this.tableBox.hidden) this.fillTable();
   }
 
-  hasZoomed() {
-    const { min, max } = this.u.scales.x;
+  selected({ left, width }) {
+    if (width < 3) return;
+    const [min, max] = [left, left + width].map((place) => this.u.posToVal(place, "x"));
+    queueMicrotask(() => this.hasZoomed(min, max));
+  }
+
+  hasZoomed(min, max) {
     this.zoomed = true;
     this.wholeButton.hidden = false;
     announce(`${this.title}: from ${this.at(min)} to ${this.at(max)}`);
@@ -106,7 +115,7 @@ export class Chart {
   zoom(min, max) {
     if (!(max > min) || !this.u) return;
     this.u.setScale("x", { min, max });
-    this.hasZoomed();
+    this.hasZoomed(min, max);
   }
 
   whole() {

@@ -64,7 +64,7 @@ export function liveView() {
         found?.chart.el.remove();
         const chart = new Chart({ title, lines: own.map((one) => ({ label: one.title })), data, unit: own[0].unit });
         charts.set(title, { chart, labels });
-        figures.prepend(chart.el);
+        figures.insertBefore(chart.el, curve?.el ?? null);
       }
     }
   }

@@ -17,7 +17,7 @@ export function runPage(run, wanted) {
   const facts = h("p", { class: "quiet" });
   const links = h("div", { class: "bar no-print" });
   const tabs = h("nav", { class: "bar tabs", "aria-label": "Parts of this run" });
-  const box = h("div", {});
+  const box = h("div", {}, h("p", { class: "quiet" }, "Reading the run…"));
   const alert = h("p", { class: "bad", role: "alert", hidden: true });
   const el = h("div", {}, title, facts, alert, links, live.el, tabs, box);
 
