@@ -24,8 +24,8 @@ from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTi
 
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/integrity.md",
-    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/plans.md", "docs/reliability.md", "docs/results.md",
-    "docs/serve.md", "docs/size.md", "docs/studies.md",
+    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/paper.md", "docs/plans.md", "docs/reliability.md",
+    "docs/results.md", "docs/serve.md", "docs/size.md", "docs/studies.md",
 )  # fmt: skip
 
 

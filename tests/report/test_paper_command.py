@@ -138,7 +138,7 @@ def test_wrong_words_are_refused(bench: Bench) -> None:
 
 def test_a_page_of_others_is_not_replaced(bench: Bench) -> None:
     run = measured_run(bench.folder)
-    for name in ("paper.html", "paper.md"):
+    for name in ("paper.html", "paper.md", "paper.pdf"):
         (run / name).write_text("mine")
         done = bench.assay("report", "--paper", run)
         assert (done.code, "was not written by Assay" in done.complaint) == (2, True)

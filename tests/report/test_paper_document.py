@@ -18,7 +18,10 @@ from assay.document.elements import Block, Bullets, Document, Facts, Figure, Not
 from assay.document.references import numbers_of, plain_text, see, spans_of
 from assay.document.remarks import WORDS
 from assay.errors import UsageError
+from assay.report.paper.assemble import drafts
 from assay.report.paper.front import OWN_WORDS
+from assay.report.paper.names import Names
+from assay.report.paper.sources import read_sources
 from assay.report.paper.texts import shipped
 from assay.report.paper.words import Words
 from assay.studies.words import figure_text, percent_text
@@ -243,3 +246,21 @@ def test_references_become_numbers_and_lead_to_what_they_name(document: Document
     ]  # fmt: skip
     # What is not there is text.
     assert [span.target for span in spans_of("[R9] R9.p0001 SQL Server 2008 R2 xR1.p0001", numbers)] == [None] * 5
+
+
+# Documentation
+
+
+def test_the_fields_of_templates_are_documented(runs: list[Path]) -> None:
+    root = Path(__file__).parents[2]
+    sources = read_sources(runs, names=Names(hidden=False), several_targets=False, short=False)
+    made_of = {one.template: one for one in drafts(sources, Words(studies=["degraded"]), "assay report --paper")}
+    text = (root / "docs" / "paper.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) ?\| (.*?) ?\|$", text, flags=re.MULTILINE)
+    documented = {name: (fields, shown) for name, fields, shown in rows if f"{name}.txt" in shipped()}
+    assert set(documented) == {name.removesuffix(".txt") for name in shipped() if name.endswith(".txt")}
+    assert len(made_of) == len(documented) - 2  # neither recording nor reliability
+    for name, draft in made_of.items():
+        assert re.findall("`(.*?)`", documented[name][0]) == list(draft.fields), name
+        if name != "configuration":
+            assert re.findall("`(.*?)`", documented[name][1]) == list(draft.shown), name

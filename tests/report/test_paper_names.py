@@ -95,6 +95,40 @@ def test_places_that_every_linux_has_stay() -> None:
     )
 
 
+def test_paths_of_commands_are_found_by_where_they_stand() -> None:
+    names = Names(hidden=True)
+    names.learn([{"request": {"paths": ["/srv/acme/orders.dat"]}}])
+    command = [
+        "profile",
+        "orders.dat",
+        "--volume",
+        "data=acme/a,log=/srv/acme/b",
+        "--plan",
+        "evening.toml",
+        "-o",
+        "out",
+    ]
+    assert names.command(command) == [
+        "profile", "path-1", "--volume", "data=path-2/path-3,log=/path-4/path-2/path-5", "--plan", "path-6", "-o",
+        "path-7",
+    ]  # fmt: skip
+
+
+def test_a_name_that_looks_like_another_one_stays_apart() -> None:
+    names = Names(hidden=True)
+    names.learn([{"host": {"hostname": "host-2"}}, {"host": {"hostname": "db1"}}, {"host": {"hostname": "db2"}}])
+    once = names.text("host-2 db1 db2")
+    assert once == "host-1 host-3 host-4"
+    assert names.text(once) == once
+
+
+def test_scopes_of_limits_name_no_volume() -> None:
+    names = Names(hidden=True)
+    target = {"volumes": [{"name": "ledger.mdf", "path": "/srv/ledger.mdf", "kind": "file"}]}
+    names.learn([{"target": target}])
+    assert names.text("missed: data/ledger.mdf read.mean") == "missed: data/volume-1 read.mean"
+
+
 def test_hosts_of_series_have_other_names() -> None:
     names = Names(hidden=True)
     names.learn([{"host": {"hostname": "db07.example"}}])

@@ -9,10 +9,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from sample import Sample, io, write_run
 from sample_paper import both_runs, made
 
 from assay.document.elements import Document
+from assay.report.files import refuse_foreign
 from assay.report.html import html_report
 from assay.report.markdown import markdown_report
 from assay.report.paper.words import Words
@@ -103,6 +105,10 @@ def test_no_text_is_ever_code(tmp_path: Path, name: str) -> None:
     text = markdown_report(made_of, "figures")
     assert not re.search(r"<(?!a id=\"|/a>|!-- <meta|meta name=\"generator\")", text)
     assert not re.search(r"(?<!\\)\]\((?!#|figures/)", text)
+    rendered = Page(MarkdownIt("commonmark").enable("table").render(text))
+    assert not {"script", "iframe", "object", "code", "b", "i", "em"} & rendered.tags
+    assert rendered.handlers == []
+    assert all(link.startswith(("#", "figures/")) for link in rendered.links)
     assert "http://" not in text
     assert "www." not in text
     assert not re.search(r"(?<!\\)[`$@]", text)
@@ -111,7 +117,10 @@ def test_no_text_is_ever_code(tmp_path: Path, name: str) -> None:
 def test_the_pdf_is_typeset_as_papers_are(tmp_path: Path, document: Document, drawings: dict[str, str]) -> None:
     if shutil.which("pdftotext") is None:
         pytest.skip("needs pdftotext (poppler-utils)")
-    (tmp_path / "paper.pdf").write_bytes(pdf_report(document, drawings))
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(pdf_report(document, drawings))
+    # It may be written over, as what it says of itself is Assay's.
+    refuse_foreign(path, what="paper.pdf")
     done = subprocess.run(["pdftotext", "-layout", tmp_path / "paper.pdf", "-"], capture_output=True, check=True)
     title, contents, *others = done.stdout.decode().split("\f")
     assert "Storage examined" in title

@@ -35,7 +35,7 @@ pub use modelled::{Model, ModelPlan, Modelled};
 pub use parity::Code;
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, SpacePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use session::{ModelSession, Reading, SessionPlan, Telemetry, warm};

@@ -82,6 +82,8 @@ pub struct MemberReading {
     /// Read to reclaim what holds little that is live, and written again because it is.
     pub cleaned_bytes: u64,
     pub moved_bytes: u64,
+    /// Live share of a member that reclaims space or keeps snapshots.
+    pub live_share: Option<f64>,
     /// Of write-anywhere layouts: pieces on disks that reading ahead took together, and their bytes.
     pub ahead_pieces: u64,
     pub ahead_bytes: u64,
@@ -180,6 +182,7 @@ impl ArrayModel {
             for within in 0..pool.members {
                 let number = members.len() as u32;
                 let used_bytes = spread.used_bytes(number);
+                write_anywhere::check_room(&pool.member, &geometry, used_bytes)?;
                 if geometry.disk_bytes(used_bytes) > disk_bytes {
                     return Err(ArrayError::TooLarge(format!(
                         "volumes take {used_bytes} bytes of a member that holds {}",
@@ -280,6 +283,8 @@ impl ArrayModel {
             cpu_busy_ns,
             rebuilt_bytes,
             reallocated_bytes,
+            cleaned_bytes,
+            moved_bytes,
             ahead_pieces,
             ahead_bytes,
         } = member.counters;
@@ -292,8 +297,9 @@ impl ArrayModel {
             writes_waited,
             rebuilt_bytes,
             reallocated_bytes,
-            cleaned_bytes: 0,
-            moved_bytes: 0,
+            cleaned_bytes,
+            moved_bytes,
+            live_share: member.reclaim.as_ref().map(|reclaim| reclaim.live_share()),
             ahead_pieces,
             ahead_bytes,
             cpu_busy_ns: cpu_busy_ns - member.cpu_booked_ns(self.now_ns),

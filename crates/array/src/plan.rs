@@ -201,7 +201,21 @@ pub enum LayoutPlan {
         run_blocks: u32,
         /// Whether blocks that a sequential read found scattered are written again in one piece.
         read_realloc: bool,
+        /// What keeps space, and how it is won back.
+        #[serde(default)]
+        space: SpacePlan,
     },
+}
+
+/// Snapshots, and the reclamation of what they and overwriting leave behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpacePlan {
+    /// Snapshots of the chain, and the share of all blocks that is written from one to the next.
+    pub snapshots: u32,
+    pub snapshot_change: f64,
+    /// Whether all free space has been written before, so that it has to be reclaimed.
+    pub reclaims: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

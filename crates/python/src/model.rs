@@ -351,6 +351,13 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
         row(name, "cleaned_bytes", "delta", (after.cleaned_bytes - before.cleaned_bytes) as f64);
         row(name, "moved_bytes", "delta", (after.moved_bytes - before.moved_bytes) as f64);
     }
+    if let Some(live_share) = after.live_share {
+        row(name, "live_share", "gauge", live_share);
+        let destaged = (after.destaged_bytes - before.destaged_bytes) as f64;
+        if destaged > 0.0 {
+            row(name, "write_amplification", "gauge", 1.0 + (after.moved_bytes - before.moved_bytes) as f64 / destaged);
+        }
+    }
     let pieces = after.ahead_pieces - before.ahead_pieces;
     if pieces > 0 {
         row(name, "ahead_piece_bytes", "gauge", (after.ahead_bytes - before.ahead_bytes) as f64 / pieces as f64);

@@ -12,7 +12,7 @@ from assay.document.elements import Block, Cell, Document, Figure, Table
 from assay.document.references import Numbers, numbers_of, spans_of
 from assay.report.files import MARK
 
-_PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#!|~^$@])")
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~^$@])")
 _BEGINS = re.compile(r"^(\s*)([-+=](?=[-+=\s]|$)|\d+(?=[.)](\s|$)))")
 
 
@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
     Examples
     --------
     >>> print(escaped("*bold* <b> [a](b) | # 1"))
-    \*bold\* &lt;b&gt; \[a\]\(b\) \| \# 1
+    \*bold\* &lt;b&gt; \[a\](b) \| \# 1
     >>> print(escaped("1. https://x.example - y"))
     1\. https&#58;//x.example - y
     """

@@ -102,6 +102,7 @@ class Request:
         )
         if array is not None:
             target.served = [served_array(array, mounted=False)]
+            target.served[0].held += [hold.close for hold in target.holds.values()]
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
         self._choose_journal(target)
         for part in parts:

@@ -107,7 +107,7 @@ def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int)
         **{name: mean(f"host {name}") for name in HOST_SHARES},
         "host_cpu_busy_share": mean("host cpu_busy_share"),
         "write_amplification": mean("log write_amplification") or mean("member write_amplification"),
-        "live_share": mean("log live_share"),
+        "live_share": mean("log live_share") or mean("member live_share"),
     }
 
 

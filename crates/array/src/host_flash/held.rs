@@ -85,27 +85,39 @@ impl Held {
 
     /// Fills what room a host has with lines of these ranges, evenly spread over them.
     pub(crate) fn fill(&mut self, host: u32, ranges: &[Range<u64>]) {
-        let absent = |range: &Range<u64>| range.clone().filter(|line| !self.contains(*line)).count() as u64;
-        let missing: u64 = ranges.iter().map(absent).sum();
+        let absent = |(word, mask): (usize, u64)| u64::from((mask & !self.held[word]).count_ones());
+        let missing: u64 = ranges.iter().flat_map(words).map(absent).sum();
         let share = &mut self.hosts[host as usize];
         let room = (share.most - share.held).min(missing);
-        if room == 0 {
+        share.held += room;
+        if room == missing {
+            ranges.iter().flat_map(words).for_each(|(word, mask)| self.held[word] |= mask);
             return;
         }
-        share.held += room;
         let mut due = 0;
-        for line in ranges.iter().cloned().flatten() {
-            let (word, bit) = ((line / 64) as usize, 1 << (line % 64));
-            if self.held[word] & bit != 0 {
-                continue;
-            }
-            due += room;
-            if due >= missing {
-                due -= missing;
-                self.held[word] |= bit;
+        for (word, mask) in ranges.iter().flat_map(words) {
+            let mut absent = mask & !self.held[word];
+            while absent != 0 {
+                due += room;
+                if due >= missing {
+                    due -= missing;
+                    self.held[word] |= absent & absent.wrapping_neg();
+                }
+                absent &= absent - 1;
             }
         }
     }
+}
+
+/// The words of a range of lines, each with the bits that are in it.
+fn words(range: &Range<u64>) -> impl Iterator<Item = (usize, u64)> + use<> {
+    let Range { start, end } = *range;
+    let first = start / 64;
+    (first..end.div_ceil(64).max(first)).map(move |word| {
+        let from = start.saturating_sub(word * 64);
+        let to = (end - word * 64).min(64);
+        (word as usize, (u64::MAX << from) & (u64::MAX >> (64 - to)))
+    })
 }
 
 #[cfg(test)]

@@ -7,12 +7,16 @@
 
 use std::collections::VecDeque;
 
+use assay_load::SplitMix;
+
 /// Slots of a segment. Segments of 256 and more behave as the formula says to a few percent.
 const SEGMENT_SLOTS: usize = 256;
 /// Segments that stand for the room.
 const SEGMENTS: usize = 256;
 /// Free ones that cleaning keeps, and that are not part of the room.
 const RESERVE: usize = 3;
+/// Times that as much is written as there is room for, before a log counts as aged.
+const AGED_TURNS: u64 = 4;
 const NONE: u32 = u32::MAX;
 
 /// What cleaning took.
@@ -128,6 +132,13 @@ impl Log {
         cleaned
     }
 
+    /// Overwrites units at random until the log is as long use leaves it.
+    pub(crate) fn age(&mut self, random: &mut SplitMix) {
+        for _ in 0..AGED_TURNS * (SEGMENTS * SEGMENT_SLOTS) as u64 {
+            self.write(random.below(self.units()));
+        }
+    }
+
     /// Adds a snapshot to the chain, and drops the oldest of one that is too long.
     pub(crate) fn snapshot(&mut self) -> u32 {
         self.epoch += 1;
@@ -241,7 +252,6 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use assay_load::SplitMix;
     use proptest::prelude::*;
 
     use super::*;

@@ -12,5 +12,7 @@ mod plan;
 mod pool;
 mod stages;
 
+pub(crate) use log::Log;
 pub use model::HostFlashModel;
+pub(crate) use plan::LIVE_MOST;
 pub use plan::{DataNodePlan, FlashHostPlan, HostFlashPlan, LogPlan};

@@ -16,7 +16,7 @@ use crate::{
 
 const EINVAL: i32 = 22;
 /// Lines are larger than blocks where the volumes would make more of them: two bits of memory are kept of each, twice.
-const LINES_MAX: u64 = 1 << 27;
+const LINES_MAX: u64 = 1 << 26;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Io {

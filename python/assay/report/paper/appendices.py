@@ -137,7 +137,7 @@ def points(sources: Sequence[Source], taken: set[str]) -> Draft:
         own = [block for block in made.blocks if not isinstance(block, Heading | Facts)]
         blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.number, taken)]
     shown = blocks or [Paragraph("The runs hold no points.")]
-    return Draft("points", "Every point", "points", {}, {"points": shown}, wide=True, lettered=True)
+    return Draft("points", "Every point", "points", {}, {"points": shown}, wide=bool(blocks), lettered=True)
 
 
 def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:

@@ -35,10 +35,11 @@ def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
     for group in _grouped([source for source in sources if source.manifest.get("host")], _host_key):
         first = group[0]
         name = f"host-{first.number.lower()}"
-        drove = " Its own storage has no part in what models say." if all(_is_model(one) for one in group) else ""
-        configurations.append(
-            {"title": f"Host {_hostname(first)}", "name": name, "text": f"Drove the load of {_runs(group)}.{drove}"}
-        )
+        recorded = all(one.kind == "recording" for one in group)
+        text = f"{'Was recorded in' if recorded else 'Drove the load of'} {_runs(group)}."
+        if all(_is_model(one) for one in group):
+            text += " Its own storage has no part in what models say."
+        configurations.append({"title": f"Host {_hostname(first)}", "name": name, "text": text})
         # What drove the load differs by run: it stands among the settings.
         facts = host_facts({**first.manifest, "engine": None}, first.made.remarks if first.kind in MEASURED else {})
         facts = [(name, value) for name, value in facts if name not in ENGINE]

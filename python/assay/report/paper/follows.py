@@ -30,14 +30,20 @@ def _of_comparisons(study: Record) -> list[str]:
         levels, values = trend.get("levels") or [], trend.get("values") or []
         own = [one for one in records(study.get("comparisons"))
                if one.get("series") == trend.get("series") and one.get("figure") == trend.get("figure")]  # fmt: skip
-        text = _of_trend(trend, dict(zip(levels, values, strict=False)), own)
+        text = _of_trend(trend, dict(zip(levels, values, strict=False)), own, _title(study))
         if text:
             before = f"{trend['series']}: " if trend.get("series") else ""
             texts.append(capital(before + text))
     return list(dict.fromkeys(texts))
 
 
-def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Record]) -> str:
+def _title(study: Record) -> str:
+    """What is compared, as axes name it."""
+    by = (study.get("comparison") or {}).get("by")
+    return next((str(one.get("title")) for one in records(study.get("factors")) if one.get("name") == by), "it")
+
+
+def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Record], title: str) -> str:
     if not values:
         return ""
     figure = str(trend.get("figure"))
@@ -53,7 +59,7 @@ def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Rec
     if trend.get("ordered") and trend.get("direction"):
         last = list(values)[-1]
         if best == last:
-            return f"Each step of it pays, as far as {last} ({shown})."
+            return f"Each step of {title} pays, as far as {last} ({shown})."
         return (
             f"Size with the figure of the level that will be reached: {figure_text(values[last], unit)} at {last}, not"
             f" {shown} at {best}."

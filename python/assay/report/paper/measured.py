@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from assay.document.elements import Block, Cell, Column, Paragraph, Table
+from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Table
 from assay.document.limits import limit_text
+from assay.document.references import see
 from assay.document.text import DASH, joined, shorten
 from assay.errors import UsageError
 from assay.report.assemble import placed, title_of
@@ -52,7 +53,8 @@ def title_of_source(source: Source) -> str:
             hosts = joined(str(host) for host in source.manifest["recording"].get("hosts") or [])
             return f"Recorded load of {shorten(hosts, 50) or 'a host'}"
         case "reliability":
-            return f"Reliability of {shorten(str(source.manifest['reliability']['array']['title']), 50)}"
+            title = str(source.manifest["reliability"]["array"]["title"]).partition(",")[0]
+            return f"Reliability of {shorten(title, 50)}"
         case "sizing":
             return f"Sizing: {shorten(str(source.manifest['sizing']['title']), 60)}"
         case _:
@@ -139,20 +141,29 @@ def _study(source: Source, name: str, title: str, taken: set[str]) -> Draft:
     made = source.made
     told = list(made.remarks.values())
     shown = study_shown(made.facts, study, told)
-    sentences = findings_of(source)[1]
-    fields = {
-        "question": question_of(source),
-        "run": source.number,
-        "missing": "" if shown else UNFINISHED,
-        "sentences": sentences,
-        "method": study_method(made.facts, study, told),
-        "follows": follows_from(source),
-    }
     blocks = {
         "asked": own_names([_asked_table(source, study)], source.number, taken),
         "shown": own_names(shown, source.number, taken),
     }
+    fields = {
+        "question": question_of(source),
+        "run": source.number,
+        "missing": "" if shown else UNFINISHED,
+        "sentences": findings_of(source)[1],
+        "where": _where(blocks["shown"]),
+        "method": study_method(made.facts, study, told),
+        "follows": follows_from(source),
+    }
     return Draft(name, title, "study", fields, blocks)
+
+
+def _where(blocks: Sequence[Block]) -> str:
+    """Which figure shows what was found, and which table has the values."""
+    figure = next((block.name for block in blocks if isinstance(block, Figure)), None)
+    table = next((block.name for block in reversed(blocks) if isinstance(block, Table)), None)
+    words = [f"{see(figure)} shows it" if figure else "", f"{see(table)} has the values" if table else ""]
+    told = joined(word for word in words if word)
+    return f"{told}." if told else ""
 
 
 def _asked_table(source: Source, study: Record) -> Table:

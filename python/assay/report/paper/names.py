@@ -37,6 +37,8 @@ PATH_OPTIONS = frozenset(
 )  # fmt: skip
 """Options of commands whose values are paths."""
 
+_VALUE = re.compile(r"(?<=[=,])[^=,?&]+")
+_STANDS = re.compile(r"(?:host|user|database|volume|path)-\d+")
 _WORDS = re.compile(r"[a-z0-9]+")
 
 
@@ -65,6 +67,7 @@ class Names:
         self._aliases: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
         self._issued: set[str] = set()
+        self._real: set[str] = set()
         self._tokens: dict[str, str] = {}
         self._folders: set[str] = set()
         self._things: dict[str, str] = {}
@@ -76,15 +79,20 @@ class Names:
         if name in self._issued:
             # The finished document is renamed once more.
             return name
-        if key not in self._aliases:
+        while key not in self._aliases:
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._aliases[key] = f"{kind}-{self._counts[kind]}"
-            self._issued.add(self._aliases[key])
+            stands = f"{kind}-{self._counts[kind]}"
+            # What a run itself calls so keeps its name apart.
+            if stands not in self._real:
+                self._aliases[key] = stands
+                self._issued.add(stands)
         return self._aliases[key]
 
     def learn(self, manifests: Iterable[Record]) -> None:
         """Take in every name that the manifests of runs give as a host's, a user's, a database's or a volume's."""
-        for manifest in manifests if self.hidden else ():
+        known = list(manifests) if self.hidden else []
+        self._real |= {name for text in _texts(known) for name in _STANDS.findall(text)}
+        for manifest in known:
             self._learn_hosts(manifest)
             self._learn_urls(manifest)
             self._learn_target(manifest.get("target") or {})
@@ -140,8 +148,12 @@ class Names:
         for before, word in zip(["", *words], words, strict=False):
             is_path = before in PATH_OPTIONS and "=" not in word
             is_path = is_path or ("/" in word and ":" not in word and "=" not in word) or word in self._folders
-            shown.append(self._path(word) if is_path else self.text(word))
+            shown.append(self._path(word) if is_path else self.text(_VALUE.sub(self._value, word)))
         return shown
+
+    def _value(self, match: re.Match[str]) -> str:
+        """A value of `data=PATH,log=PATH`."""
+        return self._path(match[0]) if "/" in match[0] and ":" not in match[0] else match[0]
 
     def _learn_folders(self, manifest: Record) -> None:
         """Folders that a command may name by their last part alone."""
@@ -168,7 +180,7 @@ class Names:
         if self._pattern is None and self._tokens:
             longest = sorted(self._tokens, key=len, reverse=True)
             names = "|".join(re.escape(name) for name in longest)
-            self._pattern = re.compile(rf"(?<![\w/.])(?:{names})(?!\w|[.]\w)")
+            self._pattern = re.compile(rf"(?<![\w.])(?:{names})(?!\w|[.]\w)")
         return self._pattern.sub(lambda match: self._tokens[match[0]], text) if self._pattern else text
 
     def _url(self, match: re.Match[str]) -> str:

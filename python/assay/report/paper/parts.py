@@ -61,6 +61,8 @@ def own_names(blocks: Iterable[Block], number: str, taken: set[str]) -> list[Blo
     """
     made: list[Block] = []
     for block in blocks:
+        if isinstance(block, Table) and not block.rows:
+            continue
         if isinstance(block, Table | Figure | Facts):
             name = first = (f"{number.lower()}-" if number else "") + slug(block.name)
             count = 1

@@ -80,10 +80,9 @@ def write_paper(asked: Asked) -> Written:
     """
     texts = Texts(asked.template)
     words = read_words(asked.folder)
-    for kind in ("html", "md"):
-        if kind in asked.formats and asked.folder.is_dir():
-            path = asked.folder / f"paper.{kind}"
-            refuse_foreign(path, what=f"--output {printable(path)}")
+    for kind in asked.formats if asked.folder.is_dir() else ():
+        path = asked.folder / f"paper.{kind}"
+        refuse_foreign(path, what=f"--output {printable(path)}")
     names = Names(hidden=asked.anonymised)
     sources = read_sources(asked.runs, names=names, several_targets=asked.several_targets, short=asked.short)
     own = words or Words()

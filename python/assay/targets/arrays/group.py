@@ -48,8 +48,13 @@ DISKS_MAX = 4096
 """Active disks of all members, as crates/array/src/plan.rs has it."""
 POOLED = ("raid", "members", "volumes", "volume_size")
 """Options of which pools have their own."""
+SPACE_OPTIONS = ("reclamation", "snapshots", "snapshot_change")
+"""What layouts that write anywhere keep and win back."""
+SNAPSHOT_CHANGE = 0.01
+"""Share of the blocks that is written from one snapshot to the next: assumed, as of hosts with flash."""
 READ_LATE = (
-    "hosts", "start", "state", "seed", "host_port_rate", "initiator_limit", "slow_path", "path_timeout", "failover"
+    "hosts", "start", "state", *SPACE_OPTIONS, "seed", "host_port_rate", "initiator_limit", "slow_path",
+    "path_timeout", "failover",
 )  # fmt: skip
 """Options that nothing else reads before the plan is made."""
 FILL_LABEL_OFF = 0.10
@@ -414,8 +419,16 @@ class Configuration:
             given = "controller_ports" if "controller_ports" in self.options else "paths"
             raise UsageError(f"model: {given}={ports} are more than the {most} ports of {self.model.name}")
         self._check_links()
+        self._check_space()
         if self.policy == "0" and self.option("state", "healthy") != "healthy":
             raise UsageError(f"model: state={self.options['state']}: RAID 0 does not outlive the loss of a disk")
+
+    def _check_space(self) -> None:
+        for key in SPACE_OPTIONS:
+            if key in self.options and self.model.layout_kind != "write-anywhere":
+                raise UsageError(f"model: option {key!r} is for write-anywhere only, which {self.model.name} is not")
+        if "snapshot_change" in self.options and not self.option("snapshots", 0):
+            raise UsageError("model: snapshot_change: there are no snapshots; give snapshots=N too")
 
     def _check_links(self) -> None:
         controllers, ports = self.controllers
@@ -454,7 +467,7 @@ class Configuration:
     @cached_property
     def member_plan(self) -> dict[str, Any]:
         """The `MemberPlan` of crates/array/src/plan.rs of each member, of the first pool where there are several."""
-        return member_plan(
+        plan = member_plan(
             self.value,
             policy=self.policy,
             disk_kind=self.model.disk_kind,
@@ -463,6 +476,13 @@ class Configuration:
             starts_warm=self.starts_warm,
             ports=self.controllers,
         )
+        if self.options.keys() & {*SPACE_OPTIONS}:
+            plan["layout"]["space"] = {
+                "snapshots": self.option("snapshots", 0),
+                "snapshot_change": self.option("snapshot_change", SNAPSHOT_CHANGE),
+                "reclaims": self.option("reclamation", False),
+            }
+        return plan
 
     @property
     def read_realloc(self) -> bool:

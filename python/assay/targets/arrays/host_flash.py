@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from assay.errors import UsageError
 from assay.targets.arrays.group import FILL_USUAL, VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model_file import Parameter
-from assay.targets.arrays.options import HOST_FLASH_OPTIONS, HOST_FLASH_REPLACED_BY
+from assay.targets.arrays.options import HOST_FLASH_OPTIONS, HOST_FLASH_REPLACED_BY, read_whole
 from assay.targets.arrays.plan import check_rising, disk_plan
 
 LIVE_MOST = 0.95
@@ -20,7 +20,7 @@ READ_LATE = ("mode", "reclamation", "snapshots", "start", "seed")
 
 @dataclass(frozen=True)
 class HostFlash(Configuration):
-    """Hosts with flash over data nodes, and the volumes that are dealt out to them. Everything is checked when it is made."""
+    """Hosts with flash over data nodes, and the volumes dealt out to them. Everything is checked when it is made."""
 
     known_options: ClassVar[Mapping[str, str]] = HOST_FLASH_OPTIONS
     replaced_by: ClassVar[Mapping[str, str]] = HOST_FLASH_REPLACED_BY
@@ -28,12 +28,12 @@ class HostFlash(Configuration):
     @property
     def hosts(self) -> int:
         """Hosts that volumes are dealt out to."""
-        return int(self.option("hosts", 1))
+        return read_whole("hosts", self.options.get("hosts", "1"), 1, int(self.value("host.most")))
 
     @property
     def nodes(self) -> int:
         """Data nodes whose disks are one pool."""
-        return int(self.option("nodes", 1))
+        return read_whole("nodes", self.options.get("nodes", "1"), 1, int(self.value("node.most")))
 
     # What an array of members is asked too
 
@@ -152,18 +152,13 @@ class HostFlash(Configuration):
         pieces = self.value("log.data_pieces")
         if self.value("log.container") % (pieces * 4096):
             raise UsageError(
-                f"model: log.container of {self.value('log.container')} bytes is no multiple of {pieces} pieces of 4 KiB"
+                f"model: log.container of {self.value('log.container')} bytes is no multiple of {pieces} pieces of"
+                " 4 KiB"
             )
 
     def _check_structure(self) -> None:
         for key in READ_LATE:
             self.option(key, None)
-        for key, asked, most in (
-            ("hosts", self.hosts, self.value("host.most")),
-            ("nodes", self.nodes, self.value("node.most")),
-        ):
-            if asked > most:
-                raise UsageError(f"model: option {key!r}: '{asked}' is not a whole number from 1 to {most}")
         disks = self.nodes * (self.value("disks.count") - self.value("disks.spares"))
         if disks < (pieces := self.value("log.data_pieces") + self.value("log.parity_pieces")):
             raise UsageError(
@@ -177,16 +172,16 @@ class HostFlash(Configuration):
         if self.used_bytes > room_bytes * LIVE_MOST:
             raise UsageError(
                 f"model: {self._volumes_text} are {size_text(self.used_bytes)}, and {self.label} reclaims within"
-                f" {size_text(room_bytes)}, of which {LIVE_MOST:.0%} may be live; give fewer or smaller volumes, or more"
-                " nodes"
+                f" {size_text(room_bytes)}, of which {LIVE_MOST:.0%} may be live; give fewer or smaller volumes, or"
+                " more nodes"
             )
         held = self.snapshots * self.value("log.snapshot_change")
         live = self.used_bytes * (1 + held)
         if live > room_bytes * LIVE_MOST:
             raise UsageError(
-                f"model: snapshots={self.options['snapshots']}: volumes and snapshots may come to {size_text(live)}, and"
-                f" {self.label} reclaims within {size_text(room_bytes)}, of which {LIVE_MOST:.0%} may be live; give fewer"
-                " snapshots or volumes, or more nodes"
+                f"model: snapshots={self.options['snapshots']}: volumes and snapshots may come to {size_text(live)},"
+                f" and {self.label} reclaims within {size_text(room_bytes)}, of which {LIVE_MOST:.0%} may be live; give"
+                " fewer snapshots or volumes, or more nodes"
             )
 
     # Output

@@ -50,6 +50,9 @@ OPTIONS = {
     "write_back": "yes or no",
     "start": "warm or cold",
     "read_realloc": "yes or no, for write-anywhere layouts",
+    "reclamation": "yes: all free space has been written before and has to be reclaimed; write-anywhere layouts",
+    "snapshots": "snapshots of the chain, the oldest dropped as one is added; write-anywhere layouts",
+    "snapshot_change": "share of the blocks that is written from one snapshot to the next, such as 2%",
     "seed": "seed of spindle phases and of where volumes begin",
 }
 """Options beside `SECTION.KEY`, in the order targets are written in, and what they mean."""
@@ -160,7 +163,14 @@ def refuse_unknown_options(options: Mapping[str, str], known: Mapping[str, str] 
         raise UsageError(f"model: has no option {key!r}; {hint}accepted: {', '.join(known)}, or SECTION.KEY")
 
 
-def _whole(key: str, text: str, least: int, most: int) -> int:
+def read_whole(key: str, text: str, least: int, most: int) -> int:
+    """A whole number within bounds.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
     if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
         raise UsageError(f"model: option {key!r}: {text!r} is not a whole number from {least} to {most}")
     return int(text)
@@ -245,27 +255,27 @@ def _ratio(key: str, text: str) -> float:
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
-    "nodes": lambda key, text: _whole(key, text, 1, NODES_MAX),
+    "nodes": lambda key, text: read_whole(key, text, 1, NODES_MAX),
     "mode": lambda key, text: _choice(key, text, MODES),
     "flash": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "memory": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "deduplication": _ratio,
     "compression": _ratio,
     "reclamation": _flag,
-    "snapshots": lambda key, text: _whole(key, text, 0, SNAPSHOTS_MAX),
+    "snapshots": lambda key, text: read_whole(key, text, 0, SNAPSHOTS_MAX),
     "snapshot_change": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
-    "volumes": _by_role(lambda key, text: _whole(key, text, 1, VOLUMES_MAX)),
+    "volumes": _by_role(lambda key, text: read_whole(key, text, 1, VOLUMES_MAX)),
     "volume_size": _by_role(_volume_size),
     "fill": _fill,
     "raid": _by_role(_policy),
-    "members": _by_role(lambda key, text: _whole(key, text, 1, 1 << 20)),
-    "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
-    "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MAX),
-    "host_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
+    "members": _by_role(lambda key, text: read_whole(key, text, 1, 1 << 20)),
+    "paths": lambda key, text: read_whole(key, text, 1, 1 << 20),
+    "hosts": lambda key, text: read_whole(key, text, 1, HOSTS_MAX),
+    "host_ports": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
     "host_port_rate": _rate,
-    "controllers": lambda key, text: _whole(key, text, 1, PORTS_MAX),
-    "controller_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
-    "initiator_limit": lambda key, text: 0 if text == "none" else _whole(key, text, 1, 1 << 20),
+    "controllers": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
+    "controller_ports": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
+    "initiator_limit": lambda key, text: 0 if text == "none" else read_whole(key, text, 1, 1 << 20),
     "slow_path": _fill,
     "packet_loss": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
     "fault": _fault,
@@ -273,7 +283,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "failover": _duration_ns,
     "state": lambda key, text: _choice(key, text, STATES),
     "start": lambda key, text: _choice(key, text, ("warm", "cold")),
-    "seed": lambda key, text: _whole(key, text, 0, SEED_MAX),
+    "seed": lambda key, text: read_whole(key, text, 0, SEED_MAX),
     "cache": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "write_back": _flag,
     "read_realloc": _flag,

@@ -219,7 +219,8 @@ class OpenIo(OpenWorkload):
         if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
             return
         band = bands.band_of_point(self.model.configuration, point, interrupt=self.context.interrupt)
-        point |= band.around(point["total"]["iops"])
+        if band is not None:
+            point |= band.around(point["total"]["iops"])
 
 
 def _model_of(

@@ -27,6 +27,7 @@ ANSWER_S = 60.0
 RELEASE_S = 5.0
 """How long the end of the last use of a mount may take."""
 FUSE = Path("/dev/fuse")
+MOUNT_OPTIONS = "noatime,nodiscard"
 _EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, 2
 """Linux, fs/ext4/ext4.h: EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH."""
 
@@ -224,7 +225,7 @@ def mount_volumes(folder: Path, volumes: Sequence[str], note: Note, *, owner: st
             _run(("mkfs.ext4", "-q", "-m", "0", "-J", "size=16", "-E", options, loop), f"volume {name}")
         place = mounts_folder(folder) / name
         place.mkdir(parents=True, exist_ok=True)
-        _run(("mount", "-o", "noatime,nodiscard", loop, str(place)), f"volume {name}")
+        _run(("mount", "-o", MOUNT_OPTIONS, loop, str(place)), f"volume {name}")
         note.mounts.append(str(place))
         write_note(folder, note)
         if owner is not None:
@@ -259,10 +260,34 @@ def mount_again(folder: Path) -> None:
         One is still in use, or cannot be mounted any more.
     """
     note = read_note(folder)
-    for loop, place in zip(note.loops, note.mounts, strict=True):
-        if os.path.ismount(place) and not _released(place):
+    for number, (loop, place) in enumerate(zip(note.loops, note.mounts, strict=True)):
+        what = f"after the power cut, {place}"
+        if not _released(place):
             raise IoFailed(f"{place}: is still in use after the power cut")
-        _run(("mount", "-o", "noatime,nodiscard", loop, place), f"after the power cut, {place}")
+        _run(("mount", "-o", MOUNT_OPTIONS, loop, place), what)
+        if not _is_alive(Path(place)):
+            # Another mount namespace has a copy of the old mount, and with it the file system that was shut down.
+            _run(("umount", place), what)
+            volume = str(folder / Path(place).name)
+            note.loops[number] = _run(("losetup", "--direct-io=on", "--find", "--show", volume), what)
+            write_note(folder, note)
+            subprocess.run(("losetup", "-d", loop), capture_output=True, check=False)
+            _run(("mount", "-o", MOUNT_OPTIONS, note.loops[number], place), what)
+
+
+def _is_alive(place: Path) -> bool:
+    """Whether a file system takes what is written to it."""
+    probe = place / ".assay-probe"
+    try:
+        opened = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+        probe.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def unmount_volumes(folder: Path, note: Note) -> None:

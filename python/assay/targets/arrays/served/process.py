@@ -44,6 +44,8 @@ class ServedArray:
     def __init__(self, spec: ServedSpec, *, mounted: bool) -> None:
         self.spec, self.mounted = spec, mounted
         self.folder = spec.folder
+        self.held: list[Callable[[], None]] = []
+        """What lets go of its files before it is taken away."""
         self._process: subprocess.Popen[bytes] | None = None
 
     # Life
@@ -94,6 +96,10 @@ class ServedArray:
         if process is None:
             return
         show(f"taking {self.spec.name} away")
+        for let_go in self.held:
+            with contextlib.suppress(OSError, AssayError):
+                let_go()
+        self.held.clear()
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(OSError):
@@ -117,6 +123,11 @@ class ServedArray:
         """Whether it was started and not stopped; its server may have ended by itself."""
         return self._process is not None
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its server ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
     def refuse_gone(self) -> None:
         """Raise where the server ended by itself.
 
@@ -125,7 +136,7 @@ class ServedArray:
         IoFailed
             It did.
         """
-        if self._process is not None and self._process.poll() is not None:
+        if self.is_gone:
             raise IoFailed(f"{self.folder}: the server of the array ended, and what was on it is out of reach")
 
     # Asked

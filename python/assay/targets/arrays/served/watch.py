@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from assay.errors import AssayError, Interrupted, UsageError
+from assay.errors import AssayError, Interrupted, IoFailed, UsageError
 from assay.results.phases import Rates, dip_of, phases_of
 from assay.targets.arrays.served.events import Event
 from assay.targets.arrays.served.process import ServedArray
@@ -141,7 +141,7 @@ class PointWatch:
             self._powered.regain_power()
         except AssayError as error:
             self.cuts[-1].error = error
-            raise
+            raise IoFailed(f"after the power cut: {error}") from error
         self.cuts[-1].back_utc_ns = time.time_ns()
 
     def end(self) -> None:
