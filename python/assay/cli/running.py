@@ -28,13 +28,26 @@ from assay.run.request import Request
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
 from assay.service import execution, first_examined
+from assay.targets.arrays.served.process import arrays_of_run
 from assay.targets.target import Target
 from assay.units import format_bytes, format_duration
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 
 GIVEN_ANEW = frozenset(
-    {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}
+    {
+        "resume_run",
+        "json",
+        "dry_run",
+        "report",
+        "paper",
+        "export",
+        "quiet",
+        "no_color",
+        "debug",
+        "overwrite",
+        "yes_destroy",
+    }
     | {"password_stdin"}
 )
 """Parameters that a resumed run does not take from its folder."""
@@ -48,6 +61,7 @@ class OutputOptions:
     json: bool = False
     dry_run: bool = False
     report: bool = True
+    paper: bool = False
     export: list[str] = field(default_factory=list)
     quiet: bool = False
     command: Sequence[str] = ()
@@ -77,7 +91,20 @@ def start(
     told
         Gives what else the manifest says; asked when the folder is made.
     """
+    with arrays_of_run():
+        _start(verb, request, parts, options, study, told)
+
+
+def _start(
+    verb: str,
+    request: Request,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None,
+    told: Callable[[], Mapping[str, Any]] | None,
+) -> None:
     options.validate()
+    request.dry_run = options.dry_run
     target, parts = choose_targets(request, parts)
     target.notices += options.notices
     if options.dry_run:
@@ -112,6 +139,11 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     UsageError
         Options were given that the run has decided already.
     """
+    with arrays_of_run():
+        _resume(verb, path, options, context)
+
+
+def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
     options.validate()
     refuse_decided(context)
     folder = RunFolder.open(path)
@@ -135,6 +167,7 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         raise RunFolderError(
             f"--resume {path}: its request is not one of `assay {verb}`; the folder was changed"
         ) from error
+    request.dry_run = options.dry_run
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
     own = [part.target for part in parts if part.target is not None]
@@ -199,6 +232,7 @@ def run_to_end(
             display=console,
             interrupt=signals.interrupt,
             with_report=options.report,
+            with_paper=options.paper,
             uninterruptible=signals,
             yes_destroy=yes_destroy,
         )
@@ -218,9 +252,10 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if folder.manifest.get("study"):
         print_study(folder.manifest["study"])
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-    for name in ("report.html", "report.pdf"):
+    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf"):
         if (folder.path / name).exists():
-            print(f"{name.removeprefix('report.').upper()} report: {printable(folder.path / name)}")
+            kind, _, form = name.partition(".")
+            print(f"{form.upper()} {kind}: {printable(folder.path / name)}")
     print(f"run folder: {printable(folder.path)}", flush=True)
 
 

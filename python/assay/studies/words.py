@@ -59,9 +59,10 @@ def noun_of(figure: str) -> str:
     return figure.replace("_", " ") if known is None else known.noun or known.title
 
 
-def full_name_of(figure: str) -> str:
-    """A figure as captions and axes name it."""
-    known = study_figures().get(figure)
+def full_name_of(figure: str, results: Sequence[Record] = ()) -> str:
+    """A figure as captions and axes name it, in the words of the kind that has these results."""
+    own = {one.study: one for one in common_figures(results)} if results else {}
+    known = own.get(figure) or study_figures().get(figure)
     return (known.full if known else "") or noun_of(figure)
 
 

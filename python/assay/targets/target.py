@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from assay.progress import Display
+    from assay.targets.arrays.served.process import ServedArray
     from assay.targets.databases import Database
 
 
@@ -23,6 +24,11 @@ class Target(Protocol):
     @property
     def devices(self) -> Mapping[str, Sequence[str]]:
         """Block devices under its databases by role."""
+        ...
+
+    @property
+    def served(self) -> Sequence[ServedArray]:
+        """Arrays under it that the run serves."""
         ...
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.progress import Display
     from assay.results.run_folder import RunFolder
     from assay.targets.arrays.configuration import Configuration
+    from assay.targets.arrays.served.watch import PowerCut
     from assay.telemetry.recorder import Recorder
     from assay.workloads.beside import Beside
 
@@ -57,6 +58,12 @@ class RunContext:
     """Whether the part that follows continues this one."""
     beside: Beside | None = None
     """What runs while points are measured."""
+    load_begins: Callable[[], None] = lambda: None
+    """Told by a measurement when its first transactions or I/Os are under way."""
+    load_goes_on: Callable[[], None] = lambda: None
+    """Told by a measurement again and again while it runs."""
+    cuts: list[PowerCut] = field(default_factory=list)
+    """Power cuts of the point that is measured."""
     epoch_ns: int = 0
     """When the run began, UTC: virtual time counts from it."""
     bands: Bands | None = None

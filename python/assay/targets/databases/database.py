@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from assay.errors import OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
@@ -383,6 +383,30 @@ class Database(ABC):
 
         Empty where the server is not on this host or does not tell; a notice says why.
         """
+
+    def lose_power(self) -> None:
+        """End at once as a power cut does, where the server is Assay's own.
+
+        Raises
+        ------
+        NotSupported
+            It is another's.
+        """
+        raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
+
+    def regain_power(self) -> None:
+        """Start again after a power cut.
+
+        Raises
+        ------
+        NotSupported
+            It is another's server.
+        """
+        raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
+
+    def usual_places(self) -> tuple[str, ...]:
+        """Folders for tablespaces where a layout names none; none: beside the data."""
+        return ()
 
     def scan_counters(self, session: Session) -> dict[str, float]:
         """What queries read and spilled so far, in counters that only grow.

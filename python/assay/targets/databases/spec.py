@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from assay.command_line import user_part_end
 from assay.errors import UsageError
+from assay.targets.arrays.served.spec import ServedSpec, parse_served
 from assay.targets.databases.tuning import SETTINGS
 from assay.targets.secrets import Secret, is_placeholder, secret_named, typed_password
 
@@ -23,8 +24,15 @@ TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
 TLS_MODES: tuple[TlsMode, ...] = ("disable", "prefer", "require", "verify-ca", "verify-full")
 """How a connection is encrypted, in the words of libpq's `sslmode`, for all servers alike."""
 
+ON_ARRAY = "embedded+array"
+"""Scheme of databases on an array that the run serves."""
+
+ARRAY_VOLUME = "8GiB"
+"""Size of volumes for databases unless the target says it: files of disks are sparse, and a default load fits."""
+
 _SCHEMES: dict[str, Kind] = {
     "embedded": "embedded",
+    ON_ARRAY: "embedded",
     "postgresql": "postgresql",
     "postgres": "postgresql",
     "mariadb": "mariadb",
@@ -103,6 +111,10 @@ class DatabaseSpec:
         Of `duckdb:`; absolute.
     settings
         Settings of `embedded:` and `duckdb:`, by name.
+    array
+        The array that the run serves for it.
+    data_volumes
+        Volumes of that array for its data: the first holds its folder, all hold its tablespaces.
     """
 
     kind: Kind
@@ -121,6 +133,8 @@ class DatabaseSpec:
     file: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     kept: str = ""
+    array: ServedSpec | None = None
+    data_volumes: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> str:
@@ -149,7 +163,7 @@ def parse_databases(texts: Sequence[str], environ: Mapping[str, str] = os.enviro
         A target is no database or not understood, or one is named twice.
     """
     specs: list[DatabaseSpec] = []
-    for spec in (parse_database(text, environ) for text in texts):
+    for spec in (spec for text in texts for spec in _parse_several(text, environ)):
         if any(_place(spec) == _place(other) for other in specs):
             raise UsageError(f"target {spec.display} is given twice; give each database once")
         names = [other.name for other in specs]
@@ -157,6 +171,13 @@ def parse_databases(texts: Sequence[str], environ: Mapping[str, str] = os.enviro
         name = next(name for name in (spec.name, *numbered) if name not in names)
         specs.append(replace(spec, name=name))
     return specs
+
+
+def _parse_several(text: str, environ: Mapping[str, str]) -> list[DatabaseSpec]:
+    """The databases of one target: an array may carry several."""
+    if text.lower().startswith(f"{ON_ARRAY}:"):
+        return _parse_on_array(text)
+    return [parse_database(text, environ)]
 
 
 def _place(spec: DatabaseSpec) -> tuple[object, ...]:
@@ -194,9 +215,11 @@ def parse_database(text: str, environ: Mapping[str, str] = os.environ) -> Databa
         nearest = difflib.get_close_matches(scheme.lower(), _SCHEMES, n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
-            f"{named} is no database; {hint}accepted: embedded:DIR, duckdb:PATH, postgresql://USER@HOST/DATABASE, "
-            "mariadb://, mysql://, mssql://"
+            f"{named} is no database; {hint}accepted: embedded:DIR, embedded+array:NAME, duckdb:PATH, "
+            "postgresql://USER@HOST/DATABASE, mariadb://, mysql://, mssql://"
         )
+    if scheme.lower() == ON_ARRAY:
+        return _parse_on_array(text)[0]
     if kind == "embedded":
         return _parse_embedded(rest)
     if kind == "duckdb":
@@ -231,6 +254,52 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
         wal_directory=wal_directory,
         settings=settings,
     )
+
+
+def _parse_on_array(text: str) -> list[DatabaseSpec]:
+    """The databases on an array, each on volumes of its own: data and log, dealt out in turn."""
+    name, _, query = text.partition(":")[2].partition("?")
+    items = [item for item in query.split("&") if item]
+    own = [item for item in items if item.startswith(("set.", "databases="))]
+    settings = _options("embedded+array:", "embedded", "&".join(item for item in own if item.startswith("set.")))
+    counts = [item.partition("=")[2] for item in own if item.startswith("databases=")]
+    if len(counts) > 1 or any(not re.fullmatch(r"[1-9][0-9]{0,2}", count) for count in counts):
+        raise UsageError(f"embedded+array: option 'databases' is one whole number from 1 on; not {', '.join(counts)!r}")
+    count = int(counts[0]) if counts else 1
+    rest = "&".join(item for item in items if item not in own)
+    array = parse_served(f"{ON_ARRAY}:{name}" + (f"?{rest}" if rest else ""), scheme=ON_ARRAY, volume_size=ARRAY_VOLUME)
+    volumes = array.volumes()
+    data = [name for name, role, _ in volumes if role == "data"]
+    logs = [name for name, role, _ in volumes if role == "log"]
+    strange = next((role for _, role, _ in volumes if role == "tempdb"), None)
+    if strange is not None:
+        raise UsageError("embedded+array: a database takes volumes for data and log; leave out tempdb")
+    if len(data) < count or (logs and len(logs) < count):
+        raise UsageError(
+            f"embedded+array: {count} databases need as many volumes of each role, such as"
+            f" volumes=data:{count},log:{count}; there are {len(data)} for data and {len(logs)} for the log"
+        )
+    kept = f"{ON_ARRAY}:{array.text}" + "".join(f"&{item}" for item in own)
+    found = []
+    for number in range(count):
+        mine = tuple(data[number::count])
+        found.append(
+            DatabaseSpec(
+                kind="embedded",
+                name=f"{Path(array.name).stem}-{number + 1}" if count > 1 else Path(array.name).stem,
+                display=text,
+                kept=kept,
+                user="assay",
+                database="assay",
+                tls="disable",
+                directory=array.mounts / mine[0] / "pg",
+                wal_directory=array.mounts / logs[number] / "wal" if logs else None,
+                settings={key.removeprefix("set."): value for key, value in settings.items()},
+                array=array,
+                data_volumes=mine,
+            )
+        )
+    return found
 
 
 def _parse_duckdb(rest: str) -> DatabaseSpec:

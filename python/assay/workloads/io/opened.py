@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
+from assay.results.phases import Rates
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
 from assay.results.standstill import judged
@@ -20,7 +22,7 @@ from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, tick_sums
+from assay.telemetry.ticks import batches, latency_gauges, sides_mean_ns, tick_sums
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.plan import Plan
@@ -60,7 +62,24 @@ class Progress:
     longest_s: float
     iops: float
     latency_mean_ns: float | None
+    sides_mean_ns: Mapping[str, float | None]
     error_count: int
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=f"{self.title}, {self.load}",
+            phase=self.phase,
+            left_s=max(self.longest_s - self.elapsed_s, 0),
+            is_most=True,
+            gauges=(
+                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops", limit="total.iops"),
+                *latency_gauges(self.sides_mean_ns),
+            ),
+            errors=(self.error_count, "errors"),
+        )
 
     @property
     def line(self) -> str:
@@ -176,7 +195,7 @@ class OpenIo(OpenWorkload):
             writer = self.context.folder.series_writer()
             writer.write(measurement.series)
             writer.close_segment(point_id)
-        return Measured(figures=figures, error=measurement.error)
+        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""
@@ -244,6 +263,17 @@ class Measurement:
         self.settled = True
         self.warmup_s = self.timing.warmup_s
 
+    @property
+    def rates(self) -> Rates:
+        """I/Os that ended, tick by tick."""
+        sums = tick_sums(self.ticks, 0, self.complete_ticks)
+        return Rates(
+            started_ns=self.started_ns,
+            interval_s=self.interval_s,
+            counts=[tick["count"] for tick in sums],
+            counted_from=round(self.warmup_s / self.interval_s),
+        )
+
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         opened, timing = self.opened, self.timing
@@ -263,6 +293,7 @@ class Measurement:
         self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
+        opened.context.load_begins()
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:
@@ -371,6 +402,7 @@ class Measurement:
                 longest_s=self.timing.longest_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                sides_mean_ns=sides_mean_ns(self.ticks[-200:], done - len(recent), done),
                 error_count=self.error_count,
             )
         )

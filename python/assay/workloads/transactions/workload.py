@@ -20,9 +20,10 @@ from assay.workloads.transactions.figures import tpm_words
 from assay.workloads.transactions.opened import OpenTransactions
 from assay.workloads.transactions.opening import prepare
 from assay.workloads.transactions.plan import TransactionsPlan
+from assay.workloads.transactions.power import missing_total
 from assay.workloads.transactions.seen import seen_io
 from assay.workloads.transactions.shapes import DOCUMENT_KEY, oltp_of
-from assay.workloads.transactions.verdict import consistency_line, load_line
+from assay.workloads.transactions.verdict import consistency_line, load_line, power_line
 from assay.workloads.workload import Conclusion, Record, SeenIo, Workload
 
 if TYPE_CHECKING:
@@ -129,12 +130,15 @@ class TransactionsWorkload(Workload[P]):
             lines.append(load_line(told["load"], self.application))
         if told.get("conditions"):
             lines.append(consistency_line(told["conditions"], self.application))
+        lines += [power_line(cut, self.application) for cut in told.get("power_cuts") or []]
         return Conclusion(last=lines)
 
     def failures(self, told: Record) -> str | None:
         """Violations of consistency conditions."""
-        violations = violations_total(told)
-        return f"consistency conditions are violated {violations:,} times" if violations else None
+        violations, missing = violations_total(told), missing_total(told)
+        found = [f"consistency conditions are violated {violations:,} times"] if violations else []
+        found += [f"{missing:,} acknowledged transactions are missing after a power cut"] if missing else []
+        return "; ".join(found) or None
 
     def choices(self, points: Sequence[Point]) -> list[str]:
         """Which table was the hottest, where a layout partitions it."""
