@@ -23,7 +23,7 @@ export CARGO_TERM_PROGRESS_WHEN := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help set-up build assess test test-all proof test-packaging fuzz lint fmt bench bundle clean
+.PHONY: help set-up build assess test test-all proof test-packaging fuzz lab lab-night set-up-lab lint fmt bench bundle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,17 @@ test-packaging: $(BUILT) $(SET_UP_DEV) ## run the slow tests: wheel, pip install
 fuzz: $(BUILT) $(SET_UP_DEV) ## try mutated input on the command for ASSAY_FUZZ_SECONDS (600), from ASSAY_SEED (1) on
 	$(BIN)/python tests/fuzz
 
+set-up-lab: ## install QEMU and what else the lab needs, fetch Debian's kernel into target/lab
+	@lab/set-up.sh
+
+lab: $(BUILT) $(SET_UP_DEV) ## try what only a machine of its own allows in virtual machines: power cuts, device mapper, md
+	$(PYTEST) lab -m "lab and not night" --timeout 3600
+	$(BIN)/python -m lab.results
+
+lab-night: $(BUILT) $(SET_UP_DEV) ## run the lab's longest test, for LAB_NIGHT_HOURS (8)
+	$(PYTEST) lab -m "lab and night" --timeout 0
+	$(BIN)/python -m lab.results
+
 lint: $(BUILT) $(SET_UP_DEV) ## check formatting, lints and types: rustfmt, clippy, ruff, mypy, stubtest
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 	{ echo "lint: adding rustfmt and clippy to the Rust toolchain"; rustup component add rustfmt clippy; }
@@ -78,6 +89,7 @@ bench: $(BUILT) $(SET_UP_DEV) ## compare with fio, pgbench and ready files, chec
 	$(BIN)/python benches/models.py
 	$(BIN)/python benches/array_serve.py
 	$(BIN)/python benches/oltp.py
+	$(BIN)/python benches/brokerage.py
 	$(BIN)/python benches/dss_load.py
 	$(BIN)/python benches/sizing.py
 
@@ -86,7 +98,7 @@ bundle: $(SET_UP_DEV) ## write dist/assay-VERSION-ARCH.tar.gz, which installs wi
 
 clean: ## remove what was built; keeps .venv, ./assay-data and ./assay-results
 	rm -rf target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(BUILT)
-	find python tests benches packaging -name __pycache__ -prune -exec rm -rf {} +
+	find python tests benches packaging lab -name __pycache__ -prune -exec rm -rf {} +
 
 $(SET_UP): pyproject.toml packaging/set-up.sh
 	@packaging/set-up.sh

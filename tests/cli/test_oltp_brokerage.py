@@ -183,3 +183,30 @@ def test_the_state_as_loaded_comes_back_with_all_keys(bench: Bench, server: Serv
     assert again.code == 0, again.stderr
     assert set(by_id(again.document["oltp"]).values()) == {True}
     assert brokerage(bench, url, "drop").code == 0
+
+
+@pytest.mark.parametrize(
+    ("server", "are_kept"),
+    [("postgresql15", True), pytest.param("mariadb", False, marks=pytest.mark.slow(reason="copies each of 33 tables"))],
+    indirect=["server"],
+)
+def test_the_hottest_table_is_partitioned_by_trades_and_whole_again_after_a_restore(
+    bench: Bench, server: ServerProcess, are_kept: bool
+) -> None:
+    url = server.fresh_database()
+    layout = bench.folder / "layout.toml"
+    layout.write_text('kind = "brokerage"\nlayout = { partition_table = "hottest", partition_ways = 3, trace_s = 1 }\n')
+    outcome = brokerage(bench, url, "load", "run", "check", *SMALL, *SHORT, "--plan", layout, "--json")
+    assert outcome.code == 0, outcome.stderr
+    found = outcome.document["oltp"]
+    assert set(by_id(found).values()) == {True}
+    partition = outcome.document["points"][0]["oltp"]["layout"]["databases"][0]["partition"]
+    assert partition["table"] == found["hottest"]["table"]
+    assert len(partition["first_keys"]) == 2
+    assert ("dropped_foreign_keys" in partition) is not are_kept
+    assert found["trade_results_per_s"] > 0
+
+    plain = brokerage(bench, url, "restore", "run", "check", *SHORT, "--json")
+    assert plain.code == 0, plain.stderr
+    assert set(by_id(plain.document["oltp"]).values()) == {True}
+    assert plain.document["points"][0]["oltp"]["layout"] is None

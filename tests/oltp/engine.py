@@ -16,9 +16,10 @@ from sql_sessions import TABLES, Session, columns
 
 from assay._core import OltpRun, RowsLoad, oltp_sql
 from servers.mariadb import MariadbServer
+from servers.mssql import MssqlServer
 from servers.postgresql import PostgresqlServer
 
-Server = PostgresqlServer | MariadbServer
+Server = PostgresqlServer | MariadbServer | MssqlServer
 
 """Fixtures of the servers on which the contract holds."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+import pymssql
 import pymysql
 
 CRATES = Path(__file__).parents[2] / "crates"
@@ -56,6 +57,11 @@ class Session:
         self.statements = sections(self.dialect, "statements")
         if self.dialect == "postgresql":
             self.connection: Any = psycopg.connect(url, autocommit=True)
+        elif self.dialect == "mssql":
+            self.connection = pymssql.connect(
+                parts.hostname or "", parts.username, parts.password, parts.path.lstrip("/"), port=str(parts.port),
+                autocommit=True,
+            )  # fmt: skip
         else:
             self.connection = pymysql.connect(
                 host=parts.hostname, port=parts.port or 3306, user=parts.username, password=parts.password or "",

@@ -14,6 +14,7 @@ from engine import SEED, Server, load_plan, loading
 from test_brokerage_engine import CUSTOMERS, MIX, SHAPE, Brokerage
 
 from assay._core import oltp_serial, row_counts
+from servers.mssql import MssqlServer
 
 STEPS, STEP_NS = 3200, 250_000_000
 """Thirteen minutes of trading: data are maintained once a minute, in twelve tables in turn."""
@@ -49,23 +50,35 @@ def left_by(server: Server, procedures: bool) -> tuple[dict[str, tuple[int, int]
     database.files("drop", "schema")
     with loading(load_plan(database, workload="brokerage", **SHAPE)) as load:
         load.end()
-    database.files("indexes", "foreign_keys", "procedures")
+    # Babelfish cannot compare texts by bytes in the checks of foreign keys.
+    keeps_references = not (isinstance(server, MssqlServer) and "Babelfish" in server.version())
+    database.files("indexes", *(["foreign_keys"] if keeps_references else []), "procedures")
     plan = database.plan(users=1, procedures=procedures, mix=MIX, rows_seed=SEED)
     counts = oltp_serial(json.dumps(plan), STEPS, STEP_NS)
     assert database.broken() == {}
     return counts, digests(database)
 
 
-@pytest.mark.slow(reason="runs thirteen minutes of trading step by step, four times")
-def test_statements_and_procedures_leave_the_same_rows_on_every_database(postgresql15: Server, mariadb: Server) -> None:
+def same_rows(**servers: Server) -> None:
+    """Runs on all servers in both modes do the same and leave the same, whatever the first did."""
     runs = {
         (name, mode): left_by(server, mode == "procedures")
-        for name, server in (("postgresql", postgresql15), ("mariadb", mariadb))
+        for name, server in servers.items()
         for mode in ("statements", "procedures")
     }
-    first_counts, first_rows = runs["postgresql", "statements"]
+    first_counts, first_rows = next(iter(runs.values()))
     assert all(committed > 0 for committed, _ in first_counts.values()), first_counts
     assert first_counts["trade_order"][1] > 0
     for run, (counts, rows) in runs.items():
         assert counts == first_counts, run
         assert {table: rows[table] for table in rows if rows[table] != first_rows[table]} == {}, run
+
+
+@pytest.mark.slow(reason="runs thirteen minutes of trading step by step, four times")
+def test_statements_and_procedures_leave_the_same_rows_on_every_database(postgresql15: Server, mariadb: Server) -> None:
+    same_rows(postgresql=postgresql15, mariadb=mariadb)
+
+
+@pytest.mark.slow(reason="waits for a server elsewhere; the others are compared without it")
+def test_a_server_of_another_dialect_has_the_same_rows(postgresql15: Server, mssql: Server) -> None:
+    same_rows(postgresql=postgresql15, mssql=mssql)

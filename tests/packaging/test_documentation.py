@@ -24,8 +24,8 @@ from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTi
 
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/integrity.md",
-    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/plans.md", "docs/reliability.md", "docs/results.md",
-    "docs/size.md", "docs/studies.md",
+    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/paper.md", "docs/plans.md", "docs/reliability.md",
+    "docs/results.md", "docs/serve.md", "docs/size.md", "docs/studies.md",
 )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_the_readme_names_every_verb(root: Path) -> None:
 
 def test_the_pictures_of_the_readme_are_small(root: Path) -> None:
     pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / "README.md").read_text())
-    assert sorted(pictures) == [f"docs/images/{name}.png" for name in ("report", "study", "transactions")]
+    assert sorted(pictures) == [f"docs/images/{name}.png" for name in ("report", "serve", "study", "transactions")]
     for picture in pictures:
         assert (root / picture).read_bytes().startswith(b"\x89PNG")
         assert (root / picture).stat().st_size < 400_000

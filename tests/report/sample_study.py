@@ -15,6 +15,7 @@ from assay.studies.findings import study_findings
 from assay.studies.parts import study_parts
 from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
+from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import TpccPlan
 from assay.workloads.tpch.plan import TpchPlan
@@ -46,6 +47,9 @@ def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
         for test in part.plan.tests:
             queries(sample, part, test, speed)
         return
+    if isinstance(part.plan, MailboxPlan):
+        mailboxes(sample, part, speed)
+        return
     assert isinstance(part.plan, Plan)
     for workload in part.plan.workloads():
         facts = workload.facts()
@@ -67,6 +71,32 @@ def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
         if bands:
             answer |= {"band_90": [best["iops"] * 0.88, best["iops"] * 1.12], "band_basis": BANDS["band_basis"]}
         sample.answers.append(answer)
+
+
+def mailboxes(sample: Sample, part: Part, speed: float) -> None:
+    """A search over rates of one database: what is held fulfils its target."""
+    facts = {"kind": "mailbox", "name": part.plan.title, "test": part.plan.test}
+    for rate in (100.0, 200.0, 400.0):
+        read, write = (sample.direction(rate * speed / 2, 32 << 10, rate * 2e4 / speed) for _ in range(2))
+        load = {"kind": "mailbox", "rate": rate, "arrivals": "poisson"}
+        batches = {"seconds": 1.0, "total": {"iops": [rate * speed * by for by in WOBBLE], "latency_mean_ns": []}}
+        done = {"per_s": rate * speed / 2, "latency_mean_ns": rate * 2e4 / speed}
+        last = sample.point(part.name, facts, load, read, write, batches=batches) | {
+            "mailbox": {
+                "target_iops": rate, "achieved_iops": rate * speed, "mailboxes_held": rate * speed * 10,
+                "databases": [{"name": "db1", "database_read": done, "database_write": done, "log_write": done}],
+            },
+        }  # fmt: skip
+        sample.points[-1] = last
+    end = {"rate": rate, "achieved_iops": rate * speed, "mailboxes": rate * speed * 10, "point_id": last["id"]}
+    sample.answers.append(
+        {
+            "workload": facts, "part": part.name, "limits": list(part.plan.limits), "axis": "rate",
+            "point_ids": [one["id"] for one in sample.points[-3:]], "max": end, "first_failing": None,
+            "limited_by": "log.write.mean<=10ms", "interval_95": [rate * speed * 0.97, rate * speed * 1.04],
+            "non_monotone": False,
+        }
+    )  # fmt: skip
 
 
 def transactions(sample: Sample, part: Part, speed: float) -> None:

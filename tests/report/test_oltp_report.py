@@ -83,6 +83,18 @@ def test_each_transaction_has_its_row(one: Document) -> None:
     assert table(one, "transactions").rows[0][10].tone == "warn"
 
 
+def test_judgements_of_shares_and_responses_have_a_column_of_their_own(one: Document) -> None:
+    assert table(one, "transactions").columns[-1].title == "Failed"
+    sample, fields = run()
+    for oltp in (sample.points[-1]["oltp"], fields["oltp"]):
+        oltp["by_transaction"]["new_order"] |= {"pass_mix": False, "pass_latency": True}
+        oltp["by_transaction"]["payment"] |= {"pass_mix": True, "pass_latency": True}
+    shown = table(assemble(facts_of((sample, fields))), "transactions")
+    assert shown.columns[-1].title == "Mix, response"
+    assert [row[-1].text for row in shown.rows] == ["mix missed", "both met", "-", "-", "-"]
+    assert shown.rows[0][-1].tone == "bad"
+
+
 def test_a_missed_response_limit_is_marked_where_it_was_missed() -> None:
     sample, fields = run()
     for limit in sample.points[0]["limits"]:

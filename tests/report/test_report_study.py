@@ -83,6 +83,23 @@ def test_figures_of_databases_have_titles_and_units_of_their_own(tmp_path: Path)
     assert spanned == [True, False, False, False]
 
 
+def test_figures_of_a_brokerage_speak_of_its_own_transactions(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "oltp-layout")
+    told = json.loads((run / "run.json").read_text())
+    for result in told["study"]["results"]:
+        result["values"] = {
+            {"nopm": "trade_results_per_s"}.get(name, name): value
+            for name, value in result["values"].items()
+            if name in ("nopm", "tpm", "response_p90")
+        }
+    told["study"]["comparison"]["figure"] = "trade_results_per_s"
+    (run / "run.json").write_text(json.dumps(told))
+    titles = [
+        figure.chart.to_dict()["layer"][-1]["encoding"]["y"]["title"] for figure in blocks(document_of(run), Figure)[:2]
+    ]
+    assert titles == ["trade results per second", "response time of trade results, p90 (ms)"]
+
+
 def test_a_study_of_databases_shows_their_storage_at_each_level(tmp_path: Path) -> None:
     run = study_run(tmp_path, "oltp-partition")
     storage, written = (

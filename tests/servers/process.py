@@ -90,10 +90,17 @@ class ServerProcess(ABC):
         self.start()
 
     def kill9(self) -> None:
-        """Kill it as a power failure would; `restart` lets it recover."""
+        """Kill it as a power failure would; `restart` lets it recover.
+
+        Its other processes end by themselves, and hold its memory until they have.
+        """
+        pids = _processes(self.pid)
         os.kill(self.pid, signal.SIGKILL)
         assert self._process is not None
         self._process.wait(START_TIMEOUT_S)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -174,3 +181,11 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

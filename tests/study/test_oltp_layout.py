@@ -11,6 +11,7 @@ from scripted_oltp import MemoryDatabase, loaded
 
 from assay.errors import ExitCode, IoFailed, UsageError
 from assay.telemetry.collectors import Activity
+from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.tpcc.application import TPCC
 from assay.workloads.transactions import layout as oltp_layout
 from assay.workloads.transactions import point as oltp_point
@@ -45,7 +46,8 @@ def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
     assert (table, ways, state, warehouses) == ("stock", 4, "laid out", 4)
     assert [word for word in said if word in ("save", "restore")] == ["save", "restore"]
     assert run.oltp["hottest"]["sentence"] == (
-        "the hottest table is stock: 75 % of the page requests in a trace of 0.2 s, before item with 25 %."
+        "the hottest table is stock: 75 % of the page requests in a trace of 0.2 s, before item with 25 %;"
+        " statements that name tables are not counted there."
     )
     assert len(run.document["points"]) == 1
     assert run.document["points"][0]["oltp"]["layout"]["hottest"]["table"] == "stock"
@@ -103,3 +105,47 @@ def test_tables_laid_out_in_another_way_are_never_taken_for_the_plain_ones(stage
 def test_a_layout_cannot_do_without_the_plain_tables(stage: Callable[..., Stage]) -> None:
     with pytest.raises(UsageError, match="a layout needs the plain tables to begin with"):
         stage(MemoryDatabase(**loaded()), actions=["run"], restores="never", layout={"tablespaces": 3})
+
+
+def statement(text: str, requests: float) -> dict[str, Any]:
+    return {"text": text, "page_requests_count": requests, "time_ns": 1.0}
+
+
+def counted(**requests: float) -> list[dict[str, Any]]:
+    return [{"table": table, "page_requests_count": count} for table, count in requests.items()]
+
+
+def test_statements_share_what_they_asked_among_the_tables_they_name() -> None:
+    found = oltp_layout.heat_of_statements(
+        TPCC.tables,
+        [
+            statement("SELECT s_quantity FROM stock WHERE s_i_id = $1", 60),
+            statement("SELECT i_price FROM item, stock WHERE i_id = s_i_id", 40),
+            statement("COMMIT", 7),
+        ],
+    )
+    assert found is not None
+    assert {one["table"]: (one["value"], one["share"]) for one in found["tables"]} == {
+        "stock": (80.0, 0.8), "item": (20.0, 0.2),
+    }  # fmt: skip
+    assert oltp_layout.heat_of_statements(TPCC.tables, [statement("CALL assay_new_order($1)", 60)]) is None
+
+
+def test_the_hottest_table_is_told_by_counters_and_by_statements() -> None:
+    statements = [statement("SELECT s_quantity FROM stock", 90), statement("UPDATE district SET d_ytd = 0", 10)]
+    agreed = oltp_layout.find_hottest(TPCC.tables, counted(stock=3, item=1), statements, 10)
+    assert agreed["sentence"].endswith(
+        "; so do statements say, with 90 % of the page requests of the heaviest statements."
+    )
+    other = oltp_layout.find_hottest(TPCC.tables, counted(stock=1, item=3), statements, 10)
+    assert other["table"] == "item"
+    assert "; statements say stock, with 90 %" in other["sentence"]
+
+
+def test_the_hottest_table_that_has_no_ranges_is_named_but_not_partitioned() -> None:
+    found = oltp_layout.find_hottest(BROKERAGE.tables, counted(last_trade=60, trade=30, holding=10), [], 10)
+    assert found["table"] == "trade"
+    assert found["sentence"].startswith(
+        "the hottest table that can be partitioned is trade: 30 % of the page requests in a trace of 10 s;"
+        " last_trade has 60 %, and is not partitioned"
+    )

@@ -12,6 +12,8 @@ from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.kinds import lay_out, take_down
 from assay.targets.databases.layout import Layout, refuse_layout
 from assay.targets.databases.layout_mssql import partition_statements
+from assay.targets.databases.table_set import RangeKey
+from assay.workloads.brokerage import tables as brokerage
 from assay.workloads.tpcc.tables import TABLES
 from servers.process import ServerProcess
 
@@ -151,7 +153,7 @@ def test_partitions_lie_in_directories(mariadb: ServerProcess) -> None:
 
 
 def test_statements_for_sql_server() -> None:
-    statements = partition_statements("stock", "s_w_id", [3, 5], ["s_w_id", "s_i_id"], ("/a", "/b"))
+    statements = partition_statements("stock", RangeKey("s_w_id"), [3, 5], ["s_w_id", "s_i_id"], ("/a", "/b"))
 
     assert statements[-4:] == [
         "CREATE PARTITION FUNCTION assay_part_ranges (int) AS RANGE RIGHT FOR VALUES (3, 5)",
@@ -167,10 +169,23 @@ def test_statements_for_sql_server() -> None:
         "ALTER DATABASE CURRENT ADD FILE (NAME = assay_part_2, FILENAME = '/b/assay_part_2.ndf') TO FILEGROUP"
         " assay_part_2",
     ]
-    assert "CLUSTERED INDEX history_parted" in partition_statements("history", "h_w_id", [2], [])[-1]
+    assert "CLUSTERED INDEX history_parted" in partition_statements("history", RangeKey("h_w_id"), [2], [])[-1]
 
 
 def test_ranges_share_the_warehouses_evenly() -> None:
     assert TABLES.first_keys("stock", 8, 10) == [2, 3, 4, 6, 7, 8, 9]
     assert TABLES.first_keys("stock", 5, 5) == [2, 3, 4, 5]
     assert TABLES.first_keys("item", 2, 1) == [50_001]
+
+
+def test_a_table_of_trades_is_cut_at_their_keys_and_knows_what_refers_to_it() -> None:
+    trades = brokerage.trades(100, {"days": 1, "news_bytes": 1000})
+    assert brokerage.TABLES.first_keys("trade", 2, 100, {"days": 1, "news_bytes": 1000}) == [1 + trades // 2]
+    found = brokerage.TABLES.references_of("mssql", "trade")
+    assert {of for of, _, _ in found} == {
+        "trade", "trade_history", "settlement", "cash_transaction", "holding", "holding_history", "trade_request",
+    }  # fmt: skip
+    assert all(text.startswith(f"ALTER TABLE {of} ADD CONSTRAINT {name} ") for of, name, text in found)
+    assert TABLES.references_of("mssql", "orders") == []
+    statements = partition_statements("trade", brokerage.TABLES.keys["trade"], [7], ["t_id"])
+    assert statements[0] == "CREATE PARTITION FUNCTION assay_part_ranges (bigint) AS RANGE RIGHT FOR VALUES (7)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from assay.targets.storage.hold import Identity
+from assay.targets.storage.hold import Identity, serial_of
 
 THEN = Identity(device="0:42", boot="b", inode=7)
 NOW = replace(THEN, device="0:43")
@@ -34,3 +35,28 @@ def test_a_disk_has_one_number_until_the_next_boot() -> None:
 
     assert now.difference(then.to_dict(), permitted=True) == "device number 8:1 then, 8:17 now"
     assert replace(now, boot="c").difference(then.to_dict()) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "serial"),
+    [
+        (b"\x00\x80\x00\x04SCSI", "SCSI"),
+        # A length that is a letter itself, and blanks to fill the field.
+        (b"\x00\x80\x00\x29" + b"WD-WX31".rjust(41), "WD-WX31"),
+        (b"\x00\x80\x00\x00", None),
+        (b"\x00\x80", None),
+    ],
+)
+def test_the_serial_number_of_a_scsi_disk_is_read_without_the_head_of_its_page(
+    tmp_path: Path, page: bytes, serial: str | None
+) -> None:
+    (tmp_path / "device").mkdir()
+    (tmp_path / "device" / "vpd_pg80").write_bytes(page)
+
+    assert serial_of(tmp_path) == serial
+
+
+def test_a_serial_number_in_words_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "serial").write_text("VB0\n")
+
+    assert serial_of(tmp_path) == "VB0"

@@ -56,6 +56,7 @@ def test_a_share_passes_within_its_tolerance() -> None:
     assert {one["pass_mix"] for name, one in asked.judged(counted(right)).items() if name != "data_maintenance"} == {
         True
     }
+    assert sum(one["mix"] or 0 for one in asked.judged(counted(right)).values()) == pytest.approx(1)
     short = right | {"trade_result": right["trade_result"] // 2}
     judged = asked.judged(counted(short))
     assert judged["trade_result"]["pass_mix"] is False
@@ -98,7 +99,7 @@ def test_clerks_have_connections_of_their_own() -> None:
         ({"customers": 150}, "give 200"),
         ({"mix": {"trade_result": 10}}, "trade_result"),
         ({"mix": "trade_order=0"}, "every weight is 0"),
-        ({"layout": {"partition_table": "trade", "partition_ways": 2}}, "not partitioned"),
+        ({"layout": {"partition_table": "broker", "partition_ways": 2}}, "partition_table"),
         ({"limits": ["trade_orders.p90<2s"]}, "trade_order"),
         ({"days": 0}, "days"),
     ],

@@ -199,9 +199,10 @@ fn holds(plans: impl Strategy<Value = ArrayPlan>, cases: u32, accepted_least: f6
     assert!(share >= accepted_least, "{share:.3} of the plans were accepted");
 }
 
+/// Some 0.42 % of such plans are accepted: that none of 3,000 is happens once in 300,000 runs.
 #[test]
 fn a_plan_is_refused_or_works() {
-    holds(any_plan(), 3000, 0.002);
+    holds(any_plan(), 3000, 1.0 / 3000.0);
 }
 
 /// The same with one thing odd at a time, so that most plans are accepted.

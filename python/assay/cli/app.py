@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from assay.cli import array, assess, check, compare, diagnose, importing, model, record, report, size, study
+from assay.cli import array, assess, check, compare, diagnose, importing, model, record, report, serve, size, study
 from assay.cli.console import run_guarded
 from assay.cli.verb import add_verbs_of_workloads, verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
@@ -68,6 +68,7 @@ app.command(name="assess", epilog=assess.EXAMPLES)(assess.assess)
 add_verbs_of_workloads(app)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
+app.command(name="serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command(name="import", epilog=importing.EXAMPLES)(importing.import_)
 app.command(name="check", epilog=check.EXAMPLES)(check.check)
 app.command(name="diagnose", epilog=diagnose.EXAMPLES)(diagnose.diagnose)

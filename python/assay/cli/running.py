@@ -35,7 +35,19 @@ from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 
 GIVEN_ANEW = frozenset(
-    {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}
+    {
+        "resume_run",
+        "json",
+        "dry_run",
+        "report",
+        "paper",
+        "export",
+        "quiet",
+        "no_color",
+        "debug",
+        "overwrite",
+        "yes_destroy",
+    }
     | {"password_stdin"}
 )
 """Parameters that a resumed run does not take from its folder."""
@@ -49,6 +61,7 @@ class OutputOptions:
     json: bool = False
     dry_run: bool = False
     report: bool = True
+    paper: bool = False
     export: list[str] = field(default_factory=list)
     quiet: bool = False
     command: Sequence[str] = ()
@@ -219,6 +232,7 @@ def run_to_end(
             display=console,
             interrupt=signals.interrupt,
             with_report=options.report,
+            with_paper=options.paper,
             uninterruptible=signals,
             yes_destroy=yes_destroy,
         )
@@ -238,9 +252,10 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if folder.manifest.get("study"):
         print_study(folder.manifest["study"])
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-    for name in ("report.html", "report.pdf"):
+    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf"):
         if (folder.path / name).exists():
-            print(f"{name.removeprefix('report.').upper()} report: {printable(folder.path / name)}")
+            kind, _, form = name.partition(".")
+            print(f"{form.upper()} {kind}: {printable(folder.path / name)}")
     print(f"run folder: {printable(folder.path)}", flush=True)
 
 

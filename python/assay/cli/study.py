@@ -36,6 +36,8 @@ Examples:
 
 `assay study run steady-state embedded:/data/pg`
 
+`assay study run oltp-partition embedded:/data/pg --workload brokerage`
+
 `assay study run published`
 
 `assay study run ./mine-study.toml --dry-run`
@@ -48,6 +50,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+
+Workload = Annotated[
+    str | None,
+    typer.Option(
+        "--workload", help="Of a study that has several: tpcc, brokerage.", show_default=False, rich_help_panel=TARGET
+    ),
+]
 
 DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME"}
 """Stand in where a study is shown without a target."""
@@ -86,12 +95,13 @@ def show(
         str | None,
         typer.Argument(help="What it is to run on, where that makes a difference.", show_default=False),
     ] = None,
+    workload: Workload = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
     """Show what a study asks, varies and compares; `--json` prints it in the form `study run` takes."""
     del debug
-    study = read_study(name, target)
+    study = read_study(name, target, workload)
     if json:
         shown = {"name": study.name} | ({"target": shown_target(study.target)} if study.target else {})
         print(print_json(study.model_dump(mode="json", exclude_defaults=True) | shown))
@@ -154,12 +164,13 @@ def run(
         int | None,
         typer.Option(help="How often every level is run, each time in another order.", rich_help_panel=TIME),
     ] = None,
+    workload: Workload = None,
     seed: opt.Seed = None,
 ) -> None:
     """Run a study: every combination of its levels, in random order, and what they change."""
     if name is None:
         raise UsageError(f"study run: give a study: {', '.join(study_names())}, or the file of one")
-    study = read_study(name, target)
+    study = read_study(name, target, workload)
     asked = {key: value for key, value in {"repeats": repeats, "seed": seed}.items() if value is not None}
     if asked:
         study = load_study(study.model_dump(mode="json", exclude_unset=True) | asked, source="options")

@@ -193,6 +193,7 @@ def measuring(
                 shown=OutputOptions(
                     command=_words(context),
                     export=values["export"] or [],
+                    paper=bool(values.get("paper")),
                     **{name: values[name] for name in ("output", "json", "dry_run", "report", "quiet")},
                 ),
                 workload=workload,

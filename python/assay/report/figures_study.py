@@ -26,7 +26,9 @@ LETTER_PX = 5.5
 """Mean width of a letter of a label."""
 
 
-def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool) -> alt.TopLevelMixin | None:
+def level_figure(
+    rows: Sequence[Row], figure: str, factor_title: str, *, joined: bool, full_name: str | None = None
+) -> alt.TopLevelMixin | None:
     """A figure at each level: bars, or lines where the levels rise.
 
     Thin whiskers are 95 % intervals; wide pale ones show how far a model may be off.
@@ -42,13 +44,15 @@ def level_figure(rows: Sequence[Row], figure: str, factor_title: str, *, joined:
         What the levels are of.
     joined : bool
         Lines instead of bars.
+    full_name : str, optional
+        The figure in words; those of the kind that was registered first unless given.
     """
     if not rows:
         return None
     series, levels = ordered(rows, "series"), ordered(rows, "level")
     if len(series) > MAX_SERIES:
         raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(series)}")
-    factor, title = _unit(rows, figure)
+    factor, title = _unit(rows, full_name or full_name_of(figure))
     keys = ("value", "low", "high", "band_low", "band_high")
     data = [{**row, **{key: row[key] / factor if row[key] is not None else None for key in keys}} for row in rows]
     most = max(row[key] or 0.0 for row in data for key in keys)
@@ -77,14 +81,15 @@ def _legend(series: Sequence[str]) -> dict[str, Any]:
     return {"columns": 2, "labelLimit": 320} if max(map(len, series)) > 30 else {}
 
 
-def _unit(rows: Sequence[Row], figure: str) -> tuple[float, str]:
-    title = full_name_of(figure)
+def _unit(rows: Sequence[Row], title: str) -> tuple[float, str]:
     match rows[0]["unit"]:
         case "ns":
             factor, unit = latency_unit(row["value"] for row in rows)
             return factor, f"{title} ({unit})"
         case "bytes_per_s":
             return 1e6, f"{title} (MB/s)"
+        case "share":
+            return 0.01, f"{title} (%)"
         case _:
             return 1.0, title
 

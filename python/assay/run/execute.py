@@ -15,11 +15,13 @@ from typing import Any, Protocol
 from assay import _core
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
 from assay.progress import Display
+from assay.results.limits import parse_limits
 from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
+from assay.run.live import Live
 from assay.run.notices import notices_of
 from assay.run.part import part_report
 from assay.run.points import PointLoop
@@ -97,8 +99,10 @@ class Execution:
     """What workloads tell of the run as a whole, by their `document_key`."""
     error: AssayError | None = None
     _targets: PartTargets = field(init=False)
+    _live: Live = field(init=False)
 
     def __post_init__(self) -> None:
+        self.display = self._live = Live(self.display, self.folder)
         self._targets = PartTargets(
             shared=self.target, parts=self.parts, display=self.display, interrupt=self.interrupt
         )
@@ -110,6 +114,12 @@ class Execution:
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
+        try:
+            return self._run()
+        finally:
+            self._live.end()
+
+    def _run(self) -> ExitCode:
         try:
             self._measure()
             status = "done"
@@ -133,6 +143,7 @@ class Execution:
         self.folder.update(host=host_facts(), build=_core.build_info(), status="running", error=None)
         self._keep_target_facts()
         with Recorder(targets.collectors()) as recorder:
+            self._live.watch(recorder)
             try:
                 self._run_parts(recorder)
             finally:
@@ -188,6 +199,7 @@ class Execution:
                 continue
             part = self._with_what_it_follows(ready)
             workload = workload_of(part.plan)
+            self._live.begin(parse_limits(part.plan.limits, workload.figures))
             context = replace(
                 common,
                 before=before,

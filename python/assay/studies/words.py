@@ -44,6 +44,7 @@ _GRAMMARS = {
     "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
     "ns": Grammar(verb="has", more="higher", less="lower"),
     "share": Grammar(verb="has", more="higher", less="lower"),
+    "ratio": Grammar(verb="has", more="higher", less="lower"),
 }
 
 
@@ -58,9 +59,10 @@ def noun_of(figure: str) -> str:
     return figure.replace("_", " ") if known is None else known.noun or known.title
 
 
-def full_name_of(figure: str) -> str:
-    """A figure as captions and axes name it."""
-    known = study_figures().get(figure)
+def full_name_of(figure: str, results: Sequence[Record] = ()) -> str:
+    """A figure as captions and axes name it, in the words of the kind that has these results."""
+    own = {one.study: one for one in common_figures(results)} if results else {}
+    known = own.get(figure) or study_figures().get(figure)
     return (known.full if known else "") or noun_of(figure)
 
 
@@ -115,6 +117,10 @@ def figure_text(value: float | None, unit: str) -> str:
         return "-"
     if unit == "ns":
         return format_latency(value)
+    if unit == "share":
+        return f"{value * 100:.3g} %"
+    if unit == "ratio":
+        return f"{value:.2f}"
     # Published studies count in MB, 1,000,000 bytes.
     return f"{value / 1e6:,.4g} MB/s" if unit == "bytes_per_s" else format_iops(value)
 

@@ -15,6 +15,10 @@ const ROW: u8 = 0xd1;
 const DONE: [u8; 13] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 /// The longest text of a column that keeps it in the row.
 const TEXT_BYTES_MAX: usize = 8000;
+/// What stands for the length of a `varchar(max)`, and its length where a value is null (MS-TDS 2.2.5.2.3, "Partially Length-prefixed
+/// Bytes").
+const LONG_TEXT: u16 = 0xffff;
+const LONG_NULL: [u8; 8] = [0xff; 8];
 
 /// 2000-01-01 in days since the first day of the year 1.
 const EPOCH_DAYS: i64 = 730_119;
@@ -36,6 +40,8 @@ enum Cell {
     Text {
         bytes_max: usize,
     },
+    /// A text of any length, in pieces.
+    LongText,
     Date,
     /// A time of day in units of 10^-scale seconds, and a date.
     DateTime {
@@ -97,12 +103,13 @@ fn write_type(info: &TypeInfo, out: &mut Vec<u8>) -> Option<Cell> {
                     out.push(sized.len() as u8);
                     Cell::Int { bytes: sized.len(), is_nullable: true }
                 }
-                VarLenType::BigVarChar | VarLenType::BigChar if sized.len() <= TEXT_BYTES_MAX => {
+                VarLenType::BigVarChar | VarLenType::BigChar => {
+                    let is_long = sized.len() > TEXT_BYTES_MAX;
                     let collation = sized.collation()?;
-                    out.extend((sized.len() as u16).to_le_bytes());
+                    out.extend(if is_long { LONG_TEXT } else { sized.len() as u16 }.to_le_bytes());
                     out.extend(collation.info().to_le_bytes());
                     out.push(collation.sort_id());
-                    Cell::Text { bytes_max: sized.len() }
+                    if is_long { Cell::LongText } else { Cell::Text { bytes_max: sized.len() } }
                 }
                 VarLenType::Daten => Cell::Date,
                 VarLenType::Datetime2 => {
@@ -211,6 +218,7 @@ impl<'a> BulkSink<'a> {
             }
             Cell::Int { .. } | Cell::Decimal { .. } | Cell::Date | Cell::DateTime { .. } => self.rows.push(0),
             Cell::Text { .. } => self.rows.extend([0xff; 2]),
+            Cell::LongText => self.rows.extend(LONG_NULL),
         }
     }
 
@@ -252,6 +260,14 @@ impl RowSink for BulkSink<'_> {
             Cell::Text { bytes_max } if text.len() <= bytes_max && text.is_ascii() => {
                 self.rows.extend((text.len() as u16).to_le_bytes());
                 self.rows.extend(text);
+            }
+            Cell::LongText if text.is_ascii() => {
+                self.rows.extend((text.len() as u64).to_le_bytes());
+                if !text.is_empty() {
+                    self.rows.extend((text.len() as u32).to_le_bytes());
+                    self.rows.extend(text);
+                }
+                self.rows.extend([0; 4]);
             }
             cell => self.misfit(cell),
         }
@@ -355,7 +371,9 @@ mod tests {
         const DAY: [u8; 3] = [0xb3, 0x47, 0x0b];
         const SECOND_US: i64 = 1_000_000;
         let varchar = |bytes| vec![0xa7, bytes, 0, 9, 4, 0xd0, 0, 0x34];
-        let cases: [(TypeInfo, Write, Vec<u8>, &[u8]); 12] = [
+        let (long, any_length) =
+            (|| sized(VarLenType::BigVarChar, 0xffff), vec![0xa7, 0xff, 0xff, 9, 4, 0xd0, 0, 0x34]);
+        let cases: [(TypeInfo, Write, Vec<u8>, &[u8]); 15] = [
             (TypeInfo::FixedLen(FixedLenType::Int4), |sink| sink.int(-7), vec![0x38], &[0xf9, 0xff, 0xff, 0xff]),
             (TypeInfo::FixedLen(FixedLenType::Int2), |sink| sink.int(7), vec![0x34], &[7, 0]),
             (TypeInfo::FixedLen(FixedLenType::Int8), |sink| sink.int(1 << 32), vec![0x7f], &[0, 0, 0, 0, 1, 0, 0, 0]),
@@ -364,6 +382,9 @@ mod tests {
             (decimal(12, 2), |sink| sink.null(), vec![0x6a, 9, 12, 2], &[0]),
             (sized(VarLenType::BigVarChar, 5), |sink| sink.text(b"a'b"), varchar(5), b"\x03\0a'b"),
             (sized(VarLenType::BigVarChar, 5), |sink| sink.null(), varchar(5), &[0xff, 0xff]),
+            (long(), |sink| sink.text(b"ab"), any_length.clone(), b"\x02\0\0\0\0\0\0\0\x02\0\0\0ab\0\0\0\0"),
+            (long(), |sink| sink.text(b""), any_length.clone(), &[0; 12]),
+            (long(), |sink| sink.null(), any_length, &[0xff; 8]),
             (sized(VarLenType::Daten, 3), |sink| sink.date(9132), vec![0x28], &[3, DAY[0], DAY[1], DAY[2]]),
             (
                 sized(VarLenType::Datetime2, 3),

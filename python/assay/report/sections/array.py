@@ -30,7 +30,7 @@ def array_blocks(target: Record) -> list[Block]:
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
-    return [Facts("array", facts), _parameters(array.get("parameters") or {})]
+    return [Facts("array", facts), parameter_table(array.get("parameters") or {})]
 
 
 def served_blocks(array: Record) -> list[Block]:
@@ -61,7 +61,8 @@ def _calibrated(calibration: Record | None) -> str:
     )
 
 
-def _parameters(parameters: Record) -> Block:
+def parameter_table(parameters: Record) -> Block:
+    """Every parameter with where it comes from."""
     if not parameters:
         return Paragraph("The run does not hold the model's parameters.")
     columns = [

@@ -10,6 +10,13 @@ from assay.targets.databases.database import Database
 from assay.targets.databases.layout import FOLDER, Layout, make_folder
 from assay.targets.databases.table_set import Key, RangeKey, literal
 
+_REFERENCES = """
+SELECT table_name, constraint_name FROM information_schema.referential_constraints
+WHERE constraint_schema = database() AND (table_name = %s OR referenced_table_name = %s)
+ORDER BY 1, 2
+"""
+"""Foreign keys of a table, and those that refer to it."""
+
 
 def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]:
     """As `assay.targets.databases.kinds.lay_out`."""
@@ -19,12 +26,16 @@ def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]
         database.checkpoint()
         return {"places": [], "partition": None}
     table, key = layout.table, database.table_set.keys[layout.table]
-    keys = database.table_set.first_keys(table, layout.ways, scale)
+    keys = database.table_set.first_keys(table, layout.ways, scale, database.schema().shape)
     data = database.storage_paths().get("data")
     directories = tuple(
         make_folder(database, Path(data), Path(directory) / FOLDER / database.spec.database) if data else directory
         for directory in layout.directories
     )
+    # InnoDB has no foreign keys of partitioned tables, nor any that refer to one.
+    references = database.query(_REFERENCES, (table, table))
+    for of, name in references:
+        database.execute(f"ALTER TABLE {of} DROP FOREIGN KEY {name}")
     database.execute(partition_statement(table, key, keys, directories))
     database.query(f"ANALYZE TABLE {table}")
     database.checkpoint()
@@ -38,7 +49,10 @@ def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]
         }
         for at, directory in enumerate(directories)
     ]  # fmt: skip
-    return {"places": places, "partition": {"table": table, "column": key.column, "first_keys": keys}}
+    partition = {"table": table, "column": key.column, "first_keys": keys}
+    if references:
+        partition["dropped_foreign_keys"] = [str(name) for _, name in references]
+    return {"places": places, "partition": partition}
 
 
 def partition_statement(table: str, key: RangeKey, first_keys: Sequence[Key], directories: tuple[str, ...] = ()) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.targets.databases.database import Database
 from assay.targets.databases.layout import Layout
-from assay.targets.databases.table_set import Key, literal
+from assay.targets.databases.table_set import Key, RangeKey, literal
 
 PREFIX = "assay_part"
 
@@ -20,9 +20,15 @@ def lay_out(database: Database, layout: Layout, *, scale: int) -> dict[str, Any]
     range_key = database.table_set.keys.get(layout.table)
     keys: list[Key] = []
     if range_key is not None:
-        keys = database.table_set.first_keys(layout.table, layout.ways, scale)
+        keys = database.table_set.first_keys(layout.table, layout.ways, scale, database.schema().shape)
         key = list(range_key.primary) or _primary_key(database, layout.table)
-        for statement in partition_statements(layout.table, range_key.column, keys, key, layout.directories):
+        references = database.table_set.references_of(database.dialect, layout.table)
+        for statement in (
+            # The key that they refer to is made anew.
+            *(f"ALTER TABLE {of} DROP CONSTRAINT {name}" for of, name, _ in references),
+            *partition_statements(layout.table, range_key, keys, key, layout.directories),
+            *(text for _, _, text in references),
+        ):
             database.execute(statement)
     for table in layout.by_columns:
         column = range_key.column if range_key is not None and table == layout.table else ""
@@ -76,12 +82,14 @@ def column_statements(table: str, key: Sequence[str], *, partitioned_by: str = "
 
 
 def partition_statements(
-    table: str, column: str, keys: Sequence[Key], key: Sequence[str], directories: tuple[str, ...] = ()
+    table: str, range_key: RangeKey, keys: Sequence[Key], key: Sequence[str], directories: tuple[str, ...] = ()
 ) -> list[str]:
     """Statements that put a table's clustered key, and with it its rows, on a partition scheme.
 
     Parameters
     ----------
+    range_key
+        The column whose ranges they are.
     keys
         First key of each partition but the first: ranges begin with them, RANGE RIGHT.
     key
@@ -99,7 +107,8 @@ def partition_statements(
         ]
     ways = len(keys) + 1
     used = ", ".join(groups[number % len(groups)] for number in range(ways)) if groups else ""
-    kind = "date" if keys and isinstance(keys[0], str) else "int"
+    kind = "date" if keys and isinstance(keys[0], str) else range_key.type
+    column = range_key.column
     statements += [
         f"CREATE PARTITION FUNCTION {PREFIX}_ranges ({kind}) AS RANGE RIGHT FOR VALUES "
         f"({', '.join(map(literal, keys))})",

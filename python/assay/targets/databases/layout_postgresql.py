@@ -25,6 +25,14 @@ WHERE n.nspname = current_schema() AND t.relname = ANY(%s) AND t.relkind = 'r' A
 ORDER BY c.relname
 """
 
+_REFERENCES = """
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+FROM pg_constraint
+WHERE contype = 'f' AND conparentid = 0 AND (conrelid = to_regclass(%s) OR confrelid = to_regclass(%s))
+ORDER BY 1, 2
+"""
+"""Foreign keys of a table, and those that refer to it."""
+
 _PLACED = """
 SELECT s.spcname, c.relname, pg_table_size(c.oid)
 FROM pg_class c JOIN pg_tablespace s ON s.oid = c.reltablespace
@@ -41,7 +49,7 @@ def lay_out(database: Database, layout: Layout, *, scale: int, connections: int)
     names = list(places)
     keys: list[Key] = []
     if layout.table:
-        keys = database.table_set.first_keys(layout.table, layout.ways, scale)
+        keys = database.table_set.first_keys(layout.table, layout.ways, scale, database.schema().shape)
         _partition(database, layout.table, keys, names)
     if layout.spreads:
         _spread(database, names, connections)
@@ -161,7 +169,8 @@ def _placed(database: Database, names: list[str]) -> dict[str, dict[str, Any]]:
 def _partition(database: Database, table: str, keys: Sequence[Key], names: list[str]) -> None:
     """Put a partitioned table in the place of a plain one, in one transaction; partitions take the places in turn.
 
-    Indexes are built on each partition, where they get its place, and found again by those of the table.
+    Indexes are built on each partition, where they get its place, and found again by those of the table. Foreign keys
+    of the table, and those that refer to it, are made again last.
     """
     # The plain table is dropped.
     database.refuse_drop()
@@ -173,6 +182,7 @@ def _partition(database: Database, table: str, keys: Sequence[Key], names: list[
         " AND contype = 'p'",
         (table,),
     )
+    references = database.query(_REFERENCES, (table, table))
     indexes = [
         str(row[0])
         for row in database.query(
@@ -189,7 +199,8 @@ def _partition(database: Database, table: str, keys: Sequence[Key], names: list[
     storage = f" WITH ({options})" if options else ""
     statements = [
         f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE",
-        f"CREATE TABLE {table}_parted (LIKE {table}) PARTITION BY RANGE ({column})",
+        *(f'ALTER TABLE {of} DROP CONSTRAINT "{name}"' for of, name, _ in references),
+        f"CREATE TABLE {table}_parted (LIKE {table} INCLUDING CONSTRAINTS) PARTITION BY RANGE ({column})",
         f"COMMENT ON TABLE {table}_parted IS '{TABLE_MARK}'",
     ]
     for number, part in enumerate(parts):
@@ -208,8 +219,9 @@ def _partition(database: Database, table: str, keys: Sequence[Key], names: list[
         statements += [_index_on(definition, part) for definition in indexes]
     statements.append("SET LOCAL default_tablespace = ''")
     statements += [f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {definition}' for name, definition in constraints]
+    referring = [f'ALTER TABLE {of} ADD CONSTRAINT "{name}" {definition}' for of, name, definition in references]
     with contextlib.closing(database.new_session()) as session:
-        session.execute("; ".join(["BEGIN", *statements, *indexes, "COMMIT"]))
+        session.execute("; ".join(["BEGIN", *statements, *indexes, *referring, "COMMIT"]))
         session.execute(f"VACUUM (ANALYZE) {table}")
 
 

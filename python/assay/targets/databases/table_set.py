@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,17 +14,20 @@ class RangeKey(NamedTuple):
     Attributes
     ----------
     last
-        Its last value; None: the scale.
+        Its last value, or what it is at a scale and a shape; None: the scale.
     primary
         Columns of the primary key of the partitioned table, where that of the plain one has not this column.
     years
         First year and number of years of a column of dates, whose ranges are whole years.
+    type
+        Type of the column, where a server must be told.
     """
 
     column: str
-    last: int | None = None
+    last: int | Callable[[int, Mapping[str, int]], int] | None = None
     primary: tuple[str, ...] = ()
     years: tuple[int, int] | None = None
+    type: str = "int"
 
 
 Key = int | str
@@ -126,14 +130,33 @@ class TableSet:
     statements: Callable[[str, str], Sequence[tuple[str, str]]]
     counters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def first_keys(self, table: str, ways: int, scale: int) -> list[Key]:
-        """First key of each partition of a table but the first, so that all hold as many keys as can be."""
+    def named_in(self, text: str) -> list[str]:
+        """Tables that a statement names."""
+        words = set(re.findall(r"[a-z_][a-z0-9_]*", text.lower()))
+        return [name for name in self.names if name in words]
+
+    def references_of(self, dialect: str, table: str) -> list[tuple[str, str, str]]:
+        """Foreign keys of a table and those that refer to it: whose each is, its name, and what adds it."""
+        if not self.has_references:
+            return []
+        form = re.compile(r"ALTER TABLE (\w+) ADD CONSTRAINT .* REFERENCES (\w+) ", re.DOTALL)
+        found = [(form.match(text), name, text) for name, text in self.statements(dialect, "foreign_keys")]
+        return [(match[1], name, text) for match, name, text in found if match and table in match.groups()]
+
+    def first_keys(self, table: str, ways: int, scale: int, shape: Mapping[str, int] | None = None) -> list[Key]:
+        """First key of each partition of a table but the first, so that all hold as many keys as can be.
+
+        Parameters
+        ----------
+        shape
+            Of the rows that are loaded; None: as they are unless asked for otherwise.
+        """
         key = self.keys[table]
         if key.years is not None:
             first, count = key.years
             each = -(-count // ways)
             return [f"{first + each * number}-01-01" for number in range(1, ways)]
-        last = key.last or scale
+        last = key.last(scale, shape or self.shape) if callable(key.last) else key.last or scale
         return [1 + last * number // ways for number in range(1, ways)]
 
 

@@ -345,7 +345,7 @@ class Hold:
             device=f"{number[0]}:{number[1]}",
             boot=boot,
             size_bytes=sectors * 512 if sectors is not None else None,
-            serial=_first_text(disk, "serial", "device/serial", "device/vpd_pg80") if disk is not None else None,
+            serial=serial_of(disk) if disk is not None else None,
             wwn=_first_text(disk, "wwid", "device/wwid", "dm/uuid", "md/uuid") if disk is not None else None,
             disk_sequence=disk_sequence,
         )
@@ -389,6 +389,21 @@ def holder(descriptor: int, kernel: Kernel | None = None) -> str:
             verb = next((word for program, word in pairs if os.path.basename(program) == "assay"), "")
             return f"process {fields[4]}" + (f" (assay {verb})" if verb.isalpha() else "")
     return "another run of Assay"
+
+
+def serial_of(disk: Path) -> str | None:
+    """Serial number of a disk, from its folder in /sys; None where the kernel shows none."""
+    return _first_text(disk, "serial", "device/serial") or _serial_in_page(disk / "device/vpd_pg80")
+
+
+def _serial_in_page(path: Path) -> str | None:
+    """Serial number in a SCSI disk's page 80h: four bytes of head, of which the last two are its length (SPC)."""
+    try:
+        page = path.read_bytes()
+    except OSError:
+        return None
+    text = page[4 : 4 + int.from_bytes(page[2:4])].decode("ascii", errors="replace")
+    return "".join(filter(str.isprintable, text)).strip() or None
 
 
 def _first_text(disk: Path, *names: str) -> str | None:

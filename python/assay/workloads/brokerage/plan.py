@@ -21,7 +21,15 @@ from assay.workloads.brokerage.figures import FIGURES
 from assay.workloads.brokerage.tables import CUSTOMERS_OF_BROKER, DAYS_DEFAULT, KIND, NEWS_BYTES
 from assay.workloads.databases.plan import DATABASE
 from assay.workloads.options import Option
-from assay.workloads.transactions.plan import MIX, Mix, TransactionsPlan, Weight, parse_mix, shares_of
+from assay.workloads.transactions.plan import (
+    MIX,
+    Mix,
+    TransactionsLayout,
+    TransactionsPlan,
+    Weight,
+    parse_mix,
+    shares_of,
+)
 
 CUSTOMERS_DEFAULT = 1000
 
@@ -71,6 +79,18 @@ class BrokerageMix(Mix):
         return {name: weight / total for name, weight in expected.items()}
 
 
+PartitionTable = Literal[
+    "", "hottest", "trade", "trade_history", "settlement", "cash_transaction", "holding_history", "holding"
+]
+
+
+class BrokerageLayout(TransactionsLayout):
+    """How tables and indexes are laid out before a run."""
+
+    partition_table: PartitionTable = ""
+    """The table that is partitioned by ranges of the trade's key; `hottest` is found from a trace."""
+
+
 class BrokeragePlan(TransactionsPlan):
     """A plan of `assay oltp brokerage`."""
 
@@ -103,6 +123,7 @@ class BrokeragePlan(TransactionsPlan):
         trade_status=190, market_watch=180, security_detail=140, customer_position=130, trade_order=101,
         trade_lookup=80, broker_volume=49, trade_update=20,
     )  # fmt: skip
+    layout: BrokerageLayout = BrokerageLayout()
     draw: Annotated[Literal["independent", "deck"], Option("--draw", "From a deck of cards, or independent.", MIX)] = (
         "deck"
     )
@@ -116,8 +137,6 @@ class BrokeragePlan(TransactionsPlan):
                 f"{self.customers:,}: a broker serves {CUSTOMERS_OF_BROKER} customers, and they come by the hundred;"
                 f" give {nearest:,}",
             )
-        if self.layout.is_partitioned:
-            raise ValueError("tables that foreign keys refer to are not partitioned; leave partition_table out")
         return self
 
     @property
@@ -182,7 +201,7 @@ class BrokeragePlan(TransactionsPlan):
         return places * math.ceil(users / (places * USERS_PER_CLERK))
 
     def judged(self, by_transaction: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Figures of each transaction, with whether its share and its response are as they should be.
+        """Figures of each transaction, with its share of the mix, and whether it and its response are right.
 
         `pass_mix`: the share is off by no more than `MIX_TOLERANCE_SHARE` of itself or `MIX_DEVIATIONS` standard
         deviations of a count (ours; the specification's own tolerances are narrower and need hours). `pass_latency`:
@@ -197,6 +216,7 @@ class BrokeragePlan(TransactionsPlan):
             expected = self.mix.shares.get(name)
             found[name] = {
                 **figures,
+                "mix": None if expected is None or not total else counts[name] / total,
                 "pass_mix": None if expected is None or not total else _fits(counts[name], total, expected),
                 "pass_latency": _answered(figures["latency_ns"], own),
             }

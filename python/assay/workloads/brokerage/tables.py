@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from assay import _core
-from assay.targets.databases.table_set import Size, TableSet
+from assay.targets.databases.table_set import RangeKey, Size, TableSet
 from assay.units import count_of
 
 KIND = "brokerage"
@@ -25,6 +26,15 @@ NEWS_OF_CUSTOMER = 1
 def bytes_of_customer(shape: Mapping[str, int]) -> int:
     """Room that a customer takes with rows of a shape, indexes included."""
     return ROWS_BYTES + shape["days"] * DAY_BYTES + shape["news_bytes"] * NEWS_OF_CUSTOMER
+
+
+def trades(customers: int, shape: Mapping[str, int]) -> int:
+    """Trades of a load; their keys count from 1, in the order of time. Later trades have higher keys."""
+    return _core.row_counts(KIND, customers, json.dumps(dict(shape)))["trade"]
+
+
+def _of_trade(column: str) -> RangeKey:
+    return RangeKey(column, trades, type="bigint")
 
 
 SHAPE = {"days": DAYS_DEFAULT, "news_bytes": NEWS_BYTES}
@@ -56,7 +66,15 @@ TABLES = TableSet(
     ),
     shape=SHAPE,
     has_references=True,
-    keys={},
+    # On the key of the trade, as the published study did. New trades go to the last range.
+    keys={
+        "trade": _of_trade("t_id"),
+        "trade_history": _of_trade("th_t_id"),
+        "settlement": _of_trade("se_t_id"),
+        "cash_transaction": _of_trade("ct_t_id"),
+        "holding_history": _of_trade("hh_t_id"),
+        "holding": _of_trade("h_t_id"),
+    },
     statements=lambda dialect, file: _core.oltp_sql(KIND, dialect, file),
     counters={"trade_result_count": ("broker", "SELECT sum(b_num_trades) FROM broker")},
 )

@@ -59,9 +59,10 @@ def storage(
     Returns
     -------
     dict
-        STORAGE, and besides it `seconds` (the window), `bytes_from` (`devices`, `databases` or None: whose bytes are
-        per transaction) and `database`: `read_iops`, `write_iops`, `read_bytes_per_s`, `write_bytes_per_s`,
-        `read_latency_mean_ns`, `write_latency_mean_ns`, `log_writes_per_s`, `log_bytes_per_s` as the servers count.
+        STORAGE, and besides it `read_write` (reads for each write: `operations`, `bytes`), `seconds` (the window),
+        `bytes_from` (`devices`, `databases` or None: whose bytes are per transaction) and `database`: `read_iops`,
+        `write_iops`, `read_bytes_per_s`, `write_bytes_per_s`, `read_latency_mean_ns`, `write_latency_mean_ns`,
+        `log_writes_per_s`, `log_bytes_per_s` as the servers count.
     """
     found = sums(batches, start_ns, end_ns)
     devices = _devices(found, devices_by_role)
@@ -92,8 +93,27 @@ def storage(
         "server_cpu_share": _server_cpu_share(found, end_ns - start_ns, client_cpu_ns, cpu_count) if is_local else None,
         "files": _files(found),
         "bytes_from": "devices" if devices else "databases" if moved["read"] is not None else None,
+        "read_write": _reads_to_writes(devices, database),
         "database": database,
     }
+
+
+def _reads_to_writes(devices: Sequence[Record], database: Record) -> dict[str, float | None] | None:
+    """Reads for each write, in operations and in bytes, of the devices with data; else as the servers asked.
+
+    None where nothing is known.
+    """
+    own = [device for device in devices if "data" in device["roles"]]
+
+    def ratio(key: str) -> float | None:
+        reads, writes = (
+            sum(device[f"{side}_{key}"] for device in own) if own else database[f"{side}_{key}"]
+            for side in ("read", "write")
+        )
+        return reads / writes if reads is not None and writes else None
+
+    found = {"operations": ratio("iops"), "bytes": ratio("bytes_per_s")}
+    return found if any(value is not None for value in found.values()) else None
 
 
 def data_devices(storage: Record) -> list[Record]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
 from assay.results.phases import Rates
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
@@ -21,7 +22,7 @@ from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, tick_sums
+from assay.telemetry.ticks import batches, latency_gauges, sides_mean_ns, tick_sums
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.plan import Plan
@@ -61,7 +62,24 @@ class Progress:
     longest_s: float
     iops: float
     latency_mean_ns: float | None
+    sides_mean_ns: Mapping[str, float | None]
     error_count: int
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=f"{self.title}, {self.load}",
+            phase=self.phase,
+            left_s=max(self.longest_s - self.elapsed_s, 0),
+            is_most=True,
+            gauges=(
+                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops", limit="total.iops"),
+                *latency_gauges(self.sides_mean_ns),
+            ),
+            errors=(self.error_count, "errors"),
+        )
 
     @property
     def line(self) -> str:
@@ -201,7 +219,8 @@ class OpenIo(OpenWorkload):
         if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
             return
         band = bands.band_of_point(self.model.configuration, point, interrupt=self.context.interrupt)
-        point |= band.around(point["total"]["iops"])
+        if band is not None:
+            point |= band.around(point["total"]["iops"])
 
 
 def _model_of(
@@ -383,6 +402,7 @@ class Measurement:
                 longest_s=self.timing.longest_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                sides_mean_ns=sides_mean_ns(self.ticks[-200:], done - len(recent), done),
                 error_count=self.error_count,
             )
         )

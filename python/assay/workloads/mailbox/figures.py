@@ -44,6 +44,7 @@ MAILBOXES = Figure(
     name="mailboxes",
     unit="count",
     title="Mailboxes",
+    noun="mailboxes",
     better="higher",
     value=lambda point: done_of(point).get("mailboxes_held"),
     words=lambda count: f"{count:,.0f} mailboxes",

@@ -21,10 +21,10 @@ from assay.targets.storage.target import (
 )
 from assay.targets.storage.volume import begin_io
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, tick_sums
+from assay.telemetry.ticks import batches, sides_mean_ns, tick_sums
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
 from assay.workloads.mailbox.layout import Placed, place, seats_of_volumes
-from assay.workloads.mailbox.plan import MailboxPlan
+from assay.workloads.mailbox.plan import MailboxPlan, too_many
 from assay.workloads.mailbox.result import (
     ACTIVITIES,
     database_figures,
@@ -91,6 +91,8 @@ class OpenMailbox(OpenWorkload):
             asked = self._ask(target)
             answer = yield Search(axis=axis, ask=self._ask, workload=asked.workload, repeats=settings.repeats)
             best = answer["max"]
+            if best and (notice := too_many(best["mailboxes"], self.plan.servers)):
+                self.context.note(notice)
             point = next((one for one in self.context.points if best and one["id"] == best["point_id"]), best)
         self._finish(point)
 
@@ -236,6 +238,7 @@ class OpenMailbox(OpenWorkload):
                 left_s=left_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                sides_mean_ns=sides_mean_ns(own, done - len(recent), done),
                 bad_pages=running.report["bad_pages"],
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -258,6 +259,26 @@ class MailboxPlan(AnyPlan):
             f"database_read.peak<={_ms(peak)}",
             f"log_write.peak<={_ms(peak)}",
         )
+
+
+def too_many(mailboxes: float, servers: int) -> str | None:
+    """What to say where a search finds I/Os for more mailboxes than the servers may have.
+
+    Examples
+    --------
+    >>> too_many(9000, 1) is None
+    True
+    >>> str(too_many(24_000, 2)).partition(": ")[2]
+    'test them with --servers 3'
+    """
+    each = mailboxes / servers
+    if each <= MAILBOXES_PER_SERVER_MAX:
+        return None
+    needed = math.ceil(mailboxes / MAILBOXES_PER_SERVER_MAX)
+    return (
+        f"the storage holds the I/Os of {mailboxes:,.0f} mailboxes, {each:,.0f} a server; one server has"
+        f" {MAILBOXES_PER_SERVER_MAX:,} active ones at most: test them with --servers {needed}"
+    )
 
 
 def few_copies(layout: str, copies: int) -> str:

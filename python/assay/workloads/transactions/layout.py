@@ -20,21 +20,28 @@ TRACE_WARMUP_S = 2.0
 FIGURES = {"page_requests_count": "page requests", "time_ns": "time in tables", "rows_count": "rows touched"}
 """What tables are ranked by: the first that the server counts."""
 
+STATEMENT_FIGURES = FIGURES | {"time_ns": "time"}
+
 Fact = Mapping[str, Any]
 
 P = TypeVar("P", bound=TransactionsPlan)
 
 
 def trace_plan(plan: P) -> P:
-    """The plan of the trace: the same users, for a short time, and nothing beside them."""
+    """The plan of the trace: the same users, for a short time, and nothing beside them.
+
+    They send statements: those name the tables that procedures hide.
+    """
     timing = TransactionsTiming(warmup_s=TRACE_WARMUP_S, duration_s=plan.layout.trace_s)
-    return plan.model_copy(update={"timing": timing, "background": ()})
+    return plan.model_copy(update={"timing": timing, "background": (), "mode": "statements"})
 
 
 def find_hottest(
     table_set: TableSet, tables: Sequence[Fact], statements: Sequence[Fact], trace_s: float
 ) -> dict[str, Any]:
-    """The table that the workload asked most of, with the reason.
+    """The table that the workload asked most of, with the reason, by the server's counters and by its statements.
+
+    Among those that can be partitioned, the counters decide.
 
     Parameters
     ----------
@@ -49,7 +56,8 @@ def find_hottest(
     -------
     dict
         `table`, `figure`, `share`, `trace_s`, `tables` (of each `table`, `value`, `share`), `statement` (text of the
-        one that took the most time, or None), `sentence`.
+        one that took the most time, or None), `by_statements` (`figure` and `tables` as the statements have it, or
+        None), `sentence`.
 
     Raises
     ------
@@ -73,9 +81,14 @@ def find_hottest(
     total = sum(heat.get(figure, 0.0) for heat in heats.values())
     ranked = sorted(((heat.get(figure, 0.0), name) for name, heat in heats.items()), reverse=True)
     listed: list[dict[str, Any]] = [{"table": name, "value": value, "share": value / total} for value, name in ranked]
-    first = listed[0]
-    beside = "".join(f", before {other['table']} with {other['share']:.0%}" for other in listed[1:2])
-    sentence = f"the hottest table is {first['table']}: {first['share']:.0%} of the {FIGURES[figure]} in a trace of"
+    first, hotter = _first_that_parts(listed, table_set)
+    others = [one for one in listed if one is not first][:1]
+    beside = "".join(f", before {other['table']} with {other['share']:.0%}" for other in others if not hotter)
+    beside += "".join(f"; {one['table']} has {one['share']:.0%}, and is not partitioned" for one in hotter[:1])
+    rank = "the hottest table" if not hotter else "the hottest table that can be partitioned"
+    sentence = f"{rank} is {first['table']}: {first['share']:.0%} of the {FIGURES[figure]} in a trace of"
+    asked = heat_of_statements(table_set, statements)
+    said = _said_by_statements(asked, first["table"], table_set)
     return {
         "table": first["table"],
         "figure": figure,
@@ -83,8 +96,51 @@ def find_hottest(
         "trace_s": trace_s,
         "tables": listed,
         "statement": statements[0]["text"] if statements else None,
-        "sentence": f"{sentence} {trace_s:g} s{beside}.".replace("%", " %"),
+        "by_statements": asked,
+        "sentence": f"{sentence} {trace_s:g} s{beside}{said}.".replace("%", " %"),
     }
+
+
+def heat_of_statements(table_set: TableSet, statements: Sequence[Fact]) -> dict[str, Any] | None:
+    """What the hottest statements asked of each table; what one asked is shared among the tables that it names.
+
+    Returns
+    -------
+    dict or None
+        `figure`, `tables` (of each `table`, `value`, `share`); None where no statement names a table.
+    """
+    figure = next((one for one in FIGURES if any(statement.get(one) for statement in statements)), "")
+    heats: dict[str, float] = {}
+    for statement in statements:
+        named = table_set.named_in(str(statement["text"]))
+        for table in named:
+            heats[table] = heats.get(table, 0.0) + float(statement.get(figure) or 0.0) / len(named)
+    total = sum(heats.values())
+    if not total:
+        return None
+    ranked = sorted(((value, name) for name, value in heats.items()), reverse=True)
+    return {
+        "figure": figure,
+        "tables": [{"table": name, "value": value, "share": value / total} for value, name in ranked],
+    }
+
+
+def _first_that_parts(ranked: Sequence[Fact], table_set: TableSet) -> tuple[Fact, list[Fact]]:
+    """The first that can be partitioned, else the first; and those before it."""
+    place = next((place for place, one in enumerate(ranked) if one["table"] in table_set.keys), 0)
+    return ranked[place], list(ranked[:place])
+
+
+def _said_by_statements(asked: Fact | None, table: str, table_set: TableSet) -> str:
+    if asked is None:
+        return "; statements that name tables are not counted there"
+    first, _ = _first_that_parts(asked["tables"], table_set)
+    share = f"{first['share']:.0%} of the {STATEMENT_FIGURES[asked['figure']]} of the heaviest statements"
+    return (
+        f"; so do statements say, with {share}"
+        if first["table"] == table
+        else (f"; statements say {first['table']}, with {share}")
+    )
 
 
 def _figures(table: Fact) -> dict[str, float]:

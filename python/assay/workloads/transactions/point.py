@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
 from assay.results.phases import Rates
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
@@ -84,6 +85,27 @@ class OltpProgress:
     left_s: float
     failed_count: int
     waiting: str
+    value: float
+    rate_title: str
+    rate_unit: str
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=self.first,
+            phase=self.phase,
+            left_s=max(self.left_s, 0),
+            gauges=(
+                Gauge(name="rate", title=self.rate_title, value=self.value, unit=self.rate_unit),
+                Gauge(
+                    name="p90", title=f"{self.first} p90", value=self.latency_p90_ns, unit="ns", limit="response.p90"
+                ),
+            ),
+            errors=(self.failed_count, "failed"),
+            waiting=self.waiting,
+        )
 
     @property
     def line(self) -> str:
@@ -363,6 +385,9 @@ class OltpMeasurement:
                 left_s=(self.to_tick - done) * self.interval_s,
                 failed_count=self.failed_count,
                 waiting=waiting,
+                value=firsts / seconds * rate.seconds if seconds else 0.0,
+                rate_title=rate.title,
+                rate_unit=rate.unit,
             )
         )
 

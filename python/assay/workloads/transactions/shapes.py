@@ -37,6 +37,7 @@ class Transaction(TypedDict, total=False):
     failed: MaybeCount
     latency_ns: dict[str, MaybeAmount] | None
     histogram: HistogramText
+    mix: MaybeAmount
     pass_mix: Flag
     pass_latency: Flag
 
@@ -79,6 +80,7 @@ class Storage(TypedDict, total=False):
     server_cpu_share: MaybeAmount
     seconds: MaybeAmount
     bytes_from: Text
+    read_write: dict[str, MaybeAmount] | None
     database: dict[str, MaybeAmount] | None
 
 

@@ -28,6 +28,10 @@ FAILED = "transactions failed"
 """What errors of points are called."""
 
 
+JUDGED = {"pass_mix": "mix", "pass_latency": "response"}
+"""What a kind may judge of its transactions, in words."""
+
+
 def oltp_section(facts: RunFacts, application: Application) -> Section | None:
     """Build the section on transactions; None when the run had nothing to do with them."""
     found = oltp_of(facts, application)
@@ -146,6 +150,8 @@ def _transaction_table(found: Record, point: Record | None, application: Applica
     names = [name for name in application.transactions if name in by_transaction]
     names += [name for name in by_transaction if name not in names]
     total = sum(by_transaction[name].get("count") or 0 for name in names)
+    is_judged = any(key in by_transaction[name] for name in names for key in JUDGED)
+    columns += [Column("Mix, response", weight=1.4)] if is_judged else []
     rows = []
     for name in names:
         record = by_transaction[name]
@@ -162,12 +168,23 @@ def _transaction_table(found: Record, point: Record | None, application: Applica
         for key, tone in (("rolled_back", "plain"), ("retried", "warn"), ("failed", "bad")):
             number = record.get(key) or 0
             cells.append(Cell(f"{number:,}", tone if number else "quiet"))  # type: ignore[arg-type]
-        rows.append(cells)
+        rows.append([*cells, _judged(record)] if is_judged else cells)
     caption = (
         "Transactions of the window. Response times run from the first attempt's start (with a fixed rate, from when "
         f"it was due) to the answer to the commit, retries included. Rolled back: {application.rolled_back}."
     )
+    if is_judged:
+        caption += " Mix, response: whether a share is near the one asked for, and a response within its limits."
     return Table("transactions", caption, columns, rows, dense=True)
+
+
+def _judged(record: Record) -> Cell:
+    """Whether a transaction's share and its response are as they should be, where that is known."""
+    told = {name: record[key] for key, name in JUDGED.items() if record.get(key) is not None}
+    missed = [name for name, passes in told.items() if not passes]
+    if missed:
+        return Cell(f"{joined(missed)} missed", "bad")
+    return Cell("both met" if len(told) == len(JUDGED) else f"{next(iter(told))} met" if told else DASH, "quiet")
 
 
 def _response_figure(by_transaction: Record, application: Application) -> list[Block]:

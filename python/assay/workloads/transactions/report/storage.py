@@ -55,6 +55,7 @@ def _storage_blocks(storage: Record) -> list[Block]:
             "CPU of the server",
             _share(storage.get("server_cpu_share"), " of this host, without the load's share, other programs included"),
         ),
+        ("Reads to writes", _ratio_text(storage.get("read_write"))),
         ("Asked of storage", _asked_text(storage.get("database") or {})),
     ]
     blocks.append(Facts("oltp-storage-facts", [(name, value) for name, value in items if value]))
@@ -114,6 +115,13 @@ def _flush_text(storage: Record) -> str:
         f"{rate:,.0f} a second" if rate is not None else "",
     ]
     return ", ".join(word for word in words if word)
+
+
+def _ratio_text(ratio: Record | None) -> str:
+    words = [
+        f"{ratio[key]:.2g} : 1 in {key}" for key in ("operations", "bytes") if ratio and ratio.get(key) is not None
+    ]
+    return ", ".join(words)
 
 
 def _hits_text(storage: Record) -> str:

@@ -1,1 +1,1 @@
--- Nothing differs from base. Not verified on SQL Server.
+-- Nothing differs from base. Tried on Babelfish, a TDS server; not verified on SQL Server.

@@ -1,4 +1,4 @@
--- Not verified on SQL Server. Clustered primary keys; texts compare by bytes, so that their order is the same in every database.
+-- Tried on Babelfish, a TDS server; not verified on SQL Server. Clustered primary keys; texts compare by bytes, so that their order is the same in every database.
 -- Truths are 0 and 1.
 
 -- name: assay_schema

@@ -1,4 +1,5 @@
--- Not verified on SQL Server. What differs from base: TOP for LIMIT, and locks of reads that a change follows.
+-- Tried on Babelfish, a TDS server; not verified on SQL Server. What differs from base: TOP for LIMIT, and locks of reads that a change
+-- follows. Calls of procedures run within a transaction of the caller's.
 
 -- name: customer_position.accounts
 SELECT TOP (10) ca_id, ca_bal, coalesce(sum(hs_qty * lt_price), 0) AS assets
@@ -99,3 +100,21 @@ JOIN security ON s_symb = t_s_symb
 JOIN exchange ON ex_id = s_ex_id
 WHERE t_ca_id = $1
 ORDER BY t_dts DESC, t_id DESC
+
+-- name: call.customer_position
+EXECUTE assay_customer_position $1, $2, $3
+
+-- name: call.trade_order
+EXECUTE assay_trade_order $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
+
+-- name: call.trade_result
+EXECUTE assay_trade_result $1, $2, $3, $4
+
+-- name: call.trades
+EXECUTE assay_trades $1, $2, $3, $4, $5, $6
+
+-- name: call.trade_holdings
+EXECUTE assay_trade_holdings $1, $2
+
+-- name: call.market_feed
+EXECUTE assay_market_feed $1, $2, $3, $4

@@ -1,0 +1,93 @@
+"""The first process of a lab machine on the host's files: runs commands that come over the second serial line.
+
+A line is a JSON object. The host sends `{"id", "argv"}`, the agent answers `{"id", "code"}` when the command has ended;
+output lies in files on the share. `assay` runs as a fork of a server that has imported it once, because imports take
+most of a command's time in emulation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import termios
+import threading
+import tty
+from pathlib import Path
+
+SHARE = Path("/run/lab")
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ("virtio_blk", "virtio_scsi", "sd_mod", "nvme", "crc32c_generic", "crc32c_intel", "configfs")
+"""Without udev a device's module is loaded by name."""
+
+PRELOADED = [
+    "assay.cli.app", "assay.results.series", "assay.workloads.integrity.opened", "assay.workloads.io.opened",
+    "pyarrow.compute", "pyarrow.parquet",
+]  # fmt: skip
+"""What the commands of the lab share; an import more costs seconds here."""
+
+
+def main() -> None:
+    """Make the machine ready, say so, and run commands until the power goes."""
+    os.environ.update(
+        PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8",
+        DM_DISABLE_UDEV="1", PYTHONPATH=str(ROOT / "tests"),
+    )  # fmt: skip
+    sys.path.insert(0, str(ROOT / "tests"))
+    for command in (
+        ["modprobe", "--all", *MODULES],
+        ["mount", "-t", "configfs", "configfs", "/sys/kernel/config"],
+        ["ip", "link", "set", "lo", "up"],
+    ):
+        subprocess.run(command, check=False)
+    line = os.open("/dev/ttyS1", os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(line, termios.TCSANOW)
+    answers = Answers(line)
+    answers.send({"id": 0, "code": 0})
+    with os.fdopen(line, "rb", buffering=0, closefd=False) as requests:
+        received = b""
+        while True:
+            received += requests.read(4096)
+            *lines, received = received.split(b"\n")
+            for request in map(json.loads, lines):
+                threading.Thread(target=perform, args=(request["id"], request["argv"], answers), daemon=True).start()
+
+
+class Answers:
+    """The way back to the host, one whole line at a time."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._lock = threading.Lock()
+
+    def send(self, answer: dict[str, int]) -> None:
+        """Send one answer."""
+        text = json.dumps(answer).encode() + b"\n"
+        with self._lock:
+            while text:
+                text = text[os.write(self._line, text) :]
+
+
+def perform(number: int, argv: list[str], answers: Answers) -> None:
+    """Run a command to its end; 127 if it cannot be started."""
+    stdout, stderr = SHARE / f"{number}.out", SHARE / f"{number}.err"
+    try:
+        if argv[0] == "assay":
+            from assay_fork import FORKING, ForkedCommand
+
+            FORKING.set_forkserver_preload(PRELOADED)
+            code = ForkedCommand(argv[1:], SHARE, stdout, stderr).wait()
+        else:
+            with stdout.open("wb") as out, stderr.open("wb") as err:
+                code = subprocess.run(
+                    argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/tmp", check=False
+                ).returncode
+    except OSError as error:
+        stderr.write_text(f"{error}\n")
+        code = 127
+    answers.send({"id": number, "code": code})
+
+
+if __name__ == "__main__":
+    main()

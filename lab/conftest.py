@@ -1,0 +1,78 @@
+"""The lab's pytest plugin: machines for a test that asks for them, and a line of the results for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from lab.disks import Disk
+from lab.machine import Machine, missing
+from lab.results import Row
+
+OBSERVED = pytest.StashKey[list[str]]()
+TOOK_S = pytest.StashKey[float]()
+"""Machines that a test is the first to ask for boot in its set-up, so that counts."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of the lab where the lab cannot run."""
+    if item.get_closest_marker("lab") and (why := missing()):
+        pytest.skip(why)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Where some tests of the lab will run, those that were not chosen have a line, too."""
+    collected = {item: marker for item in items if (marker := item.get_closest_marker("lab"))}
+    yield
+    if not missing() and not collected.keys().isdisjoint(items):
+        for item, marker in collected.items():
+            _row(item, marker).planned()
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Callable[..., Machine]]:
+    """Make a machine with these disks: `machine(Disk(name="H"), networks=2).boot()`; it goes with the test's module."""
+    with ExitStack() as machines:
+
+        def make(*disks: Disk, **options: Any) -> Machine:
+            return machines.enter_context(Machine(disks, **options))
+
+        yield make
+
+
+@pytest.fixture
+def observed(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Say for the results what was observed, whether the test passes or not."""
+    said: list[str] = request.node.stash.setdefault(OBSERVED, [])
+    return said.append
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the line of a test that has run."""
+    report = yield
+    marker = item.get_closest_marker("lab")
+    item.stash[TOOK_S] = item.stash.get(TOOK_S, 0.0) + report.duration
+    if marker is not None and report.when == "call":
+        said = item.stash.get(OBSERVED, [])
+        _row(item, marker).ended(report.outcome, said, _why(report), item.stash[TOOK_S])
+    return report
+
+
+def _row(item: pytest.Item, marker: pytest.Mark) -> Row:
+    """The line of a test; it names the case of a test that has several."""
+    case = item.callspec.params if hasattr(item, "callspec") else {}
+    return Row(test=item.name, **{key: text.format(**case) for key, text in marker.kwargs.items()})
+
+
+def _why(report: pytest.TestReport) -> str:
+    """The line that says why a test did not pass."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message.splitlines()[0]) if crash else ""

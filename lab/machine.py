@@ -1,0 +1,288 @@
+"""A virtual machine in software emulation on this host's files: boots, runs commands, loses power, boots again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lab.disks import DIES_WITH_US, Disk, Store
+
+ROOT = Path(__file__).resolve().parent.parent
+MADE = ROOT / "target" / "lab"
+"""What `make set-up-lab` makes: `kernel/` and `initrd`."""
+
+SHARE = Path("/run/lab")
+"""The machine's shared folder, as the guest sees it."""
+
+SYSTEM_OF = {"virtio-blk": "vd", "virtio-scsi": "sd", "sata": "sd", "nvme": "nvme"}
+"""Which disks the guest numbers together."""
+
+BOOT_TIMEOUT_S = 900.0
+RUN_TIMEOUT_S = 1800.0
+"""Generous: several guests may share two cores with other work. A time is never asserted, only that things end."""
+
+
+def missing() -> str:
+    """Return why the lab cannot run here, empty if it can."""
+    for program in ("qemu-system-x86_64", "nbdkit", "setpriv"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed: make set-up-lab"
+    if not (MADE / "initrd").exists() or not list(MADE.glob("kernel/boot/vmlinuz-*")):
+        return f"{MADE.relative_to(ROOT)} has no kernel and initrd: make set-up-lab"
+    return ""
+
+
+class PowerLost(Exception):
+    """The machine ended before the command did."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that ended in the guest."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on standard output."""
+        document: dict[str, Any] = json.loads(self.stdout)
+        return document
+
+    def checked(self) -> Done:
+        """Return itself; fails if the command did."""
+        assert self.code == 0, (
+            f"{' '.join(self.argv)} ended with {self.code}: {self.stderr[-2000:]}{self.stdout[-500:]}"
+        )
+        return self
+
+
+class Running:
+    """A command under way in the guest."""
+
+    def __init__(self, argv: tuple[str, ...], share: Path, number: int) -> None:
+        self._argv = argv
+        self._stdout, self._stderr = share / f"{number}.out", share / f"{number}.err"
+        self._ended = threading.Event()
+        self._code: int | None = None
+
+    def answered(self, code: int | None) -> None:
+        """The guest said that the command ended; None: it cannot say so any more."""
+        self._code = code
+        self._ended.set()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the command, or the machine, has ended."""
+        return self._ended.is_set()
+
+    def end(self, timeout_s: float = RUN_TIMEOUT_S) -> Done:
+        """Wait for the end.
+
+        Raises
+        ------
+        PowerLost
+            The machine ended before.
+        """
+        assert self._ended.wait(timeout_s), (
+            f"{' '.join(self._argv)} has not ended in {timeout_s} s: {self.stderr[-2000:]}"
+        )
+        if self._code is None:
+            raise PowerLost(" ".join(self._argv))
+        return Done(self._argv, self._code, _text(self._stdout), self.stderr)
+
+    @property
+    def stderr(self) -> str:
+        """What the command said until now."""
+        return _text(self._stderr)
+
+
+class Machine:
+    """A machine with its disks. As a context it leaves neither processes nor files behind.
+
+    Parameters
+    ----------
+    disks
+        In the order in which the guest sees them.
+    networks
+        How many network cards it has; all are on one wire, which leads nowhere else.
+    append
+        More of the kernel's command line.
+    """
+
+    def __init__(
+        self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="assay-lab-"))
+        self.share = self.folder / "share"
+        self.share.mkdir()
+        self.stores = {disk.name: Store(disk, self.folder) for disk in disks}
+        self.boots = 0
+        self.boot_s = 0.0
+        self._networks = networks
+        self._append = append
+        self._memory_mib = memory_mib
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._reader: threading.Thread | None = None
+        self._running: dict[int, Running] = {}
+        self._numbers = 0
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cut()
+        shutil.rmtree(self.folder)
+
+    def boot(self) -> Machine:
+        """Switch the power on and wait until commands can run."""
+        assert self._process is None, "the machine is on"
+        began = time.monotonic()
+        for store in self.stores.values():
+            store.power_on()
+        line_path = self.folder / "line"
+        line_path.unlink(missing_ok=True)
+        ready = self._expect(0, ("boot",))
+        with (self.folder / "qemu").open("wb") as log:
+            self._process = subprocess.Popen(self._command(line_path), stdin=subprocess.DEVNULL, stderr=log)
+        self._line = self._connected(line_path)
+        self._reader = threading.Thread(target=self._read, args=(self._line,), daemon=True)
+        self._reader.start()
+        try:
+            ready.end(BOOT_TIMEOUT_S)
+        except PowerLost:
+            raise AssertionError(f"the machine did not boot:\n{self.console[-3000:]}") from None
+        self.boots += 1
+        self.boot_s = time.monotonic() - began
+        return self
+
+    def cut(self) -> None:
+        """Cut the power: disks first, so that nothing reaches them any more. What runs in the guest is gone."""
+        for store in self.stores.values():
+            store.power_off()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        if self._reader is not None:
+            self._reader.join()
+            self._reader = None
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def start(self, *argv: str | Path) -> Running:
+        """Start a command in the guest, in the share if it is `assay`."""
+        assert self._line is not None, "the machine is off"
+        self._numbers += 1
+        words = tuple(map(str, argv))
+        running = self._expect(self._numbers, words)
+        self._line.sendall(json.dumps({"id": self._numbers, "argv": words}).encode() + b"\n")
+        return running
+
+    def run(self, *argv: str | Path, timeout_s: float = RUN_TIMEOUT_S) -> Done:
+        """Run a command in the guest to its end."""
+        return self.start(*argv).end(timeout_s)
+
+    def assay(self, *arguments: str | Path, timeout_s: float = RUN_TIMEOUT_S) -> Done:
+        """Run Assay in the guest to its end."""
+        return self.run("assay", *arguments, timeout_s=timeout_s)
+
+    def shell(self, script: str) -> str:
+        """Run lines of shell that must succeed, and return what they print."""
+        return self.run("sh", "-ec", script).checked().stdout
+
+    def device(self, name: str) -> str:
+        """Return the path of a disk in the guest, of its first port if it has several."""
+        bus = self.stores[name].disk.bus
+        place = 0
+        for store in self.stores.values():
+            if store.disk.name == name:
+                break
+            if SYSTEM_OF[store.disk.bus] == SYSTEM_OF[bus]:
+                place += store.disk.ports
+        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{chr(ord('a') + place)}"
+
+    def wait_until(self, happened: Callable[[], object], beside: Running, *, timeout_s: float = RUN_TIMEOUT_S) -> None:
+        """Wait for something that a command under way does; fails if the command ends or it takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not happened():
+            assert not beside.ended or happened(), f"it ended before: {beside.end()}"
+            assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {beside.stderr[-1000:]}"
+            time.sleep(0.02)
+
+    @property
+    def console(self) -> str:
+        """What QEMU and the kernel said since the last boot."""
+        return _text(self.folder / "qemu") + _text(self.folder / "console")
+
+    def _expect(self, number: int, argv: tuple[str, ...]) -> Running:
+        running = self._running[number] = Running(argv, self.share, number)
+        return running
+
+    def _command(self, line_path: Path) -> list[str]:
+        (kernel,) = MADE.glob("kernel/boot/vmlinuz-*")
+        words = (
+            "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable"
+            f" lab.kernel={MADE / 'kernel'} lab.python={sys.executable} lab.agent={ROOT / 'lab' / 'agent.py'}"
+        )
+        options = [
+            "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(self._memory_mib), "-smp", "1", "-display", "none",
+            "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot",
+            "-serial", f"file:{self.folder / 'console'}", "-serial", f"unix:{line_path},server=on,wait=on",
+            "-kernel", str(kernel), "-initrd", str(MADE / "initrd"), "-append", f"{words} {self._append}".strip(),
+            "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
+            "-virtfs", f"local,path={self.share},mount_tag=lab,security_model=none",
+        ]  # fmt: skip
+        for number, store in enumerate(self.stores.values()):
+            options += store.options(f"d{number}")
+        for number in range(self._networks):
+            options += ["-netdev", f"hubport,id=n{number},hubid=0", "-device", f"virtio-net-pci,netdev=n{number}"]
+        return [*DIES_WITH_US, "qemu-system-x86_64", *options]
+
+    def _connected(self, path: Path) -> socket.socket:
+        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        assert self._process is not None
+        while True:
+            line = socket.socket(socket.AF_UNIX)
+            try:
+                line.connect(os.fspath(path))
+                return line
+            except OSError:
+                line.close()
+                assert self._process.poll() is None, f"QEMU ended: {_text(self.folder / 'qemu')}"
+                assert time.monotonic() < deadline, f"QEMU has not started in {BOOT_TIMEOUT_S} s"
+                time.sleep(0.02)
+
+    def _read(self, line: socket.socket) -> None:
+        """Hand the guest's answers to who waits for them; at the end of the machine tell all others."""
+        try:
+            with line.makefile("rb") as answers:
+                for text in answers:
+                    answer = json.loads(text)
+                    self._running.pop(answer["id"]).answered(answer["code"])
+        except (OSError, ValueError):
+            pass  # a line that the cut tore, or the cut itself
+        while self._running:
+            self._running.popitem()[1].answered(None)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""

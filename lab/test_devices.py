@@ -1,0 +1,224 @@
+"""Kinds of devices: what Assay says of each, what it refuses, and whether it reads, writes and verifies on it.
+
+One machine has all disks; each kind makes its device of them and takes it down for the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from lab.disks import Disk
+from lab.machine import SHARE, Done, Machine
+
+DISKS = (
+    Disk(name="VB0", physical_block_bytes=4096),
+    Disk(name="VB1"),
+    Disk(name="VB2"),
+    Disk(name="VB3"),
+    Disk(name="VB4K", logical_block_bytes=4096, physical_block_bytes=4096),
+    Disk(name="VBWT", write_cache=False),
+    Disk(name="SCSI", bus="virtio-scsi", wwn=0x5000C50015EA71AC, rotations_per_minute=7200),
+    Disk(name="TWOPORTS", bus="virtio-scsi", wwn=0x5000C50015EA71AD, ports=2),
+    Disk(name="NVME", bus="nvme", logical_block_bytes=4096, physical_block_bytes=4096),
+)
+
+PROFILE = (
+    "--block",
+    "8K",
+    "--read",
+    "100",
+    "--random",
+    "100",
+    "--queue-depth",
+    "4",
+    "--duration",
+    "2s",
+    "--warmup",
+    "0s",
+)
+QUIET = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of device.
+
+    Attributes
+    ----------
+    device
+        Its path; the name in /sys is what it leads to.
+    members
+        Disks beneath it.
+    make, unmake
+        Shell that puts it together and takes it down.
+    queue
+        What its facts must say.
+    identity
+        Likewise.
+    """
+
+    device: str
+    members: tuple[str, ...] = ()
+    make: str = ""
+    unmake: str = ""
+    queue: Mapping[str, Any] = field(default_factory=dict)
+    identity: Mapping[str, str] = field(default_factory=dict)
+
+
+def raid(level: str, *members: str) -> Kind:
+    """Return an md array, without a bitmap and with all of it in step already."""
+    disks = " ".join(f"/dev/{member}" for member in members)
+    return Kind(
+        device="/dev/md0",
+        members=members,
+        make="modprobe -a raid1 raid10 raid456; yes | mdadm --create /dev/md0 --bitmap=none --assume-clean"
+        f" --level={level} --raid-devices={len(members)} {disks}",
+        unmake=f"mdadm --stop /dev/md0; mdadm --zero-superblock {disks}",
+    )
+
+
+LVM = "--config 'activation{udev_sync=0 udev_rules=0} devices{obtain_device_list_from_udev=0 use_devicesfile=0}'"
+
+KINDS = {
+    "virtio-blk 512e": Kind(
+        device="/dev/vda",
+        queue={"logical_block_bytes": 512, "physical_block_bytes": 4096, "write_cache": "write back"},
+        identity={"serial": "VB0"},
+    ),
+    "virtio-blk 4Kn": Kind(
+        device="/dev/vde",
+        queue={"logical_block_bytes": 4096, "physical_block_bytes": 4096},
+        identity={"serial": "VB4K"},
+    ),
+    "virtio-blk without a write cache": Kind(device="/dev/vdf", queue={"write_cache": "write through"}),
+    "virtio-scsi, rotational": Kind(
+        device="/dev/sda",
+        queue={"rotational": True},
+        identity={"serial": "SCSI", "wwn": "naa.5000c50015ea71ac"},
+    ),
+    "NVMe 4Kn": Kind(
+        device="/dev/nvme0n1", queue={"rotational": False, "logical_block_bytes": 4096}, identity={"serial": "NVME"}
+    ),
+    "md RAID 1": raid("1", "vda", "vdb"),
+    "md RAID 5": raid("5", "vda", "vdb", "vdc"),
+    "md RAID 6": raid("6", "vda", "vdb", "vdc", "vdd"),
+    "md RAID 10": raid("10", "vda", "vdb", "vdc", "vdd"),
+    "LVM": Kind(
+        device="/dev/mapper/lab-lv",
+        members=("vdb",),
+        make=f"modprobe dm_mod; pvcreate {LVM} -qyff /dev/vdb; vgcreate {LVM} -q lab /dev/vdb;"
+        f" lvcreate {LVM} -qy -Zn -L 32M -n lv lab",
+        unmake=f"vgchange {LVM} -qan lab; vgremove {LVM} -qf lab; pvremove {LVM} -qff /dev/vdb",
+    ),
+    "multipath, two ports": Kind(
+        device="/dev/mapper/mp",
+        members=("sdb", "sdc"),
+        make="modprobe -a dm_multipath dm_round_robin; blocks=$(cat /sys/block/sdb/size);"
+        ' dmsetup create mp -u mpath-lab --table "0 $blocks multipath 1 queue_if_no_path 0 1 1 round-robin 0 2 1'
+        ' $(cat /sys/block/sdb/dev) 1 $(cat /sys/block/sdc/dev) 1"',
+        unmake="dmsetup remove mp",
+        identity={"wwn": "mpath-lab"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def lab(machine: Callable[..., Machine]) -> Machine:
+    return machine(*DISKS).boot()
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def kind(lab: Machine, name: str) -> Iterator[Kind]:
+    kind = KINDS[name]
+    lab.shell(f"( {kind.make or 'true'} ) >&2")
+    yield kind
+    lab.shell(f"( {kind.unmake or 'true'} ) >&2")
+    wipe = " ".join(f"/dev/{member}" for member in kind.members) or kind.device
+    lab.shell(
+        f"for disk in {wipe}; do dd if=/dev/zero of=$disk bs=1M oflag=direct status=none 2>/dev/null || true; done"
+    )
+
+
+def refused(done: Done, *words: str) -> bool:
+    """Whether a command was refused in one line that has these words."""
+    (line,) = done.stderr.splitlines()
+    return done.code == 2 and line.startswith("assay: ") and all(word in line for word in words)
+
+
+@pytest.mark.lab(
+    line="Kinds of devices: {name}: profile, facts, recorder",
+    proves="a load reads it, facts, stack and identity are the kernel's, and the recorder counts it",
+    cannot="that real devices tell the kernel the truth about themselves",
+)
+def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+    done = lab.assay("profile", kind.device, *PROFILE, *QUIET)
+    assert done.code in (0, 1), done.stderr
+    (point,) = done.document["points"]
+    run = lab.share / str(done.document["run_folder"]).removeprefix(f"{SHARE}/")
+    (volume,) = json.loads((run / "run.json").read_text())["target"]["volumes"]
+    in_sys = lab.shell(f"basename $(readlink -f {kind.device})").strip()
+
+    observed(
+        f"stack {' on '.join([volume['device_stack'][0], ', '.join(volume['device_stack'][1:])]).removesuffix(' on ')}"
+    )
+    assert point["read"]["count"] > 0
+    assert point["errors"]["count"] == 0
+    assert volume["device"] == in_sys
+    assert set(volume["device_stack"]) == {in_sys, *kind.members}
+    assert {key: volume["queue"][key] for key in kind.queue} == kind.queue
+    assert {key: volume["identity"][key] for key in kind.identity} == kind.identity
+    assert recorded(run, in_sys)
+
+
+def recorded(run: Any, device: str) -> bool:
+    """Whether the run's series counts reads of the device."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(run / "series.parquet")
+    found = rows.filter(pc.and_(pc.equal(rows["source"], "block"), pc.equal(rows["entity"], device)))
+    return bool(pc.sum(found["value"]).as_py())
+
+
+@pytest.mark.lab(
+    line="Kinds of devices: {name}: safety rules",
+    proves="members, file systems and mounts are refused, whatever the options allow",
+    cannot="anything of devices shared between hosts",
+)
+def test_what_is_used_is_refused(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+    write = (*PROFILE[:2], "--read", "0", *PROFILE[4:], *QUIET)
+    for member in kind.members:
+        disk = f"/dev/{member}"
+        assert refused(lab.assay("profile", disk, *write, "--overwrite", disk, "--yes-destroy", disk), "is held by")
+    assert refused(lab.assay("profile", kind.device, *write), "--overwrite")
+
+    lab.shell(f"mkfs.ext4 -qF {kind.device} && mkdir -p /run/mounted")
+    assert refused(lab.assay("profile", kind.device, *write, "--overwrite", kind.device), "ext4", "--yes-destroy")
+    lab.shell(f"mount -t ext4 {kind.device} /run/mounted")
+    allowed = ("--overwrite", kind.device, "--yes-destroy", kind.device)
+    assert refused(lab.assay("profile", kind.device, *write, *allowed), "is mounted on /run/mounted")
+    lab.shell(f"umount /run/mounted && wipefs -qa {kind.device}")
+    observed(f"{len(kind.members)} members held; file system and mount refused")
+
+
+@pytest.mark.lab(
+    line="Kinds of devices: {name}: verify",
+    proves="pages come back as they were written, through every layer of this kind",
+    cannot="that the firmware of a real device keeps pages as well",
+)
+def test_verify_passes(lab: Machine, kind: Kind, observed: Callable[[str], None]) -> None:
+    done = lab.assay(
+        "verify", kind.device, "--overwrite", kind.device, "--size", "16M", "--memory", "2M", "--duration", "3s", *QUIET
+    )
+    assert done.code == 0, done.stderr
+    observed(f"{done.document['integrity']['pages_verified']:,} pages verified")

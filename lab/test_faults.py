@@ -1,0 +1,176 @@
+"""Storage that fails under Assay: each verb ends as docs/exit-codes.md says, and nothing hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lab.disks import Disk
+from lab.machine import SHARE, Done, Machine, Running
+
+DISKS = (
+    Disk(name="GOOD"),
+    Disk(name="GONE", bus="virtio-scsi"),
+    Disk(name="NOFLUSH", fails="flush"),
+)
+GOOD, GONE, NOFLUSH = "/dev/vda", "/dev/sda", "/dev/vdb"
+FAULTY = "/dev/mapper/faulty"
+
+OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
+READS = ("--block", "8K", "--read", "100", "--random", "100", "--queue-depth", "4", "--warmup", "0s")
+WRITES = ("--block", "8K", "--read", "0", "--random", "100", "--queue-depth", "4", "--warmup", "0s")
+VERIFY = ("--size", "16M", "--memory", "2M")
+
+
+@pytest.fixture(scope="module")
+def lab(machine: Callable[..., Machine]) -> Machine:
+    lab = machine(*DISKS).boot()
+    lab.shell("modprobe -a dm_mod dm_flakey dm_delay")
+    return lab
+
+
+@pytest.fixture
+def mapped(lab: Machine) -> Any:
+    """Put a device mapper's table over the good disk, and change it while it is in use."""
+    sectors = lab.shell(f"blockdev --getsz {GOOD}").strip()
+
+    def map_(table: str) -> None:
+        line = f"0 {sectors} {table}"
+        lab.shell(
+            f"if dmsetup info faulty >/dev/null 2>&1; then dmsetup suspend --noflush --nolockfs faulty;"
+            f" dmsetup reload faulty --table '{line}'; dmsetup resume faulty;"
+            f" else dmsetup create faulty --table '{line}'; fi"
+        )
+
+    map_(f"linear {GOOD} 0")
+    yield map_
+    lab.shell("dmsetup remove --retry faulty")
+
+
+def overwriting(device: str) -> tuple[str, ...]:
+    return ("--overwrite", device, "--yes-destroy", device)
+
+
+def under_way(lab: Machine, running: Running, device: str) -> None:
+    """Wait until a command has written to a device for a while."""
+    name = lab.shell(f"basename $(readlink -f {device})").strip()
+
+    def writes() -> int:
+        return int(lab.shell(f"cut -c 1- /sys/block/{name}/stat").split()[4])
+
+    before = writes()
+    lab.wait_until(lambda: writes() > before + 500, running)
+
+
+def said(done: Done) -> str:
+    """Return the exit code and the line that an ended command left."""
+    return f"exit code {done.code}: {(done.stderr.strip().splitlines() or ['nothing on standard error'])[-1]}"
+
+
+@pytest.mark.lab(
+    line="Faults: every write fails from a moment on (dm-flakey error_writes), verify",
+    proves="an I/O error is found, told as such, and ends the run with exit code 4",
+    cannot="",
+)
+def test_verify_finds_writes_that_fail(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "300s", *OUTPUT)
+    under_way(lab, running, FAULTY)
+    mapped(f"flakey {GOOD} 0 0 3600 1 error_writes")
+    done = running.end()
+    observed(said(done))
+    assert done.code == 4, done.stderr
+    findings = done.document["integrity"]["findings"]
+    observed(
+        f"{findings['io_error']} I/O errors, no other finding"
+        if sum(findings.values()) == findings["io_error"]
+        else str(findings)
+    )
+    assert findings["io_error"] > 0
+
+
+@pytest.mark.lab(
+    line="Faults: writes are dropped and acknowledged (dm-flakey drop_writes), verify",
+    proves="writes that never happened are found as lost, without any power cut",
+    cannot="",
+)
+def test_verify_finds_writes_that_are_dropped(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "60s", *OUTPUT)
+    under_way(lab, running, FAULTY)
+    mapped(f"flakey {GOOD} 0 0 3600 1 drop_writes")
+    done = running.end()
+    observed(said(done))
+    assert done.code == 4, done.stderr
+    findings = {kind: count for kind, count in done.document["integrity"]["findings"].items() if count}
+    observed(", ".join(f"{count} {kind}" for kind, count in findings.items()))
+    assert findings["lost"] + findings.get("log_break", 0) > 0
+
+
+@pytest.mark.parametrize("work", ["reads", "writes"])
+@pytest.mark.lab(
+    line="Faults: every I/O fails from a moment on (dm-error), profile of {work}",
+    proves="the run ends with exit code 3 and one line, although the load had begun well",
+    cannot="",
+)
+def test_a_profile_ends_when_every_io_fails(
+    lab: Machine, mapped: Any, work: str, observed: Callable[[str], None]
+) -> None:
+    load = (*READS,) if work == "reads" else (*WRITES, *overwriting(FAULTY))
+    running = lab.start("assay", "profile", FAULTY, *load, "--duration", "60s", *OUTPUT)
+    counted = 0 if work == "reads" else 4
+    name = lab.shell(f"basename $(readlink -f {FAULTY})").strip()
+    lab.wait_until(lambda: int(lab.shell(f"cat /sys/block/{name}/stat").split()[counted]) > 2000, running)
+    mapped("error")
+    done = running.end()
+    observed(said(done))
+    assert done.code == 3
+    assert done.stderr.splitlines()[-1].startswith("assay: ")
+
+
+@pytest.mark.lab(
+    line="Faults: a stall of 2 s in each I/O (dm-delay), open-loop profile",
+    proves="time that requests waited for their start is in the figures: the tail of an open loop shows the stall",
+    cannot="how long a stall is; only that it is seen, for emulation adds to each",
+)
+def test_an_open_loop_sees_a_stall(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    mapped(f"delay {GOOD} 0 2000")
+    load = ("--block", "8K", "--read", "100", "--random", "100", "--rate", "20", "--warmup", "0s", "--duration", "15s")
+    done = lab.assay("profile", FAULTY, *load, *OUTPUT)
+    observed(said(done))
+    assert done.code in (0, 1), done.stderr
+    (point,) = done.document["points"]
+    latency_ns = point["read"]["latency_ns"]
+    observed(f"p50 {latency_ns['p50'] / 1e9:.1f} s")
+    assert latency_ns["p50"] >= 2e9
+
+
+@pytest.mark.lab(
+    line="Faults: flushes fail with EIO (blkdebug), verify with fdatasync",
+    proves="a flush that fails is an I/O error, never a silent pass",
+    cannot="",
+)
+def test_a_flush_that_fails_is_found(lab: Machine, observed: Callable[[str], None]) -> None:
+    (lab.share / "fdatasync.toml").write_text("write_through = false\n")
+    plan = ("--plan", SHARE / "fdatasync.toml")
+    done = lab.assay("verify", NOFLUSH, *overwriting(NOFLUSH), *VERIFY, *plan, "--duration", "10s", *OUTPUT)
+    observed(said(done))
+    assert done.code in (3, 4), done.stderr
+
+
+@pytest.mark.parametrize("verb", ["verify", "profile"])
+@pytest.mark.lab(
+    line="Faults: the disk is removed under load (SCSI delete), {verb}",
+    proves="a disk that disappears ends the run in one line and with the code for it; nothing hangs",
+    cannot="what a controller does meanwhile, which may take minutes of retries",
+)
+def test_a_disk_that_is_removed_ends_the_run(lab: Machine, verb: str, observed: Callable[[str], None]) -> None:
+    load = VERIFY if verb == "verify" else WRITES
+    running = lab.start("assay", verb, GONE, *overwriting(GONE), *load, "--duration", "300s", *OUTPUT)
+    under_way(lab, running, GONE)
+    lab.shell("echo 1 >/sys/block/sda/device/delete")
+    done = running.end()
+    observed(said(done))
+    assert done.code == (4 if verb == "verify" else 3), done.stderr
+    # Back for the next verb.
+    lab.shell("for host in /sys/class/scsi_host/*; do echo '- - -' >$host/scan; done; sleep 1; test -b /dev/sda")
