@@ -64,6 +64,14 @@ def test_one_slow_second_is_no_dip_and_one_without_end_has_no_length() -> None:
     assert (lasting["depth_share"], lasting["length_s"]) == (pytest.approx(0.5), None)
 
 
+def test_less_than_half_of_an_uneven_load_is_a_dip() -> None:
+    uneven = [(1, rate) for _ in range(6) for rate in (20.0, 180.0, 500.0)]
+    dip = dip_of(served((18.0, "pulled", "degraded")), rates(*uneven, (20, 30.0), (22, 230.0)))
+
+    assert dip is not None
+    assert dip["depth_share"] > 0.8
+
+
 def test_without_a_time_before_the_event_there_is_nothing_to_judge_by() -> None:
     early = (2.0, "member0/disk3: pulled", "degraded")
 
