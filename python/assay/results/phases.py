@@ -1,8 +1,8 @@
 """What faults made of a load: its rate while an array was healthy, degraded or rebuilding, and how far it fell.
 
 The rate before the first event is what later ones are judged by. The load has fallen while its mean over `SMOOTH_S` is
-under that by more than three deviations and by more than a twentieth, or under half of it; it has recovered once it stayed above for
-`RECOVERED_S`.
+under that by more than three deviations and by more than a twentieth, or under half of it; it has recovered once it
+stayed above for `RECOVERED_S`.
 """
 
 from __future__ import annotations
