@@ -36,7 +36,7 @@ Examples:
 
 `assay study run steady-state embedded:/data/pg`
 
-`assay study run oltp-partition embedded:/data/pg --workload brokerage`
+`assay study run steady-state embedded:/data/pg --workload brokerage`
 
 `assay study run published`
 
@@ -54,7 +54,10 @@ app = typer.Typer(
 Workload = Annotated[
     str | None,
     typer.Option(
-        "--workload", help="Of a study that has several: tpcc, brokerage.", show_default=False, rich_help_panel=TARGET
+        "--workload",
+        help="Kind of its workload, where a study has several.",
+        show_default=False,
+        rich_help_panel=TARGET,
     ),
 ]
 

@@ -94,7 +94,7 @@ class OltpProgress:
         """The same as figures."""
         return Moment(
             part=self.part,
-            what=self.first,
+            what="transactions",
             phase=self.phase,
             left_s=max(self.left_s, 0),
             gauges=(
