@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -176,3 +179,15 @@ def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(be
     assert outcome.code == 3
     assert "the server of the array ended" in outcome.stderr
     refuse_anything_left(bench)
+
+
+@needs_loops
+@pytest.mark.slow(reason="two of the fault scripts of benches/array_faults.py")
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "benches" / "array_faults.py"
+    command = (sys.executable, str(script), "--first", "1", "--seeds", "2")
+
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert done.returncode == 0, done.stdout

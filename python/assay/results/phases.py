@@ -1,8 +1,8 @@
 """What faults made of a load: its rate while an array was healthy, degraded or rebuilding, and how far it fell.
 
 The rate before the first event is what later ones are judged by. The load has fallen while its mean over `SMOOTH_S` is
-under that by more than three deviations and by more than a twentieth; it has recovered once it stayed above for
-`RECOVERED_S`.
+under that by more than three deviations and by more than a twentieth, or under half of it; it has recovered once it
+stayed above for `RECOVERED_S`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ DEVIATIONS = 3.0
 NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 SHARE = 0.05
+MOST_SHARE = 0.5
+"""However uneven a load is, less than half of it is a dip."""
 RECOVERED_S = 5.0
 """A load has recovered once its smoothed rate stayed above the bound for so long."""
 BEFORE_MIN_S = 5.0
@@ -94,7 +96,7 @@ def dip_of(served: Mapping[str, Any], rates: Rates) -> dict[str, Any] | None:
     usual = smoothed(before, width)
     middle = median(usual)
     deviation = NORMAL_MAD * median(abs(value - middle) for value in usual)
-    bound = middle - max(DEVIATIONS * deviation, SHARE * middle)
+    bound = middle - min(max(DEVIATIONS * deviation, SHARE * middle), MOST_SHARE * middle)
     rolling = smoothed(after, width)
     low = [place for place, value in enumerate(rolling) if value < bound]
     least = min(rolling)
