@@ -180,8 +180,8 @@ impl Pool {
                 }
                 *due_bytes -= self.container_bytes;
                 self.turn = (self.turn + 1) % self.nodes.len() as u32;
-                // Before what waits: that has no place until this is done.
-                self.nodes[self.turn as usize].jobs.push_front(job);
+                // In turn with what hosts wrote: before it, a full memory would let nothing in until all of this is done.
+                self.nodes[self.turn as usize].jobs.push_back(job);
                 self.begin_jobs(now_ns, self.turn, events);
             }
         }
