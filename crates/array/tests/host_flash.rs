@@ -286,6 +286,19 @@ fn reclamation_and_snapshots_cost_writes() {
 }
 
 #[test]
+fn a_full_memory_goes_on_letting_writes_in_while_space_is_reclaimed() {
+    let mut plan = plan();
+    (plan.log.room_bytes, plan.log.compression, plan.log.deduplication) = (734 * MIB, 2.0, 1.0);
+    (plan.log.reclaims, plan.log.snapshots, plan.node.nvram_bytes) = (true, 12, 512 * MIB);
+    let (.., mut session) = measure(&plan, 8192, 0.3, 16, 100);
+    let ticks = session.collector().fresh_ticks();
+    for second in 5..10 {
+        let ended: u64 = ticks.iter().filter(|one| one.tick / 10 == second).map(|one| one.counted.write.count).sum();
+        assert!(ended > 0, "no write ended in second {second}");
+    }
+}
+
+#[test]
 fn what_a_revert_changes_is_read_from_the_data_nodes() {
     let mut plan = plan();
     plan.log.deduplication = 1.0;
