@@ -1,4 +1,4 @@
-"""What the client spends on a transaction of a brokerage, beside one of tpcc: the same server, users and thread, in turn.
+"""What the client spends on a transaction of a brokerage, beside one of tpcc: same server, users and thread, in turn.
 
     python benches/brokerage.py --folder /data --pairs 3
 

@@ -239,6 +239,8 @@ class OltpRun:
         """Forget the ticks before this one."""
     def point(self, from_tick: int, to_tick: int) -> str:
         """Figures of the complete ticks `from_tick..to_tick`."""
+    def acknowledged(self) -> str:
+        """What was acknowledged lately, where the workload keeps it."""
     def stop(self) -> None:
         """End after the transactions that are under way."""
     def finish(self, timeout_s: float) -> str:

@@ -12,6 +12,7 @@ from assay.results.load import Run, load
 from assay.run.execute import new_folder
 from assay.run.request import Request
 from assay.service import execution
+from assay.targets.arrays.served.process import arrays_of_run
 from assay.workloads.plan import AnyPlan, Part
 from assay.workloads.registry import DEFAULT_KIND, workload_named
 
@@ -76,6 +77,11 @@ def profile(
         size=str(size) if size is not None else chosen.size,
         overwrite=list(overwrite),
     )
+    with arrays_of_run():
+        return _measured(request, parts, output, report=report)
+
+
+def _measured(request: Request, parts: list[Part[Any]], output: str | Path, *, report: bool) -> Run:
     target = request.choose(parts)
     with new_folder(Path(output), "profile", ["profile", *request.paths], request.to_dict(), parts) as folder:
         run = execution(folder, target, parts, display=SILENT, interrupt=threading.Event(), with_report=report)

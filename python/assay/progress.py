@@ -2,9 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gauge:
+    """A figure of what is under way.
+
+    Attributes
+    ----------
+    name
+        As it is kept: `iops`.
+    title
+        For people: `read latency`.
+    value
+        In the base unit; None where nothing ended.
+    unit
+        `iops`, `ns`, `bytes_per_s`, `share`, or the words after a number.
+    limit
+        The name that limits have for it, such as `read.mean`; empty where none bounds it.
+    """
+
+    name: str
+    title: str
+    value: float | None
+    unit: str
+    limit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """What is under way at a moment, of any kind of workload.
+
+    Attributes
+    ----------
+    what
+        Workload and load, in words.
+    left_s
+        Time left, None where it is not known; at most so long where `is_most`.
+    done_share
+        How much is done, where that is known.
+    gauges
+        Its figures, the first one what is maximised.
+    errors
+        What went wrong, counted, and what it is called.
+    waiting
+        What is waited for, in words.
+    """
+
+    part: str
+    what: str
+    phase: str
+    left_s: float | None = None
+    is_most: bool = False
+    done_share: float | None = None
+    gauges: Sequence[Gauge] = ()
+    errors: tuple[int, str] = (0, "errors")
+    waiting: str = ""
 
 
 class Shown(Protocol):
@@ -15,12 +71,77 @@ class Shown(Protocol):
         """All of it in one line."""
         ...
 
+    @property
+    def moment(self) -> Moment | None:
+        """The same as figures; None where there are none."""
+        ...
+
 
 @dataclass(frozen=True)
 class Step:
     """One of many steps, of which not every one need be seen."""
 
     line: str
+    moment: Moment | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nearest:
+    """The limit that is nearest to being missed.
+
+    Attributes
+    ----------
+    share
+        Value over bound, or bound over value where the limit bounds from below: above 1 it is missed.
+    where
+        What the value is of: a point's id, or `now`.
+    """
+
+    limit: str
+    scope: str
+    value: float
+    unit: str
+    share: float
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnCurve:
+    """A finished point on the curve of its part."""
+
+    point_id: str
+    load: float
+    value: float | None
+    met: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How a run stands: what is under way, how it went so far, and what it does to the host.
+
+    Attributes
+    ----------
+    histories
+        Values of each gauge of the moment over time, oldest first, and when they were taken.
+    curve
+        Points of the part so far: of a search what it has found. `axis` and `figure` name its axes.
+    host_cpu_share, devices
+        Load of this host, and busy share of the target's devices, busiest first; nothing where it was not recorded.
+    done, error_count
+        Points that are finished, and errors in all of them.
+    """
+
+    moment: Moment
+    times_utc_ns: Sequence[int]
+    histories: Mapping[str, Sequence[float | None]]
+    nearest: Nearest | None = None
+    curve: Sequence[OnCurve] = ()
+    axis: str = ""
+    figure: tuple[str, str] = ("", "")
+    host_cpu_share: float | None = None
+    devices: Sequence[tuple[str, float]] = ()
+    done: int = 0
+    error_count: int = 0
 
 
 class Display(Protocol):
@@ -31,6 +152,9 @@ class Display(Protocol):
 
     def point(self, progress: Shown) -> None:
         """Show what is being measured or verified."""
+
+    def status(self, status: Status) -> None:
+        """Show how the run stands."""
 
     def tell(self, text: str) -> None:
         """Show a line that must not be missed."""
@@ -49,6 +173,9 @@ class Silent:
         """Show nothing."""
 
     def point(self, progress: Shown) -> None:
+        """Show nothing."""
+
+    def status(self, status: Status) -> None:
         """Show nothing."""
 
     def tell(self, text: str) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from assay.paths import printable
 from assay.progress import SILENT, Display
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Point
 from assay.run.execute import Above, Execution, Raising
+from assay.run.hosts.opened import workload_at
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -39,10 +41,20 @@ def _study_findings(*facts: Any) -> dict[str, Any]:
     return study_findings(*facts)
 
 
-def _write_report(path: Path) -> None:
-    from assay.report import write_report
+def _writes(*, report: bool, paper: bool) -> Callable[[Path], object] | None:
+    """What is written of a run when it has ended; None for nothing."""
 
-    write_report(path)
+    def write(path: Path) -> None:
+        if report:
+            from assay.report import write_report
+
+            write_report(path)
+        if paper:
+            from assay.report.paper.write import Asked, write_paper
+
+            write_paper(Asked(runs=[path], folder=path, command=["assay", "report", "--paper", printable(path)]))
+
+    return write if report or paper else None
 
 
 def execution(
@@ -53,6 +65,7 @@ def execution(
     display: Display,
     interrupt: threading.Event,
     with_report: bool = True,
+    with_paper: bool = False,
     keeps_interrupted: bool = False,
     uninterruptible: Raising | None = None,
     yes_destroy: Sequence[str] = (),
@@ -69,8 +82,8 @@ def execution(
         Told of its progress.
     interrupt
         Ends it when set.
-    with_report
-        Whether to write the report.
+    with_report, with_paper
+        Whether to write the report and the paper.
     keeps_interrupted, uninterruptible, yes_destroy
         See `Execution`.
     """
@@ -81,7 +94,9 @@ def execution(
         display=display,
         interrupt=interrupt,
         above=Above(
-            bands=_Bands(), study_findings=_study_findings, write_report=_write_report if with_report else None
+            bands=_Bands(),
+            study_findings=_study_findings,
+            write_report=_writes(report=with_report, paper=with_paper),
         ),
         keeps_interrupted=keeps_interrupted,
         uninterruptible=uninterruptible,
@@ -103,7 +118,7 @@ def first_examined(target: Target, first: Part[Any], manifest: Mapping[str, Any]
     chosen = first.target or target
     try:
         if not first.optional:
-            workload_of(first.plan).examine(first, chosen, manifest, display)
+            workload_at(workload_of(first.plan), chosen).examine(first, chosen, manifest, display)
         yield
     finally:
         chosen.leave(SILENT)

@@ -111,6 +111,7 @@ def test_a_remote_server_is_judged_by_what_it_saw() -> None:
     found = storage(batches_of(rows), 0, SECOND_NS, {}, 10, None, False)
     assert found["bytes_from"] == "databases"
     assert found["read_bytes_per_transaction"] == 8192
+    assert found["read_write"] == {"operations": 2.0, "bytes": 2.0}
     roles = roles_of(found)
     assert roles["data"]["read"] == {"count": 10, "iops": 10.0, "bytes_per_s": 81920.0, "latency_ns": {"mean": 1e6},
                                      "histogram": None}  # fmt: skip

@@ -15,7 +15,7 @@ from assay.errors import UsageError
 from assay.targets.arrays.capacity import usable_bytes
 from assay.targets.arrays.configuration import Configuration, configure
 from assay.targets.arrays.model_file import catalogue_names, load_model
-from assay.targets.arrays.options import OPTIONS, model_target_text, parse_model_target
+from assay.targets.arrays.options import HOST_FLASH_OPTIONS, OPTIONS, model_target_text, parse_model_target
 from assay.targets.arrays.parameters import PARAMETERS, POLICIES
 
 GB = 10**9
@@ -201,6 +201,10 @@ class TestRefusals:
             array().with_values(values)
 
 
+SHARES = ("dirty_", "reorder", "age_", "over_prov", "first_", "deduplication", "compression", "snapshot_change")
+"""Beginnings of keys whose values are no whole numbers."""
+
+
 class TestPlan:
     def test_of_the_array_that_was_published(self) -> None:
         plan = array(volumes="12").plan()
@@ -247,7 +251,7 @@ class TestPlan:
             if isinstance(value, dict):
                 for inner_key, inner in value.items():
                     check(inner, inner_key)
-            elif key.endswith("_per_s") or key.startswith(("dirty_", "reorder", "age_", "over_prov", "first_")):
+            elif key.endswith("_per_s") or key.startswith(SHARES):
                 assert isinstance(value, float), key
             elif value is not None and not isinstance(value, (str, bool, list)):
                 assert isinstance(value, int), key
@@ -412,7 +416,9 @@ TEXTS = st.text(max_size=12) | st.sampled_from(
 @given(
     name=st.sampled_from(catalogue_names()),
     options=st.dictionaries(
-        st.sampled_from([*OPTIONS, *PARAMETERS, "raid.policy.50.chunk", "links.under.fcoe.payload"])
+        st.sampled_from(
+            [*OPTIONS, *HOST_FLASH_OPTIONS, *PARAMETERS, "raid.policy.50.chunk", "links.under.fcoe.payload"]
+        )
         | st.text(max_size=8),
         TEXTS,
         max_size=3,
@@ -424,7 +430,9 @@ def test_any_options_make_an_array_or_are_refused(name: str, options: dict[str, 
     except UsageError:
         return
     plan = asked.plan()
-    assert sum(volume["bytes"] for volume in plan["pools"][0]["volumes"]) <= asked.usable_bytes - asked.kept_bytes
+    volumes = plan["host_flash" if "host_flash" in plan else "pools"]
+    volumes = volumes["volumes"] if isinstance(volumes, dict) else volumes[0]["volumes"]
+    assert sum(volume["bytes"] for volume in volumes) <= asked.usable_bytes - asked.kept_bytes
     assert 0 < asked.fill <= 1
     json.dumps(asked.facts(), allow_nan=False)
 

@@ -346,3 +346,21 @@ def test_commands_that_make_no_sense_are_refused_by_the_array(bench: Bench) -> N
         assert served.command("mend-paths").code == 0
     nothing = bench.assay("array", "pull", "member0/disk1", "--at", bench.folder / "array")
     assert (nothing.code, "no array is served there" in nothing.complaint) == (2, True)
+
+
+def test_a_disk_cannot_be_put_in_while_another_is_rebuilt(bench: Bench) -> None:
+    with serving(bench, array="ps6100xv?raid=6&volumes=data:1", size="16G") as served:
+        for disk in ("member0/disk3", "member0/disk5"):
+            assert served.command("pull", disk, "--no-spare").code == 0
+        assert "rebuild begins" in served.command("insert", "member0/disk3").stdout
+        refused = served.command("insert", "member0/disk5")
+        assert (refused.code, "a rebuild is under way" in refused.complaint) == (2, True)
+
+
+def test_volumes_that_are_mounted_are_not_reverted(bench: Bench) -> None:
+    if not Path("/dev/loop-control").exists():
+        pytest.skip("there are no loop devices here")
+    with serving(bench, "--mkfs", "ext4", size="128M") as served:
+        assert served.command("snapshot", "monday").code == 0
+        refused = served.command("revert", "monday")
+        assert (refused.code, "in use; unmount or close them first" in refused.complaint) == (2, True)

@@ -9,7 +9,9 @@ import pytest
 if TYPE_CHECKING:
     from assay_command import Bench
 
-CATALOGUE = ("black-box", "fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod")
+CATALOGUE = (
+    "black-box", "datrium-dvx", "fas2040", "fas3070", "nvme-mirror", "ps3800xv", "ps6100xv", "ps6110x", "sata-jbod"
+)  # fmt: skip
 
 REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "unknown array": (["profile", "model:ps6100x"], ["'ps6100x'", "did you mean 'ps6100xv'?"]),
@@ -32,6 +34,38 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "assess": (["assess", "model:ps6100xv"], ["holds no bytes"]),
     "show of an unknown array": (["model", "show", "ps61"], ["unknown array 'ps61'"]),
     "show of a file that is not there": (["model", "show", "./none.toml"], ["no such file"]),
+    "no hosts": (["profile", "model:datrium-dvx?hosts=0"], ["'hosts'", "from 1 to 128"]),
+    "too many hosts": (["profile", "model:datrium-dvx?hosts=129"], ["'hosts'", "from 1 to 128"]),
+    "too many nodes": (["profile", "model:datrium-dvx?nodes=11"], ["'nodes'", "from 1 to 10"]),
+    "no flash": (["profile", "model:datrium-dvx?flash=0"], ["'flash'"]),
+    "no compression": (["profile", "model:datrium-dvx?compression=0.9"], ["'compression'", "0.9", "outside 1 to 100"]),
+    "no deduplication": (["profile", "model:datrium-dvx?deduplication=0"], ["'deduplication'", "outside 1 to 100"]),
+    "nothing to reclaim": (["profile", "model:datrium-dvx?fill=0.73&flash=16TB"], ["may be live", "more nodes"]),
+    "snapshots that fill it": (
+        ["profile", "model:datrium-dvx?fill=0.5&flash=16TB&reclamation=yes&snapshots=90"],
+        ["snapshots=90", "may be live", "fewer snapshots"],
+    ),
+    "a change without snapshots": (["profile", "model:datrium-dvx?snapshot_change=2%"], ["snapshots=N"]),
+    "RAID of containers": (
+        ["profile", "model:datrium-dvx?raid=10"],
+        ["has no option 'raid'", "accepted: hosts, nodes"],
+    ),
+    "members of hosts": (["profile", "model:datrium-dvx?members=2"], ["has no option 'members'"]),
+    "a parameter of members": (["profile", "model:datrium-dvx?cache.size=1GiB"], ["'cache.size'", "another structure"]),
+    "a parameter of hosts": (["profile", "model:ps6100xv?host.flash=1TB"], ["'host.flash'", "another structure"]),
+    "hosts' option of a group": (["profile", "model:ps6100xv?nodes=2"], ["has no option 'nodes'"]),
+    "reliability of containers": (["model", "reliability", "datrium-dvx"], ["not members with RAID"]),
+    "calibrating hosts": (["model", "calibrate", "datrium-dvx", "--from", "published"], ["not members with RAID"]),
+    "serving hosts": (
+        ["array", "serve", "datrium-dvx", "--at", "served"],
+        ["array: datrium-dvx", "not members with RAID"],
+    ),
+    "snapshots in place": (["profile", "model:ps6100xv?snapshots=3"], ["'snapshots'", "write-anywhere only"]),
+    "reclamation in place": (["profile", "model:ps6100xv?reclamation=yes"], ["'reclamation'", "write-anywhere only"]),
+    "a filer full of snapshots": (
+        ["profile", "model:fas3070?reclamation=yes&snapshots=400"],
+        ["reclamation is impossible", "fewer snapshots"],
+    ),
     "toml with options": (["model", "show", "ps6100xv?raid=50", "--toml"], ["--toml"]),
 }
 

@@ -30,6 +30,7 @@ ORDER = (
     ("rules",),
     ("sizing",),
     ("report",),
+    ("serve",),
     ("service",),
     ("cli", "api", "__init__", "__main__"),
 )

@@ -9,7 +9,7 @@ import pytest
 
 HEAVY = (
     "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
-    "sqlglot",
+    "sqlglot", "starlette", "uvicorn",
 )  # fmt: skip
 
 REPORT_IMPORTED = """
@@ -32,7 +32,7 @@ def imported_by(statement: str) -> list[str]:
     return last.split()[1:]
 
 
-@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "sqlio"])
+@pytest.mark.parametrize("verb", ["", "assess", "profile", "verify", "oltp", "compare", "report", "serve", "sqlio"])
 def test_help_imports_no_large_library(verb: str) -> None:
     arguments = ["assay", *filter(None, [verb]), "--help"]
     assert imported_by(f"sys.argv = {arguments!r}; from assay.cli import main; main()") == []

@@ -18,15 +18,16 @@ from assay.cli.app import app
 from assay.cli.model_calibrate import calibrate as calibrate_command
 from assay.cli.model_reliability import reliability as reliability_command
 from assay.targets.arrays.configuration import configure
-from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WORD
+from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD
 from assay.targets.arrays.model_file import load_model
-from assay.targets.arrays.options import OPTIONS, REPLACED_BY
+from assay.targets.arrays.options import HOST_FLASH_OPTIONS, OPTIONS, REPLACED_BY
 from assay.targets.arrays.parameters import ORIGINS, PARAMETERS
 from assay.workloads.io import opened
 from assay.workloads.modelled import summarise_model
 
 UNITS = {
     "time": (TIME,), "bytes": (BYTES,), "bytes per time": (RATE,), "share": (SHARE,), "count": (COUNT,),
+    "ratio": (RATIO,),
     "": (WORD, FLAG),
 }  # fmt: skip
 
@@ -57,6 +58,11 @@ def test_options_of_the_target_are_those_of_the_code(text: str) -> None:
     assert (plan["pools"][0]["members"], plan["seed"], plan["links"]["hosts"]["count"]) == (1, 1, 1)
     assert rows["state"][0].strip("`") == plan["pools"][0]["member"]["state"]["kind"]
     assert (rows["start"][0] == "`warm`") == plan["pools"][0]["member"]["cache"]["starts_warm"]
+
+
+def test_options_of_hosts_with_flash_are_those_of_the_code(text: str) -> None:
+    rows = rows_under(text, "option of hosts with flash")
+    assert sorted(name for cells in rows for name in quoted(cells[0])) == sorted(HOST_FLASH_OPTIONS)
 
 
 def parameter_rows(text: str) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from assay.document.elements import Block, Cell, Document, Facts, Figure, Heading, Notices, Paragraph, Section, Table
+from assay.document.elements import (
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Facts,
+    Figure,
+    Heading,
+    Notices,
+    Paragraph,
+    Section,
+    Table,
+)
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -42,7 +54,8 @@ def outline(document: Document) -> str:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"## {section.title} [{section.name}{', wide' if section.wide else ''}]"
+    marks = [section.name, *(["wide"] if section.wide else []), *(["lettered"] if section.lettered else [])]
+    yield f"## {section.title} [{', '.join(marks)}]"
     for block in section.blocks:
         yield from _block(block)
 
@@ -53,6 +66,8 @@ def _block(block: Block) -> Iterator[str]:
             yield f"### {block.text}"
         case Paragraph():
             yield f"{block.text}{' [strong]' if block.strong else ''}{_tone(block.tone)}"
+        case Bullets():
+            yield from (f"- {item}" for item in block.items)
         case Facts():
             yield f"facts {block.name}"
             yield from (f"  {name}: {value}" for name, value in block.items)

@@ -17,8 +17,9 @@ from assay.workloads.databases.storage import roles_of
 from assay.workloads.io.plan import Plan
 from assay.workloads.mailbox.plan import MailboxPlan
 from assay.workloads.plan import Part
-from assay.workloads.tpcc.plan import TpccPlan
+from assay.workloads.registry import workload_of
 from assay.workloads.tpch.plan import TpchPlan
+from assay.workloads.transactions.plan import TransactionsPlan
 
 WOBBLE = (0.99, 1.01, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0)
 BANDS = {"band_90": 0.12, "band_basis": "one fitted parameter"}
@@ -40,7 +41,7 @@ def study_run(folder: Path, name: str, *, bands: bool = False, **options: Any) -
 
 def measure(sample: Sample, part: Part, speed: float, *, bands: bool) -> None:
     """An answer for each workload of a part that searches, a point for each of another."""
-    if isinstance(part.plan, TpccPlan):
+    if isinstance(part.plan, TransactionsPlan):
         transactions(sample, part, speed)
         return
     if isinstance(part.plan, TpchPlan):
@@ -102,10 +103,17 @@ def mailboxes(sample: Sample, part: Part, speed: float) -> None:
 def transactions(sample: Sample, part: Part, speed: float) -> None:
     """A point of transactions whose storage has a device for the data and its own for the log."""
     found = add_point(sample, 8, slow=1 / speed)
-    found["oltp"]["storage"] = storage(8, found["oltp"]["nopm"], is_shared=False)
-    found |= {"part": part.name, "roles": roles_of(found["oltp"]["storage"])}
-    wobble = [found["oltp"]["nopm"] * by for by in WOBBLE]
-    found["batches"] = {"seconds": 3.0, "total": {"nopm": wobble}}
+    told = found["oltp"]
+    told["storage"] = storage(8, told["nopm"], is_shared=False)
+    rate = next(figure for figure in workload_of(part.plan).figures if figure.in_answers).name
+    wobble = [told["nopm"] * by for by in WOBBLE]
+    if part.plan.kind != "tpcc":
+        # The same figures, as those of another kind.
+        first = workload_of(part.plan).application.first
+        told |= {rate: told.pop("nopm"), "by_transaction": {first: told["by_transaction"]["new_order"]}}
+        found["workload"] = part.plan.facts(1000)
+    found |= {"part": part.name, "roles": roles_of(told["storage"])}
+    found["batches"] = {"seconds": 3.0, "total": {rate: wobble}}
 
 
 def queries(sample: Sample, part: Part, test: str, speed: float) -> None:

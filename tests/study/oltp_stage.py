@@ -42,6 +42,8 @@ class Seen:
     def point(self, progress: Any) -> None:
         self.lines.append(progress.line)
 
+    def status(self, status: Any) -> None: ...
+
     def tell(self, text: str) -> None:
         self.told.append(text)
 

@@ -40,6 +40,7 @@ class MemoryDatabase:
     def __init__(self, name: str = "shop", **schema: Any) -> None:
         self.name = name
         self.spec = SimpleNamespace(
+            array=None,
             kind="postgresql", display=f"postgresql://tester@db/{name}", recorded=name, host=None, database="d",
         )  # fmt: skip
         self.there = SchemaState(**{"kind": "absent", **schema})
@@ -75,6 +76,9 @@ class MemoryDatabase:
     def create_table(self, name: str, statement: str) -> None:
         assert statement == f"CREATE TABLE {name}"
         self.execute(statement)
+
+    def usual_places(self) -> tuple[str, ...]:
+        return ()
 
     def connection(self) -> Any:
         plan = {"kind": "postgresql", "host": "db", "user": "tester", "password": "secret", "database": self.name}

@@ -37,10 +37,11 @@ def mine(**changes: Any) -> dict[str, Any]:
 
 def test_the_presets_are_those_of_the_contract() -> None:
     assert study_names() == [
-        "block-and-mix", "cache-size", "columnstore", "degraded", "dss-profile-vs-database", "fill", "interference",
-        "mailbox-layout", "oltp-layout", "oltp-partition", "partitions", "path-policy", "paths", "published",
-        "queue-depth", "raid-policy", "raw-vs-database", "read-realloc", "san-scaling", "server-parameters",
-        "steady-state", "streams", "write-allocation",
+        "block-and-mix", "cache-size", "columnstore", "degraded", "dss-profile-vs-database", "fill", "hosts",
+        "interference", "mailbox-layout", "oltp-degraded", "oltp-layout", "oltp-on-raid", "oltp-partition",
+        "oltp-scaling", "partitions", "path-policy", "paths", "published", "queue-depth", "raid-policy",
+        "raw-vs-database", "read-realloc", "san-scaling", "scale-together", "server-parameters", "steady-state",
+        "steady-state-array", "streams", "working-set", "write-allocation",
     ]  # fmt: skip
 
 

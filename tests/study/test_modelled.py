@@ -81,16 +81,16 @@ class TestTelemetry:
 
     def test_means_over_the_window_and_the_fullest(self) -> None:
         rows = [
-            row(100, "m1/disk1", "busy_share", 0.9),  # at the window's beginning: before it
-            row(101, "m1/disk1", "busy_share", 0.2),
-            row(200, "m1/disk1", "busy_share", 0.4),
-            row(150, "m1/disk2", "busy_share", 0.6),
-            row(201, "m1/disk2", "busy_share", 1.0),  # after it
-            row(150, "m1/disk2", "busy_share", 1.0, source="diskstats"),
-            row(150, "m1", "dirty_bytes", 10.0),
-            row(200, "m2", "dirty_bytes", 20.0),
-            row(150, "m1", "rebuilt_bytes", 5.0),
-            row(200, "m1", "rebuilt_bytes", 7.0),
+            row(100, "member1/disk1", "busy_share", 0.9),  # at the window's beginning: before it
+            row(101, "member1/disk1", "busy_share", 0.2),
+            row(200, "member1/disk1", "busy_share", 0.4),
+            row(150, "member1/disk2", "busy_share", 0.6),
+            row(201, "member1/disk2", "busy_share", 1.0),  # after it
+            row(150, "member1/disk2", "busy_share", 1.0, source="diskstats"),
+            row(150, "member1", "dirty_bytes", 10.0),
+            row(200, "member2", "dirty_bytes", 20.0),
+            row(150, "member1", "rebuilt_bytes", 5.0),
+            row(200, "member1", "rebuilt_bytes", 7.0),
         ]
 
         found = summarise_model(batches_of(rows), 100, 200)

@@ -2,10 +2,13 @@
 
 use std::{fs, hint::black_box, time::Duration};
 
-use assay_array::{ArrayModel, ArrayPlan, DiskPlan, ModelSession, RaidPolicy, SessionPlan, SolidStatePlan, warm};
+use assay_array::{
+    ArrayPlan, DiskPlan, HostFlashPlan, Model, ModelPlan, ModelSession, Modelled, RaidPolicy, SessionPlan,
+    SolidStatePlan, warm,
+};
 use assay_load::Load;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use plans::{SECOND, activity, large, solid_state};
+use plans::{GIB, SECOND, activity, host_flash, large, solid_state};
 
 #[path = "../tests/plans/mod.rs"]
 mod plans;
@@ -21,22 +24,38 @@ fn flash(policy: RaidPolicy) -> ArrayPlan {
     plan
 }
 
-/// Workers on all volumes of a plan, 70 % reads over the whole of each.
-fn load(plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> SessionPlan {
-    let mut activity = activity(plan.pools[0].volumes.len(), block_bytes, 0.7, Load::Closed { queue_depth });
-    activity.access.region.end_bytes = plan.pools[0].volumes[0].bytes;
+/// Four hosts with twelve volumes of 100 GB and so much flash each, two nodes, and reclamation under way.
+fn hosts_with_flash(flash_bytes: u64) -> HostFlashPlan {
+    let mut plan = host_flash::plan();
+    plan.volumes = large(RaidPolicy::Raid10, 12, 1).pools.remove(0).volumes;
+    (plan.host.count, plan.node.count, plan.host.flash_bytes) = (4, 2, flash_bytes);
+    plan.host.memory_bytes = 8 * GIB;
+    (plan.log.room_bytes, plan.log.reclaims) = (900_000_000_000, true);
+    plan
+}
+
+fn volumes(model: &Model) -> usize {
+    (0..).take_while(|volume| model.volume_bytes(*volume).is_some()).count()
+}
+
+/// Workers on all volumes of a model, 70 % reads over the whole of each.
+fn load(model: &Model, block_bytes: u32, queue_depth: u32) -> SessionPlan {
+    let mut activity = activity(volumes(model), block_bytes, 0.7, Load::Closed { queue_depth });
+    activity.access.region.end_bytes = model.volume_bytes(0).expect("there is a volume");
     SessionPlan { activities: vec![activity], seed: 7, interval_ns: SECOND, warm: false }
 }
 
 /// The model of a plan with warm caches.
-fn warmed(plan: &ArrayPlan, block_bytes: u32) -> ArrayModel {
-    let mut model = ArrayModel::new(plan).expect("the plan is possible");
-    warm(&mut model, &load(plan, block_bytes, 1));
+fn warmed(plan: &ModelPlan, block_bytes: u32) -> Model {
+    let mut model = Model::new(plan).expect("the plan is possible");
+    let load = load(&model, block_bytes, 1);
+    warm(&mut model, &load);
     model
 }
 
-fn session(model: ArrayModel, plan: &ArrayPlan, block_bytes: u32, queue_depth: u32) -> ModelSession {
-    ModelSession::start(model, &load(plan, block_bytes, queue_depth)).expect("the load is possible")
+fn session(model: Model, block_bytes: u32, queue_depth: u32) -> ModelSession {
+    let load = load(&model, block_bytes, queue_depth);
+    ModelSession::start(model, &load).expect("the load is possible")
 }
 
 /// Lets `seconds` pass: I/Os ended, and the larger of the mean read and write latencies in ms.
@@ -76,8 +95,16 @@ fn host_ios(criterion: &mut Criterion) {
         ("RAID 6, 8 KiB", large(RaidPolicy::Raid6, 12, 1), 8 * kib, 4),
         ("RAID 10 of flash, 8 KiB", flash(RaidPolicy::Raid10), 8 * kib, 5),
     ];
-    for (name, plan, block_bytes, queue_depth) in cases {
-        let mut session = session(warmed(&plan, block_bytes), &plan, block_bytes, queue_depth);
+    let groups = cases.into_iter().map(|(name, plan, bytes, depth)| (name, ModelPlan::Group(plan), bytes, depth));
+    let with_flash = [
+        ("hosts with flash that holds all, 8 KiB 70/30", hosts_with_flash(200 * GIB), 8 * kib, 8),
+        ("hosts with flash that holds half, 8 KiB 70/30", hosts_with_flash(70 * GIB), 8 * kib, 8),
+    ];
+    let with_flash = with_flash
+        .into_iter()
+        .map(|(name, plan, bytes, depth)| (name, ModelPlan::HostFlash(Box::new(plan)), bytes, depth));
+    for (name, plan, block_bytes, queue_depth) in groups.chain(with_flash) {
+        let mut session = session(warmed(&plan, block_bytes), block_bytes, queue_depth);
         run(&mut session, 3);
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|ios| {
@@ -94,10 +121,10 @@ fn host_ios(criterion: &mut Criterion) {
 
 /// The largest queue depth per volume with which neither reads nor writes take more than 20 ms, and its I/Os per second: doubled
 /// until it is too much, then halved in between. Each point is ten seconds after three; caches are warmed once.
-fn search(plan: &ArrayPlan, block_bytes: u32) -> (u32, u64) {
+fn search(plan: &ModelPlan, block_bytes: u32) -> (u32, u64) {
     let model = warmed(plan, block_bytes);
     let point = |queue_depth| {
-        let mut session = session(model.clone(), plan, block_bytes, queue_depth);
+        let mut session = session(model.clone(), block_bytes, queue_depth);
         run(&mut session, 3);
         let (ended, worst_ms) = run(&mut session, 10);
         (worst_ms <= 20.0).then_some(ended / 10)
@@ -125,6 +152,7 @@ fn searches(criterion: &mut Criterion) {
         ("RAID 50, 8 KiB 70/30, 12 volumes", large(RaidPolicy::Raid50, 12, 1), 8192),
         ("RAID 10, 8 KiB 70/30, 36 volumes, 3 members", large(RaidPolicy::Raid10, 36, 3), 8192),
     ] {
+        let plan = ModelPlan::Group(plan);
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|times| {
                 let started = cpu();

@@ -9,10 +9,12 @@ mod disk;
 mod error;
 mod events;
 mod geometry;
+mod host_flash;
 mod links;
 mod live;
 mod member;
 mod model;
+mod modelled;
 mod parity;
 mod plan;
 mod raid;
@@ -26,12 +28,14 @@ mod write_anywhere;
 
 pub use error::ArrayError;
 pub use geometry::{Geometry, Place};
+pub use host_flash::{DataNodePlan, FlashHostPlan, HostFlashModel, HostFlashPlan, LogPlan};
 pub use live::{Part, RebuildReading};
-pub use model::{ArrayModel, DiskReading, MemberReading, PortReading};
+pub use model::{ArrayModel, DiskReading, HostReading, LogReading, MemberReading, PortReading};
+pub use modelled::{Model, ModelPlan, Modelled};
 pub use parity::Code;
 pub use plan::{
     ArrayPlan, CachePlan, ControllerPlan, DiskPlan, FaultPlan, HostPlan, LayoutPlan, LinkPlan, Lost, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, StatePlan, VolumePlan,
+    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, SolidStatePlan, SpacePlan, StatePlan, VolumePlan,
 };
 pub use raid::RaidPolicy;
 pub use session::{ModelSession, Reading, SessionPlan, Telemetry, warm};

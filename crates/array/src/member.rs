@@ -14,7 +14,7 @@ use crate::{
     rebuild::Rebuild,
     streams::Streams,
     task::{Access, ChunkParts, Task, Work},
-    write_anywhere::WriteAnywhere,
+    write_anywhere::{Reclaim, WriteAnywhere},
 };
 
 /// What a member has done so far.
@@ -29,6 +29,9 @@ pub(crate) struct MemberCounters {
     pub(crate) rebuilt_bytes: u64,
     /// Read ahead in pieces, and made dirty to be written in one.
     pub(crate) reallocated_bytes: u64,
+    /// Read and written again to reclaim space.
+    pub(crate) cleaned_bytes: u64,
+    pub(crate) moved_bytes: u64,
     /// Pieces on disks that reading ahead took together, and their bytes.
     pub(crate) ahead_pieces: u64,
     pub(crate) ahead_bytes: u64,
@@ -63,6 +66,8 @@ pub(crate) struct Member {
     pub(crate) rebuild: Option<Rebuild>,
     /// Where blocks lie, unless each is at its own place.
     pub(crate) anywhere: Option<Box<WriteAnywhere>>,
+    /// Write-anywhere layouts that reclaim space or keep snapshots.
+    pub(crate) reclaim: Option<Box<Reclaim>>,
     /// Commands written through in several tasks, and how many of those are left.
     pub(crate) written_through: Vec<(u32, u32)>,
     /// Of all controllers, one after the other.
@@ -124,6 +129,7 @@ impl Member {
             slowed: Vec::new(),
             rebuild,
             anywhere,
+            reclaim: Reclaim::new(plan, geometry, used_bytes).map(Box::new),
             written_through: Vec::new(),
             cores_free_ns: vec![0; (plan.controller.cores * plan.controller.count) as usize],
             cores_each: plan.controller.cores,
@@ -229,7 +235,7 @@ impl Member {
 
     /// Whether no host waits for a task: destaging and rebuilding.
     pub(crate) fn is_background(&self, task: u32) -> bool {
-        matches!(self.tasks[task as usize].work, Work::Destage { .. } | Work::Rebuild { .. })
+        matches!(self.tasks[task as usize].work, Work::Destage { .. } | Work::Rebuild { .. } | Work::Reclaim)
     }
 
     /// Reads bytes of a data chunk from the disk that has them, or from those that make up for it.
@@ -438,6 +444,7 @@ impl Member {
                 self.done.push(command);
             }
             Work::Prefetch => self.end_prefetch(now_ns, task, events),
+            Work::Reclaim => self.finish(task),
             Work::Destage { .. } | Work::WriteThrough { .. } => self.flush_goes_on(now_ns, task, events),
             Work::Rebuild { row } => self.rebuild_goes_on(now_ns, task, row, events),
         }

@@ -79,6 +79,11 @@ pub struct MemberReading {
     pub rebuilt_bytes: u64,
     /// Found scattered by reading ahead, and given to destaging to be written in one piece.
     pub reallocated_bytes: u64,
+    /// Read to reclaim what holds little that is live, and written again because it is.
+    pub cleaned_bytes: u64,
+    pub moved_bytes: u64,
+    /// Live share of a member that reclaims space or keeps snapshots.
+    pub live_share: Option<f64>,
     /// Of write-anywhere layouts: pieces on disks that reading ahead took together, and their bytes.
     pub ahead_pieces: u64,
     pub ahead_bytes: u64,
@@ -112,6 +117,41 @@ pub struct PortReading {
     pub packets_again: u64,
 }
 
+/// What a host has done since the model was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostReading {
+    pub ports: Vec<PortReading>,
+    /// Of hosts with caches of their own: reads, and where they found the last of what they asked for; the rest came from
+    /// data nodes.
+    pub reads: u64,
+    pub memory_hits: u64,
+    pub flash_hits: u64,
+    pub remote_hits: u64,
+    pub cpu_busy_ns: u64,
+    pub cores: u32,
+    pub flash_busy_ns: u64,
+    pub flash_channels: u32,
+}
+
+/// How a log-structured pool stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LogReading {
+    /// Writes so far, and how many more blocks cleaning moved, in writes of that size.
+    pub appends: u64,
+    pub moves: u64,
+    /// Live share of the room in which reclamation works, and how much of what is live snapshots alone hold.
+    pub live_share: f64,
+    pub held_share: f64,
+    pub snapshots: u32,
+}
+
+impl From<DiskCounters> for DiskReading {
+    fn from(counters: DiskCounters) -> Self {
+        let DiskCounters { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns } = counters;
+        Self { reads, writes, read_bytes, write_bytes, busy_ns, queue_ns }
+    }
+}
+
 impl From<PortCounters> for PortReading {
     fn from(counters: PortCounters) -> Self {
         let PortCounters { in_bytes, out_bytes, in_busy_ns, out_busy_ns, packets, packets_again } = counters;
@@ -142,6 +182,7 @@ impl ArrayModel {
             for within in 0..pool.members {
                 let number = members.len() as u32;
                 let used_bytes = spread.used_bytes(number);
+                write_anywhere::check_room(&pool.member, &geometry, used_bytes)?;
                 if geometry.disk_bytes(used_bytes) > disk_bytes {
                     return Err(ArrayError::TooLarge(format!(
                         "volumes take {used_bytes} bytes of a member that holds {}",
@@ -242,17 +283,11 @@ impl ArrayModel {
             cpu_busy_ns,
             rebuilt_bytes,
             reallocated_bytes,
+            cleaned_bytes,
+            moved_bytes,
             ahead_pieces,
             ahead_bytes,
         } = member.counters;
-        let disk = |counters: DiskCounters| DiskReading {
-            reads: counters.reads,
-            writes: counters.writes,
-            read_bytes: counters.read_bytes,
-            write_bytes: counters.write_bytes,
-            busy_ns: counters.busy_ns,
-            queue_ns: counters.queue_ns,
-        };
         MemberReading {
             reads,
             read_hits,
@@ -262,13 +297,16 @@ impl ArrayModel {
             writes_waited,
             rebuilt_bytes,
             reallocated_bytes,
+            cleaned_bytes,
+            moved_bytes,
+            live_share: member.reclaim.as_ref().map(|reclaim| reclaim.live_share()),
             ahead_pieces,
             ahead_bytes,
             cpu_busy_ns: cpu_busy_ns - member.cpu_booked_ns(self.now_ns),
             cores: member.cores(),
             dirty_bytes: member.cache.dirty_bytes(),
             held_bytes: member.cache.held_bytes(),
-            disks: member.disks.iter().map(|each| disk(each.counters(self.now_ns))).collect(),
+            disks: member.disks.iter().map(|disk| DiskReading::from(disk.counters(self.now_ns))).collect(),
             ports: self.links.of_member(number, self.now_ns).map(PortReading::from).collect(),
         }
     }

@@ -61,6 +61,13 @@ impl DiskPlan {
             Self::SolidState(disk) => disk.capacity_bytes,
         }
     }
+
+    pub(crate) fn validate(&self) -> Result<(), ArrayError> {
+        match self {
+            Self::Mechanical(disk) => disk.validate(),
+            Self::SolidState(disk) => disk.validate(),
+        }
+    }
 }
 
 /// A disk with arms and platters.
@@ -194,7 +201,21 @@ pub enum LayoutPlan {
         run_blocks: u32,
         /// Whether blocks that a sequential read found scattered are written again in one piece.
         read_realloc: bool,
+        /// What keeps space, and how it is won back.
+        #[serde(default)]
+        space: SpacePlan,
     },
+}
+
+/// Snapshots, and the reclamation of what they and overwriting leave behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpacePlan {
+    /// Snapshots of the chain, and the share of all blocks that is written from one to the next.
+    pub snapshots: u32,
+    pub snapshot_change: f64,
+    /// Whether all free space has been written before, so that it has to be reclaimed.
+    pub reclaims: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -386,10 +407,7 @@ impl MemberPlan {
             format!("a member of {ports} ports is outside 1 to {PORTS_MAX}")
         })?;
         self.cache.validate()?;
-        match &self.disk {
-            DiskPlan::Mechanical(disk) => disk.validate(),
-            DiskPlan::SolidState(disk) => disk.validate(),
-        }
+        self.disk.validate()
     }
 }
 
@@ -511,17 +529,17 @@ impl SolidStatePlan {
     }
 }
 
-fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {
+pub(crate) fn check(fits: bool, parameter: &str, message: impl FnOnce() -> String) -> Result<(), ArrayError> {
     if fits { Ok(()) } else { Err(ArrayError::invalid(parameter, message())) }
 }
 
-fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
+pub(crate) fn rate(bytes_per_s: f64, parameter: &str) -> Result<(), ArrayError> {
     check(bytes_per_s.is_finite() && bytes_per_s >= RATE_MIN, parameter, || {
         format!("{bytes_per_s} bytes per second is no rate")
     })
 }
 
-fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
+pub(crate) fn time(ns: u64, parameter: &str) -> Result<(), ArrayError> {
     check(ns <= TIME_MAX_NS, parameter, || format!("{ns} ns is above 1 s"))
 }
 

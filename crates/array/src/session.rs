@@ -11,7 +11,7 @@ use assay_load::{
 };
 use serde::Deserialize;
 
-use crate::{ArrayModel, MemberReading, PortReading};
+use crate::{HostReading, LogReading, MemberReading, Model, Modelled};
 
 /// Several activities on the volumes of a model at once.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,7 +30,7 @@ impl SessionPlan {
     ///
     /// # Errors
     /// The first thing that cannot.
-    pub fn validate(&self, model: &ArrayModel) -> Result<(), LoadError> {
+    pub fn validate(&self, model: &impl Modelled) -> Result<(), LoadError> {
         let invalid = |field, message: String| Err(LoadError::InvalidValue { field, message });
         if self.interval_ns == 0 {
             return invalid("interval_ns", "must be above 0".into());
@@ -68,14 +68,16 @@ pub struct Reading {
     /// Sums since the model was made, at the beginning and at the end.
     pub before: Vec<MemberReading>,
     pub after: Vec<MemberReading>,
-    /// The same of the hosts' ports.
-    pub hosts_before: Vec<Vec<PortReading>>,
-    pub hosts_after: Vec<Vec<PortReading>>,
+    /// The same of the hosts.
+    pub hosts_before: Vec<HostReading>,
+    pub hosts_after: Vec<HostReading>,
+    /// The same of a log-structured pool, where there is one.
+    pub log: Option<[LogReading; 2]>,
 }
 
 /// Workers at work on a model. Time passes only in [`Self::run_ticks`] and [`Self::finish`].
 pub struct ModelSession {
-    driver: VirtualDriver<ArrayModel>,
+    driver: VirtualDriver<Model>,
     collector: IoCollector,
     stop: Arc<AtomicBool>,
     /// The model's time when the session began; its own starts at 0.
@@ -88,8 +90,16 @@ pub struct ModelSession {
 /// What is read of a model while I/O goes on, whoever does it.
 pub struct Telemetry {
     readings: Vec<Reading>,
-    last: (u64, Vec<MemberReading>, Vec<Vec<PortReading>>),
+    last: Last,
     balance: Balance,
+}
+
+/// A model as it was looked at last.
+struct Last {
+    at_ns: u64,
+    members: Vec<MemberReading>,
+    hosts: Vec<HostReading>,
+    log: Option<LogReading>,
 }
 
 /// Whether as much goes to disk as is written.
@@ -105,7 +115,8 @@ impl ModelSession {
     ///
     /// # Errors
     /// An activity cannot be carried out.
-    pub fn start(mut model: ArrayModel, plan: &SessionPlan) -> Result<Self, LoadError> {
+    pub fn start(model: impl Into<Model>, plan: &SessionPlan) -> Result<Self, LoadError> {
+        let mut model = model.into();
         plan.validate(&model)?;
         if plan.warm {
             warm(&mut model, plan);
@@ -198,23 +209,23 @@ impl ModelSession {
     }
 
     /// The model, as the session leaves it.
-    pub fn into_model(self) -> ArrayModel {
+    pub fn into_model(self) -> Model {
         self.driver.into_model()
     }
 }
 
 impl Telemetry {
     /// From a model whose clock is at 0.
-    pub fn new(model: &ArrayModel) -> Self {
-        let last = (0, model.readings(), model.host_ports());
-        let (dirty_bytes, destaged_bytes) = sums(&last.1);
+    pub fn new(model: &impl Modelled) -> Self {
+        let last = Last { at_ns: 0, members: model.readings(), hosts: model.host_readings(), log: model.log_reading() };
+        let (dirty_bytes, destaged_bytes) = sums(&last.members);
         let balance = Balance { since_ns: 0, dirty_bytes, destaged_bytes, settled: false };
         Self { readings: Vec::new(), last, balance }
     }
 
     /// Looks at the model, whose clock is at `now_ns`.
-    pub fn read(&mut self, model: &ArrayModel, now_ns: u64) {
-        let ends_reading = now_ns - self.last.0 >= READING_NS;
+    pub fn read(&mut self, model: &impl Modelled, now_ns: u64) {
+        let ends_reading = now_ns - self.last.at_ns >= READING_NS;
         let judges = now_ns - self.balance.since_ns >= BALANCE_NS;
         if !ends_reading && !judges {
             return;
@@ -229,11 +240,18 @@ impl Telemetry {
             self.balance = Balance { since_ns: now_ns, dirty_bytes, destaged_bytes, settled };
         }
         if ends_reading {
-            let hosts_after = model.host_ports();
-            let last = (now_ns, after.clone(), hosts_after.clone());
-            let (since_ns, before, hosts_before) = std::mem::replace(&mut self.last, last);
-            let interval_ns = now_ns - since_ns;
-            self.readings.push(Reading { at_ns: now_ns, interval_ns, before, after, hosts_before, hosts_after });
+            let (hosts_after, log_after) = (model.host_readings(), model.log_reading());
+            let last = Last { at_ns: now_ns, members: after.clone(), hosts: hosts_after.clone(), log: log_after };
+            let before = std::mem::replace(&mut self.last, last);
+            self.readings.push(Reading {
+                at_ns: now_ns,
+                interval_ns: now_ns - before.at_ns,
+                before: before.members,
+                after,
+                hosts_before: before.hosts,
+                hosts_after,
+                log: before.log.zip(log_after).map(|(before, after)| [before, after]),
+            });
         }
     }
 
@@ -254,10 +272,20 @@ fn sums(members: &[MemberReading]) -> (u64, u64) {
 }
 
 /// Lets the caches hold what they would hold after the random part of the plan's I/O for a long time; streams leave nothing
-/// there that a later read comes back to.
+/// there that a later read comes back to, save where a cache keeps all that was ever written.
 ///
 /// This is functional warming (Wunderlich and others, "SMARTS", 2003): the accesses are those of the workload, without their time.
-pub fn warm(model: &mut ArrayModel, plan: &SessionPlan) {
+pub fn warm(model: &mut impl Modelled, plan: &SessionPlan) {
+    draw_accesses(model, plan);
+    let region = |activity: &Activity| activity.access.region.start_bytes..activity.access.region.end_bytes;
+    let regions = plan
+        .activities
+        .iter()
+        .flat_map(|activity| activity.volumes.iter().map(move |volume| (*volume as u16, region(activity))));
+    model.fill(&regions.collect::<Vec<_>>());
+}
+
+fn draw_accesses(model: &mut impl Modelled, plan: &SessionPlan) {
     let mut patterns: Vec<(u16, Pattern)> = Vec::new();
     let (mut reads, mut writes) = (false, false);
     for activity in plan.activities.iter().filter(|activity| activity.access.random_share > 0.0) {

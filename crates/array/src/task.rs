@@ -23,6 +23,8 @@ pub(crate) enum Work {
     Destage { lane: u32 },
     /// A chunk is read ahead.
     Prefetch,
+    /// Space is reclaimed.
+    Reclaim,
     /// A row of the lost disk is computed and written to the spare.
     Rebuild { row: u64 },
 }

@@ -10,12 +10,14 @@
 
 mod map;
 mod read;
+mod reclaim;
 mod space;
 #[cfg(test)]
 mod tests;
 mod write;
 
 use map::{Map, PLACES_MAX};
+pub(crate) use reclaim::{Reclaim, check_room};
 use space::Space;
 
 use crate::{ArrayError, Geometry, LayoutPlan, MemberPlan, RaidPlan, cache::PARTS, task::ChunkParts};

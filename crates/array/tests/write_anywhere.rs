@@ -2,7 +2,7 @@
 
 use assay_array::{
     ArrayError, ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, LayoutPlan, LinkPlan, MechanicalPlan,
-    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy, StatePlan, VolumePlan,
+    MemberPlan, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy, SpacePlan, StatePlan, VolumePlan,
 };
 use assay_load::{Op, Request, Simulated};
 use plans::{KIB, MIB, hosts};
@@ -81,7 +81,7 @@ fn plan(policy: RaidPolicy, layout: LayoutPlan, disk_bytes: u64, volume_bytes: u
 }
 
 fn anywhere(run_blocks: u32, read_realloc: bool) -> LayoutPlan {
-    LayoutPlan::WriteAnywhere { block_bytes: 4 * KIB, run_blocks, read_realloc }
+    LayoutPlan::WriteAnywhere { block_bytes: 4 * KIB, run_blocks, read_realloc, space: SpacePlan::default() }
 }
 
 /// A model and what it has been given; I/Os in closed loop, eight at a time.
@@ -241,6 +241,48 @@ fn a_fuller_array_writes_dearer() {
     let costs = [230, 400, 550].map(|mib| cost(mib * MIB));
     assert!(costs.is_sorted(), "{costs:?}");
     assert!(costs[2] > 1.5 * costs[0], "{costs:?}");
+}
+
+/// 400 MiB of 576 MiB, some snapshots of a twentieth each, and reclamation or not.
+fn kept(snapshots: u32, reclaims: bool) -> ArrayPlan {
+    let mut layout = anywhere(64, false);
+    let LayoutPlan::WriteAnywhere { space, .. } = &mut layout else { unreachable!("it writes anywhere") };
+    *space = SpacePlan { snapshots, snapshot_change: 0.05, reclaims };
+    plan(RaidPolicy::Dp, layout, 96 * MIB, 400 * MIB)
+}
+
+/// Bytes moved for each byte that was destaged, bytes of disks for each, and the live share at the end.
+fn reclaimed(snapshots: u32, reclaims: bool) -> (f64, f64, f64) {
+    let mut bench = Bench::new(&kept(snapshots, reclaims));
+    let done = bench.overwrite(30_000, 400 * MIB);
+    let reading = &bench.model.readings()[0];
+    let destaged = done.destaged_bytes as f64;
+    let on_disks = (done.read_bytes + done.write_bytes) as f64;
+    (reading.moved_bytes as f64 / destaged, on_disks / destaged, reading.live_share.unwrap_or(0.0))
+}
+
+#[test]
+fn reclaiming_space_moves_what_the_formula_says_and_snapshots_make_it_more() {
+    let (moved, on_disks, live) = reclaimed(0, true);
+    // u = exp(-(1 - u) / r) at r = 400 / 576.
+    let mut cleaned = 0.5;
+    (0..1000).for_each(|_| cleaned = libm::exp(-(1.0 - cleaned) * 576.0 / 400.0));
+    let expected = cleaned / (1.0 - cleaned);
+    // That is for overwriting in no order. Destaging sweeps over the volume, and what was written together does not die together.
+    assert!((moved / expected - 1.0).abs() < 0.3, "{moved} moved, {expected} expected");
+    assert!((live - 400.0 / 576.0).abs() < 0.01, "{live}");
+    let (more, dearer, held) = reclaimed(4, true);
+    assert!(held > live * 1.1 && more > moved * 1.3 && dearer > on_disks, "{more} moved of {held} live");
+    let (nothing, plain, _) = reclaimed(0, false);
+    assert!(nothing == 0.0 && plain < on_disks - moved, "{plain} of {on_disks}");
+    let (nothing, snapshots, _) = reclaimed(4, false);
+    assert!(nothing == 0.0 && snapshots == plain, "what is kept costs nothing until space is reclaimed");
+}
+
+#[test]
+fn snapshots_that_leave_nothing_to_reclaim_are_refused() {
+    let error = ArrayModel::new(&kept(9, true)).unwrap_err().to_string();
+    assert!(error.starts_with("reclamation is impossible: volumes and snapshots take 10"), "{error}");
 }
 
 #[test]

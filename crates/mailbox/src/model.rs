@@ -1,16 +1,16 @@
 //! A modelled array as a queue without bytes.
 
-use assay_array::{ArrayModel, Reading, Telemetry};
+use assay_array::{Model, Reading, Telemetry};
 use assay_load::{Completion, DataQueue, Queue, QueueError, Request, SimulatedQueue};
 
 /// A modelled array on its own clock, and what is read of it meanwhile.
 pub struct ModelQueue {
-    queue: SimulatedQueue<ArrayModel>,
+    queue: SimulatedQueue<Model>,
     telemetry: Telemetry,
 }
 
 impl ModelQueue {
-    pub fn new(model: ArrayModel) -> Self {
+    pub fn new(model: Model) -> Self {
         let telemetry = Telemetry::new(&model);
         Self { queue: SimulatedQueue::new(model), telemetry }
     }

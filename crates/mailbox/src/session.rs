@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_array::{ArrayModel, Reading};
+use assay_array::{Model, Reading};
 use assay_device::{DeviceError, Engine as IoEngine, Heartbeat, SessionClock, VolumeFile, claim, open_data_queue};
 use assay_load::{Counter, DataQueue, Exchange, GroupKey, IoCollector, Pulse, Standstills, Sync};
 use serde::Serialize;
@@ -154,7 +154,7 @@ impl Session {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub fn start_on(model: ArrayModel, plan: MailboxPlan) -> Result<Self, DeviceError> {
+    pub fn start_on(model: Model, plan: MailboxPlan) -> Result<Self, DeviceError> {
         let open = |_: &MailboxPlan| -> Opened {
             Ok((Box::new(ModelQueue::new(model)), IoEngine { backend: "model", ..IoEngine::default() }))
         };

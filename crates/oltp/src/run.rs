@@ -13,6 +13,7 @@ use assay_device::Heartbeat;
 use assay_load::{Exchange, LatencyHistogram, Standstills};
 use assay_loading::{Alive, DatabaseError, OnPanic};
 use assay_sql::{Statement, statements_of};
+use serde_json::Value;
 
 use crate::{
     counts::{Counted, SPARE_INTERVALS, ThreadCounter, TransactionCollector, TransactionTally},
@@ -118,6 +119,7 @@ pub struct OltpRun {
     transactions: &'static [Transaction],
     names: Vec<String>,
     interval_ns: u64,
+    acknowledged: Box<dyn Fn() -> Value + Send>,
     _heartbeat: Heartbeat,
 }
 
@@ -188,6 +190,7 @@ impl OltpRun {
             transactions: W::TRANSACTIONS,
             names,
             interval_ns,
+            acknowledged: Box::new(move || workload.acknowledged()),
             _heartbeat: heartbeat,
         })
     }
@@ -291,6 +294,11 @@ impl OltpRun {
             threads: self.threads.len(),
             backlog: backlog.iter().copied().reduce(|one, other| (one.0 + other.0, one.1.max(other.1))),
         }
+    }
+
+    /// What was acknowledged lately, where the workload keeps it.
+    pub fn acknowledged(&self) -> Value {
+        (self.acknowledged)()
     }
 
     /// Lets no more transactions begin.

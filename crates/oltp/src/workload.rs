@@ -1,10 +1,9 @@
 //! What a transactional workload says of itself. Each is a folder beside this file; `workloads.rs` registers it.
 
-use std::marker::PhantomData;
-
 use assay_loading::Dataset;
 use assay_sql::{DbError, Driver, Kind, Section, session_sections};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{
     random::Random,
@@ -40,30 +39,6 @@ pub(crate) trait Desk: 'static {
     fn give_out(&self, now_ns: u64) -> Option<(u64, usize, Self::Input)>;
 }
 
-/// The desk of workloads of which nothing follows.
-pub(crate) struct NoDesk<I>(PhantomData<I>);
-
-impl<I> Default for NoDesk<I> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<I: 'static> Desk for NoDesk<I> {
-    type Input = I;
-    type Effect = ();
-
-    fn take_in(&self, _input: &I, (): (), _now_ns: u64) {}
-
-    fn next_ns(&self) -> Option<u64> {
-        None
-    }
-
-    fn give_out(&self, _now_ns: u64) -> Option<(u64, usize, I)> {
-        None
-    }
-}
-
 /// A workload on its data set, and as a value what plans say of it alone.
 pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
     /// Its transactions in the order of a mix. Throughput is that of the first.
@@ -92,6 +67,11 @@ pub(crate) trait Workload: Dataset + DeserializeOwned + Send + Sync {
 
     /// The desk of a thread, counted from 0, on database `database` of the run, which is of that scale.
     fn desk(&self, seed: u64, database: usize, scale: u32, thread: u32) -> Self::Desk;
+
+    /// What was acknowledged lately, where it is kept.
+    fn acknowledged(&self) -> Value {
+        Value::Null
+    }
 
     /// A transaction is about to begin, so long after the start.
     fn begins(&self, _input: &mut Self::Input, _now_ns: u64) {}

@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_array::{
-    ArrayModel, ArrayPlan, MemberReading, ModelSession as ArraySession, PortReading, Reading, SessionPlan,
+    HostFlashPlan, HostReading, LogReading, MemberReading, Model, ModelPlan, ModelSession as ArraySession, PortReading,
+    Reading, SessionPlan,
 };
 use assay_load::Standstills;
 use pyo3::prelude::*;
@@ -23,7 +24,7 @@ pub(crate) struct WarmCaches {
 struct Warm {
     warmth: String,
     accesses: String,
-    array: Arc<ArrayModel>,
+    array: Arc<Model>,
 }
 
 #[pymethods]
@@ -37,7 +38,7 @@ impl WarmCaches {
 /// A modelled array. Sessions run on a fresh copy of it, or go on with the state that the last one left.
 #[pyclass(module = "assay._core", frozen)]
 pub(crate) struct ModelledArray {
-    fresh: ArrayModel,
+    fresh: Model,
     seed: u64,
     warmth: String,
     warm: WarmCaches,
@@ -52,7 +53,7 @@ enum State {
     Fresh {
         read_realloc: Option<bool>,
     },
-    Idle(Box<ArrayModel>),
+    Idle(Box<Model>),
     InUse,
 }
 
@@ -70,11 +71,11 @@ impl ModelledArray {
     #[new]
     #[pyo3(signature = (plan_json, warm=None))]
     fn new(py: Python<'_>, plan_json: &str, warm: Option<&WarmCaches>) -> PyResult<Self> {
-        let plan: ArrayPlan = serde_json::from_str(plan_json).map_err(|error| usage(format!("model: {error}")))?;
-        let fresh = py.detach(|| ArrayModel::new(&plan)).map_err(|error| usage(format!("model: {error}")))?;
+        let plan = plan_of(plan_json).map_err(|error| usage(format!("model: {error}")))?;
+        let fresh = py.detach(|| Model::new(&plan)).map_err(|error| usage(format!("model: {error}")))?;
         Ok(Self {
             fresh,
-            seed: plan.seed,
+            seed: plan.seed(),
             warmth: plan.warmth(),
             warm: warm.cloned().unwrap_or_default(),
             live: Arc::new(Mutex::new(State::Fresh { read_realloc: None })),
@@ -134,12 +135,12 @@ impl ModelledArray {
 
 impl ModelledArray {
     /// A copy for a session of its own, its caches warm where the plan asks for it.
-    pub(crate) fn fresh_or_warmed(&self, plan: &SessionPlan) -> ArrayModel {
+    pub(crate) fn fresh_or_warmed(&self, plan: &SessionPlan) -> Model {
         if plan.warm { self.warmed(plan) } else { self.fresh.clone() }
     }
 
     /// A copy with warm caches. The array's seed draws what warms them, so that repeats begin alike.
-    fn warmed(&self, plan: &SessionPlan) -> ArrayModel {
+    fn warmed(&self, plan: &SessionPlan) -> Model {
         let accesses: Vec<_> = plan.activities.iter().map(|each| (&each.access, &each.volumes)).collect();
         let accesses = format!("{accesses:?}");
         let mut model = self.fresh.clone();
@@ -164,6 +165,19 @@ impl ModelledArray {
         }
         model
     }
+}
+
+/// The plan of an array: `{"host_flash": ...}` has flash in its hosts, anything else is a group of members.
+fn plan_of(text: &str) -> Result<ModelPlan, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Tagged {
+        host_flash: Box<HostFlashPlan>,
+    }
+    if text.contains("\"host_flash\"") {
+        return serde_json::from_str(text).map(|Tagged { host_flash }| ModelPlan::HostFlash(host_flash));
+    }
+    serde_json::from_str(text).map(ModelPlan::Group)
 }
 
 /// A session's plan with the volumes' names.
@@ -308,7 +322,10 @@ impl Telemetry {
             member_rows(&format!("member{number}"), before, after, interval_ns, &mut rows);
         }
         for (number, (before, after)) in reading.hosts_before.iter().zip(&reading.hosts_after).enumerate() {
-            port_rows(&format!("host{number}"), before, after, interval_ns, &mut rows);
+            host_rows(&format!("host{number}"), before, after, interval_ns, &mut rows);
+        }
+        if let Some([before, after]) = &reading.log {
+            log_rows("log", before, after, &mut rows);
         }
         Self { at_ns: reading.at_ns, interval_ns: reading.interval_ns, rows }
     }
@@ -330,6 +347,17 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
     if after.rebuilt_bytes > 0 {
         row(name, "rebuilt_bytes", "delta", (after.rebuilt_bytes - before.rebuilt_bytes) as f64);
     }
+    if after.cleaned_bytes > 0 {
+        row(name, "cleaned_bytes", "delta", (after.cleaned_bytes - before.cleaned_bytes) as f64);
+        row(name, "moved_bytes", "delta", (after.moved_bytes - before.moved_bytes) as f64);
+    }
+    if let Some(live_share) = after.live_share {
+        row(name, "live_share", "gauge", live_share);
+        let destaged = (after.destaged_bytes - before.destaged_bytes) as f64;
+        if destaged > 0.0 {
+            row(name, "write_amplification", "gauge", 1.0 + (after.moved_bytes - before.moved_bytes) as f64 / destaged);
+        }
+    }
     let pieces = after.ahead_pieces - before.ahead_pieces;
     if pieces > 0 {
         row(name, "ahead_piece_bytes", "gauge", (after.ahead_bytes - before.ahead_bytes) as f64 / pieces as f64);
@@ -346,6 +374,42 @@ fn member_rows(name: &str, before: &MemberReading, after: &MemberReading, interv
         row(&entity, "queue_mean_count", "gauge", (after.queue_ns - before.queue_ns) as f64 / interval_ns);
     }
     port_rows(name, &before.ports, &after.ports, interval_ns, rows);
+}
+
+fn host_rows(name: &str, before: &HostReading, after: &HostReading, interval_ns: f64, rows: &mut Vec<Row>) {
+    let mut gauge = |metric: &'static str, value: f64| rows.push((name.into(), metric, "gauge", value));
+    let reads = (after.reads - before.reads) as f64;
+    if reads > 0.0 {
+        let memory = (after.memory_hits - before.memory_hits) as f64 / reads;
+        let flash = (after.flash_hits - before.flash_hits) as f64 / reads;
+        let remote = (after.remote_hits - before.remote_hits) as f64 / reads;
+        gauge("read_hit_share", memory + flash);
+        // Of the reads that memory did not answer.
+        if memory < 1.0 {
+            gauge("flash_hit_share", flash / (1.0 - memory));
+        }
+        gauge("memory_read_share", memory);
+        gauge("flash_read_share", flash);
+        gauge("remote_read_share", remote);
+        gauge("node_read_share", 1.0 - memory - flash - remote);
+    }
+    if after.cores > 0 {
+        let (cpu_ns, flash_ns) = (after.cpu_busy_ns - before.cpu_busy_ns, after.flash_busy_ns - before.flash_busy_ns);
+        gauge("cpu_busy_share", cpu_ns as f64 / interval_ns / f64::from(after.cores));
+        gauge("flash_busy_share", flash_ns as f64 / interval_ns / f64::from(after.flash_channels));
+    }
+    port_rows(name, &before.ports, &after.ports, interval_ns, rows);
+}
+
+fn log_rows(name: &str, before: &LogReading, after: &LogReading, rows: &mut Vec<Row>) {
+    let mut gauge = |metric: &'static str, value: f64| rows.push((name.into(), metric, "gauge", value));
+    let appends = (after.appends - before.appends) as f64;
+    if appends > 0.0 {
+        gauge("write_amplification", 1.0 + (after.moves - before.moves) as f64 / appends);
+    }
+    gauge("live_share", after.live_share);
+    gauge("held_share", after.held_share);
+    gauge("snapshots_count", f64::from(after.snapshots));
 }
 
 fn port_rows(name: &str, before: &[PortReading], after: &[PortReading], interval_ns: f64, rows: &mut Vec<Row>) {

@@ -49,6 +49,11 @@ impl OltpRun {
         })
     }
 
+    /// What was acknowledged lately, where the workload keeps it.
+    fn acknowledged(&self, py: Python<'_>) -> String {
+        py.detach(|| locked(&self.0).acknowledged().to_string())
+    }
+
     /// Lets no more transactions begin.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| locked(&self.0).stop());

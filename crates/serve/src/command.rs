@@ -12,6 +12,14 @@ pub enum Command {
     Events {
         from: usize,
     },
+    /// What was counted so far: less than the picture, for who asks each second.
+    Counters {},
+    /// What shall happen by itself, at times from now.
+    Script {
+        events: Vec<PlannedEvent>,
+    },
+    /// Nothing more happens by itself.
+    EndScript {},
     /// A disk is pulled out; a spare takes its place where there is one, unless it must not.
     Pull {
         disk: String,
@@ -46,6 +54,15 @@ pub enum Command {
     Revert {
         name: String,
     },
+}
+
+/// A command that comes by itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedEvent {
+    /// Since the volumes are shown, or since a script began.
+    pub at_ns: u64,
+    pub command: Command,
 }
 
 fn yes() -> bool {

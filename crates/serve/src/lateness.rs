@@ -30,9 +30,43 @@ pub(crate) struct Second {
     pub(crate) overdriven: bool,
 }
 
+/// What a volume was asked for since the volumes are shown.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Served {
+    pub(crate) reads: u64,
+    pub(crate) read_bytes: u64,
+    /// How long all reads took together, by the model.
+    pub(crate) read_ns: u64,
+    pub(crate) writes: u64,
+    pub(crate) write_bytes: u64,
+    pub(crate) write_ns: u64,
+    pub(crate) flushes: u64,
+    pub(crate) errors: u64,
+}
+
+/// How an I/O went.
+pub(crate) struct Ended {
+    pub(crate) volume: usize,
+    pub(crate) kind: EndedKind,
+    pub(crate) bytes: u64,
+    /// By the model.
+    pub(crate) latency_ns: u64,
+    pub(crate) late_ns: u64,
+    pub(crate) failed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum EndedKind {
+    Read,
+    Write,
+    Flush,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct LatenessReading {
     pub(crate) count: u64,
+    /// How late all answers were together.
+    pub(crate) late_ns: u64,
     pub(crate) mean_ns: f64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
@@ -46,23 +80,50 @@ pub(crate) struct Lateness {
     all: LatencyHistogram,
     now: Second,
     pub(crate) seconds: VecDeque<Second>,
+    /// By volume.
+    pub(crate) served: Vec<Served>,
+    late_ns: u64,
     overdriven_s: u64,
 }
 
 impl Lateness {
-    pub(crate) fn new() -> Self {
-        Self { all: LatencyHistogram::new(), now: Second::default(), seconds: VecDeque::new(), overdriven_s: 0 }
+    pub(crate) fn new(volumes: usize) -> Self {
+        Self {
+            all: LatencyHistogram::new(),
+            now: Second::default(),
+            seconds: VecDeque::new(),
+            served: vec![Served::default(); volumes],
+            late_ns: 0,
+            overdriven_s: 0,
+        }
     }
 
-    pub(crate) fn note(&mut self, is_write: bool, bytes: u64, latency_ns: u64, late_ns: u64, failed: bool) {
+    pub(crate) fn note(&mut self, ended: &Ended) {
+        let &Ended { volume, kind, bytes, latency_ns, late_ns, failed } = ended;
         self.all.record(late_ns);
+        self.late_ns += late_ns;
+        let served = &mut self.served[volume];
+        served.errors += u64::from(failed);
+        match kind {
+            EndedKind::Read => {
+                served.reads += 1;
+                served.read_bytes += bytes;
+                served.read_ns += latency_ns;
+            }
+            EndedKind::Write => {
+                served.writes += 1;
+                served.write_bytes += bytes;
+                served.write_ns += latency_ns;
+            }
+            EndedKind::Flush => served.flushes += 1,
+        }
         let now = &mut self.now;
         now.bytes += bytes;
         now.late += u64::from(late_ns > LATE_NS);
         now.late_ns += late_ns;
         now.errors += u64::from(failed);
         // Sums, until the second is over.
-        if is_write {
+        if kind != EndedKind::Read {
             now.writes += 1;
             now.write_mean_ns += latency_ns;
         } else {
@@ -97,6 +158,7 @@ impl Lateness {
         let busy = self.seconds.len() as u64;
         LatenessReading {
             count: self.all.count(),
+            late_ns: self.late_ns,
             mean_ns: self.all.mean_ns().unwrap_or(0.0),
             p50_ns: self.all.percentile_ns(50.0),
             p99_ns: self.all.percentile_ns(99.0),

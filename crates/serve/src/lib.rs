@@ -15,9 +15,9 @@ mod server;
 mod store;
 mod transport;
 
-pub use command::Command;
+pub use command::{Command, PlannedEvent};
 pub use error::{ServeError, StoreFault};
 pub use io::{Answer, Io, IoKind, Shown};
-pub use server::{PlannedEvent, ServePlan, Served};
+pub use server::{ServePlan, Served};
 pub use store::{DiskState, Durability, SnapshotReading, Store, disk_name};
 pub use transport::Transport;

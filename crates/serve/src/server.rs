@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Durability, ServeError, Store, StoreFault,
-    command::Command,
+    DiskState, Durability, ServeError, Store, StoreFault,
+    command::{Command, PlannedEvent},
     control,
     damage::Damage,
     inbox::{AttributeCall, AttributeKind, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
-    lateness::Lateness,
+    lateness::{Ended, EndedKind, Lateness},
     scheduling::{self, Scheduling},
     transport::{
         Transport,
@@ -56,15 +56,6 @@ pub struct ServePlan {
     pub events: Vec<PlannedEvent>,
 }
 
-/// A command that comes by itself.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedEvent {
-    /// Since the volumes are shown.
-    pub at_ns: u64,
-    pub command: Command,
-}
-
 /// What happened to the array.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Happened {
@@ -73,6 +64,8 @@ pub(crate) struct Happened {
     /// UTC.
     pub(crate) t_ns: u64,
     pub(crate) what: String,
+    /// How the array is from then on.
+    pub(crate) state: &'static str,
 }
 
 /// A model's thread sleeps no longer than this, so that a tick comes.
@@ -181,7 +174,7 @@ pub(crate) struct Server {
     pub(crate) has_power: bool,
     pub(crate) damage: Damage,
     /// The last comes first.
-    planned: Vec<PlannedEvent>,
+    pub(crate) planned: Vec<PlannedEvent>,
     pub(crate) happened: Vec<Happened>,
     pub(crate) volumes: Vec<Shown>,
     pub(crate) durability: Durability,
@@ -209,7 +202,7 @@ impl Server {
             most_per_s: 0.0,
             wake_ns: 0,
             due: VecDeque::new(),
-            lateness: Lateness::new(),
+            lateness: Lateness::new(plan.array.volumes().count()),
             scheduling: Scheduling::Ordinary,
             pending: Vec::new(),
             free: Vec::new(),
@@ -230,11 +223,30 @@ impl Server {
         self.begun.elapsed().as_nanos() as u64
     }
 
+    /// How the array is now, in a word.
+    pub(crate) fn state(&self) -> &'static str {
+        if !self.has_power {
+            return "no power";
+        }
+        let members = 0..self.store.members();
+        let disks = members.flat_map(|member| (0..self.store.disks(member)).map(move |disk| (member, disk)));
+        let states: Vec<DiskState> = disks.map(|(member, disk)| self.store.disk_state(member, disk)).collect();
+        let is_rebuilding = |state: &DiskState| matches!(state, DiskState::Rebuilding { .. });
+        if states.iter().any(is_rebuilding) {
+            "rebuilding"
+        } else if states.contains(&DiskState::Absent) {
+            "degraded"
+        } else {
+            "healthy"
+        }
+    }
+
     pub(crate) fn happens(&mut self, what: impl Into<String>) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.happened.len() < HAPPENED_MOST {
             let (at_ns, t_ns) = (self.now_ns(), since.as_nanos() as u64);
-            self.happened.push(Happened { at_ns, t_ns, what: what.into() });
+            let state = self.state();
+            self.happened.push(Happened { at_ns, t_ns, what: what.into(), state });
         }
     }
 
@@ -347,18 +359,21 @@ impl Server {
         // Those under way when the power went are answered after it is back.
         let Some(Pending { io, came_ns }) = self.pending[completion.tag as usize].take() else { return };
         let Io { kind, volume, offset_bytes, length_bytes, answer } = io;
-        let is_write = !matches!(kind, IoKind::Read);
+        let ended_as = match kind {
+            IoKind::Read => EndedKind::Read,
+            IoKind::Write { .. } | IoKind::Discard => EndedKind::Write,
+            IoKind::Flush | IoKind::Probe => EndedKind::Flush,
+        };
         let failed = self.carry_out(&kind, volume, offset_bytes, length_bytes, answer);
         let due_ns = completion.at_ns.saturating_sub(self.floor_ns).max(came_ns);
-        let now_ns = self.now_ns();
-        let bytes = u64::from(length_bytes);
-        self.lateness.note(
-            is_write,
-            bytes,
-            completion.at_ns.saturating_sub(came_ns),
-            now_ns.saturating_sub(due_ns),
+        self.lateness.note(&Ended {
+            volume: usize::from(volume),
+            kind: ended_as,
+            bytes: u64::from(length_bytes),
+            latency_ns: completion.at_ns.saturating_sub(came_ns),
+            late_ns: self.now_ns().saturating_sub(due_ns),
             failed,
-        );
+        });
     }
 
     /// Reads or writes the bytes of an I/O, and answers it. Says whether it failed.
@@ -450,6 +465,14 @@ impl Server {
             }
             AttributeKind::Remove(_) => Err(libc::ENODATA),
         });
+    }
+
+    /// Plans what shall happen by itself, at times from now.
+    pub(crate) fn plan(&mut self, events: &[PlannedEvent]) {
+        let now_ns = self.now_ns();
+        let later = |event: &PlannedEvent| PlannedEvent { at_ns: now_ns.saturating_add(event.at_ns), ..event.clone() };
+        self.planned.extend(events.iter().map(later));
+        self.planned.sort_by_key(|event| std::cmp::Reverse(event.at_ns));
     }
 
     fn do_planned(&mut self, now_ns: u64) {

@@ -35,6 +35,15 @@ SAMPLES_MIN = 3
 HOURS_SHOWN = 5
 
 
+def recorded_s(rows: pl.DataFrame) -> float:
+    """Seconds of which something is known: of the series, or the device, with most."""
+    import polars as pl
+
+    keys = [name for name in ("host", "source", "entity", "metric") if name in rows.columns]
+    found: Any = rows.group_by(keys).agg(pl.col("interval_ns").sum())["interval_ns"].max()
+    return float(found or 0) / SECOND_NS
+
+
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """Load on a device, or on all together.

@@ -46,6 +46,8 @@ OTHER_ORDER_SHARE = UNCALIBRATED_SHARE
 NEAR_SHARE = 0.15
 SIMULATED_IOS = 25_000
 """I/Os in the window of each simulation, in two to six seconds: throughput is then known to about 0.3 %."""
+IOPS_MAX = 200_000
+"""Faster arrays have no band: each of the simulations would take a second and more."""
 STEP_MIN = 0.1
 """Parameters are moved by no less than this share, against the noise of a simulation."""
 MIN_LATENCY_RISE = 0.25
@@ -82,7 +84,7 @@ def band_of_answer(
     """
     by_id = {point["id"]: point for point in points}
     best, failing = answer["max"], answer["first_failing"]
-    if best is None or "activities" in by_id[best["point_id"]]["workload"]:
+    if best is None or "activities" in by_id[best["point_id"]]["workload"] or best["iops"] > IOPS_MAX:
         return None
     activity = activity_of(by_id[best["point_id"]], len(configuration.volumes))
     slope = None
@@ -111,14 +113,16 @@ def _closed(activity: Mapping[str, Any], point: Mapping[str, Any], volumes: int)
 
 def band_of_point(
     configuration: Configuration, point: Mapping[str, Any], *, interrupt: threading.Event | None = None
-) -> Band:
-    """The band of a point of one activity, at the load that was given.
+) -> Band | None:
+    """The band of a point of one activity, at the load that was given; None where it has none.
 
     Raises
     ------
     UsageError
         The activity does not fit the array's volumes.
     """
+    if point["total"]["iops"] > IOPS_MAX:
+        return None
     volumes = len(configuration.volumes)
     closed = _closed(activity_of(point, volumes), point, volumes)
     return _band_at_load(configuration, closed, point["total"]["iops"], None, interrupt)

@@ -38,6 +38,10 @@ PICTURE_S = 5.0
 """How old the picture is at most that is kept for a server that ends by itself."""
 
 At = Annotated[Path, typer.Option("--at", metavar="DIR", help="Where the volumes are shown.")]
+Where = Annotated[
+    Path | None,
+    typer.Option("--at", metavar="DIR", help="Where the volumes are shown; without it the array that runs."),
+]
 Disk = Annotated[str, typer.Argument(metavar="DISK", help="Such as member0/disk3.")]
 
 
@@ -146,11 +150,11 @@ def _lateness_line(status: dict[str, Any]) -> str:
     return text
 
 
-def _ask(at: Path, words: str, json: bool) -> None:
+def _ask(at: Path | None, words: str, json: bool) -> None:
     from assay.targets.arrays.served.events import command_of
-    from assay.targets.arrays.served.folder import ask
+    from assay.targets.arrays.served.folder import ask, folder_of
 
-    answer = ask(at, command_of(words))
+    answer = ask(folder_of(at), command_of(words))
     print(json_module.dumps({"done": answer}) if json else answer)
 
 
@@ -168,12 +172,12 @@ def clean(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
 
 
 @app.command(name="status", epilog="Examples:\n\n`assay array status --at /tmp/group --json`")
-def status(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
     """Show the array as it is: members, disks, rebuilds, cache, what happened, how late answers are."""
     del debug
-    from assay.targets.arrays.served.folder import ask
+    from assay.targets.arrays.served.folder import ask, folder_of
 
-    found = ask(at, {"command": "status"})
+    found = ask(folder_of(at), {"command": "status"})
     if json:
         print(json_module.dumps(found))
         return
@@ -215,7 +219,7 @@ def _print_member(member: dict[str, Any]) -> None:
 @app.command(name="pull", epilog="Examples:\n\n`assay array pull member0/disk3 --at /tmp/group`")
 def pull(
     disk: Disk,
-    at: At,
+    at: Where = None,
     spare: Annotated[bool, typer.Option("--spare/--no-spare", help="Whether a spare takes its place.")] = True,
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -227,7 +231,7 @@ def pull(
 
 @app.command(name="insert", epilog="Examples:\n\n`assay array insert --at /tmp/group`")
 def insert(
-    at: At,
+    at: Where = None,
     disk: Annotated[str, typer.Argument(metavar="[DISK]", help="The slot; without it the first that is empty.")] = "",
     json: opt.Json = False,
     debug: opt.Debug = False,
@@ -241,7 +245,7 @@ def insert(
 def slow(
     what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
     times: Annotated[str, typer.Argument(metavar="xTIMES", help="x20: so many times slower; x1: as planned.")],
-    at: At,
+    at: Where = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -254,7 +258,7 @@ def slow(
 def corrupt(
     disk: Disk,
     count: Annotated[str, typer.Argument(metavar="BYTES", help="How many, from the first that were written.")],
-    at: At,
+    at: Where = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -265,7 +269,10 @@ def corrupt(
 
 @app.command(name="snapshot", epilog="Examples:\n\n`assay array snapshot before --at /tmp/group`")
 def snapshot(
-    name: Annotated[str, typer.Argument(metavar="NAME")], at: At, json: opt.Json = False, debug: opt.Debug = False
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
 ) -> None:
     """Keep all volumes as they are now."""
     del debug
@@ -274,7 +281,10 @@ def snapshot(
 
 @app.command(name="revert", epilog="Examples:\n\n`assay array revert before --at /tmp/group`")
 def revert(
-    name: Annotated[str, typer.Argument(metavar="NAME")], at: At, json: opt.Json = False, debug: opt.Debug = False
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
 ) -> None:
     """Make all volumes what they were at a snapshot; refused while one is in use."""
     del debug
@@ -282,7 +292,7 @@ def revert(
 
 
 def _plain(name: str, help_text: str) -> None:
-    def command(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    def command(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
         del debug
         _ask(at, name, json)
 

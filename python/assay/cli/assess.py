@@ -16,7 +16,7 @@ from assay.targets.databases import is_database
 from assay.targets.host import memory_bytes
 from assay.units import format_bytes, parse_duration
 from assay.workloads.examination import FULL_FROM_S, Examination
-from assay.workloads.options import TIME
+from assay.workloads.options import OUTPUT, TIME
 from assay.workloads.plan import ExaminationPart
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workloads
 
@@ -62,8 +62,12 @@ def assess(
     limit: Annotated[
         list[str] | None, typer.Option(help="Instead of the method's limits, in every part.", rich_help_panel=TIME)
     ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Also make a paper: HTML, PDF and Markdown.", rich_help_panel=OUTPUT)
+    ] = False,
 ) -> None:
     """Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report."""
+    del paper  # `Given` has it
     if directory is None:
         raise UsageError("assess: give the folder to examine")
     if directory.startswith("faulty:"):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from typer.exceptions import TyperException
 
+from assay.cli.live_frame import Piece, frame, screen_of
 from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
 from assay.results.points import describe_load
@@ -24,7 +25,7 @@ from assay.units import format_bytes
 from assay.workloads.registry import workload_named
 
 if TYPE_CHECKING:
-    from assay.progress import Shown
+    from assay.progress import Shown, Status
     from assay.results.shapes.point import Point
 
 PLAIN_EVERY_S = 5.0
@@ -222,16 +223,15 @@ class Console:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self._live = sys.stderr.isatty() and not quiet
+        self._screen = None if quiet else screen_of(sys.stderr, os.environ)
         self._shown_at = 0.0
-        self._status: Any = None
-        self._done = 0
 
     def __enter__(self) -> Console:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_live()
+        if self._screen is not None:
+            self._screen.close()
 
     def phase(self, text: str) -> None:
         """Show what is being done now."""
@@ -243,8 +243,14 @@ class Console:
         self._say(f"laying out {name}: {format_bytes(done_bytes)} of {format_bytes(total_bytes)} ({share:.0%})")
 
     def point(self, progress: Shown) -> None:
-        """Show what is being measured or verified."""
-        self._say(progress.line)
+        """Show what is being measured or verified; a terminal waits for the status."""
+        if self._screen is None:
+            self._say(progress.line)
+
+    def status(self, status: Status) -> None:
+        """Show how the run stands, on a terminal."""
+        if self._screen is not None and self._screen.is_due and status.moment.gauges:
+            self._screen.draw(frame(status, self._screen.width, bars=self._screen.bars))
 
     def tell(self, text: str) -> None:
         """Print a line that must not be missed, progress or not."""
@@ -252,7 +258,6 @@ class Console:
 
     def point_done(self, point: Mapping[str, Any]) -> None:
         """Show a finished point."""
-        self._done += 1
         if not self.quiet:
             self._print(point_line(point))
 
@@ -260,29 +265,18 @@ class Console:
         if self.quiet:
             return
         now = time.monotonic()
-        if self._live:
-            from rich.console import Console as RichConsole
-
-            if self._status is None:
-                self._status = RichConsole(stderr=True, highlight=False).status("")
-                self._status.start()
-            from rich.text import Text
-
-            self._status.update(Text(one_line(text)))
+        if self._screen is not None:
+            if always or self._screen.is_due:
+                self._screen.draw([[Piece(one_line(text)[: self._screen.width])]])
         elif always or now - self._shown_at >= PLAIN_EVERY_S:
             self._shown_at = now
             say(text)
 
     def _print(self, text: str) -> None:
-        if self._status is not None:
-            self._status.console.print(one_line(text), markup=False, soft_wrap=True)
+        if self._screen is not None:
+            self._screen.above(one_line(text))
         else:
             say(text)
-
-    def _end_live(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
 
 
 def point_line(point: Mapping[str, Any]) -> str:

@@ -55,7 +55,7 @@ def list_models(json: opt.Json = False, debug: opt.Debug = False) -> None:
         return
     rows = []
     for model in models:
-        policies = ", ".join(policy.upper() for policy in model.policies)
+        policies = ", ".join(policy.upper() for policy in model.policies) or "none: containers"
         rows.append([model.name, model.title, _disks(model), policies, _calibrated(model)])
     _print_table(("name", "array", "disks", "RAID", "calibrated"), rows)
 
@@ -80,7 +80,7 @@ def show(
         print(array.model.text, end="")
         return
     if json:
-        usable = {policy: other.usable_bytes for policy, other in _policies(array)}
+        usable = {policy: other.usable_bytes for policy, other in _policies(array)} or {array.raid: array.usable_bytes}
         meanings = {dotted: _meaning(dotted) for dotted in array.parameters}
         _print_json({"array": array.facts(), "plan": array.plan(), "usable_bytes": usable, "meanings": meanings})
         return
@@ -111,14 +111,14 @@ def validate(
 
 def _validated(file: str) -> dict[str, Any]:
     from assay import _core
-    from assay.targets.arrays.configuration import Configuration
+    from assay.targets.arrays.configuration import configuration_of
     from assay.targets.arrays.model_file import read_model_file
 
     try:
         model = read_model_file(file)
-        for policy in model.policies:
+        for options in [{"raid": policy} for policy in model.policies] or [{}]:
             # What the compiled model refuses is no array either.
-            _core.ModelledArray(json_module.dumps(Configuration(model=model, options={"raid": policy}).plan()))
+            _core.ModelledArray(json_module.dumps(configuration_of(model, options).plan()))
     except UsageError as error:
         message = str(error)
         # A contradiction between parameters does not know which file it is in.
@@ -141,6 +141,7 @@ def _listed(model: ModelFile) -> dict[str, Any]:
         "family": model.family,
         "disks": model.parameters["disks.count"].value,
         "spares": model.parameters["disks.spares"].value,
+        "structure": model.structure,
         "disk_kind": model.disk_kind,
         "layout": model.layout_kind,
         "policies": list(model.policies),
@@ -181,6 +182,8 @@ def _print_array(array: Configuration) -> None:
     print(f"{array.label}: {count} volumes of {size_text(size_bytes)}, {array.fill:.0%} of the usable capacity")
     for policy, other in _policies(array):
         print(f"usable under RAID {policy.upper()}: {size_text(other.usable_bytes)}")
+    if not array.model.policies:
+        print(f"usable in containers of {array.raid} pieces: {size_text(array.usable_bytes)}")
     for notice in array.notices:
         print(f"note: {notice}")
     rows = []

@@ -91,7 +91,7 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
     """The configuration that was measured, and the file to write."""
     from assay.calibration.calibrated_file import refuse_existing
     from assay.targets.arrays.configuration import configure
-    from assay.targets.arrays.model_file import catalogue_names
+    from assay.targets.arrays.model_file import catalogue_names, refuse_other_structures
     from assay.targets.arrays.options import parse_model_target
 
     begins = file.partition("?")[0]
@@ -101,7 +101,9 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
                 refuse_existing(Path(begins))
             raise UsageError(f"--structure: {begins} is the structure already; name a new file, or leave it out")
         name, options = parse_model_target(file)
-        return configure(name, options), to or Path(f"{Path(begins).stem}-calibrated.toml")
+        start = configure(name, options)
+        refuse_other_structures(start.model, "model calibrate")
+        return start, to or Path(f"{Path(begins).stem}-calibrated.toml")
     if to is not None:
         raise UsageError("--to: FILE is the file to write; leave one of them out")
     if not file.endswith(".toml"):
@@ -110,7 +112,9 @@ def _start_and_target(file: str, structure: str | None, to: Path | None) -> tupl
             " in .toml"
         )
     name, options = parse_model_target(structure if structure is not None else BLACK_BOX)
-    return configure(name, options), Path(file)
+    start = configure(name, options)
+    refuse_other_structures(start.model, "--structure")
+    return start, Path(file)
 
 
 def _observations(source: str, start: Configuration) -> tuple[list[Observation], list[Observation]]:

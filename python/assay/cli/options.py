@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,13 @@ from assay.workloads.options import OUTPUT, SAFETY, SEED, SIZE, TARGET
 def _read_password(asked: bool) -> bool:
     if asked:
         password_from_stdin()
+    return asked
+
+
+def _without_color(asked: bool) -> bool:
+    if asked:
+        # What prints tables looks there as well.
+        os.environ["NO_COLOR"] = "1"
     return asked
 
 
@@ -53,6 +61,15 @@ Export = Annotated[
     typer.Option("--export", help="Also export: csv, fio-json, openmetrics.", rich_help_panel=OUTPUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.", rich_help_panel=OUTPUT)]
+NoColor = Annotated[
+    bool,
+    typer.Option(
+        "--no-color",
+        help="No colours on the terminal; the variable NO_COLOR does the same.",
+        callback=_without_color,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="With the traceback of an error.", rich_help_panel=OUTPUT)]
 PasswordStdin = Annotated[
     bool,
@@ -74,6 +91,24 @@ Declared = Mapping[str, tuple[Any, Any]]
 
 NOTHING: Declared = {}
 PERMISSIONS: Declared = {"overwrite": (Overwrite, None), "yes_destroy": (YesDestroy, None)}
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hosts",
+        help="Load from these hosts at once, over ssh: a,b,c; local is a process here. Of --cluster: how many.",
+        rich_help_panel=TARGET,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", help="Load from hosts of a Ray cluster: ray://HOST:10001 or auto.", rich_help_panel=TARGET
+    ),
+]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="All hosts use the same target, not one each.", rich_help_panel=TARGET)
+]
+OVER_HOSTS: Declared = {"hosts": (Hosts, None), "cluster": (Cluster, None), "shared": (Shared, False)}
 ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
     "size": (Size, None),
@@ -89,6 +124,7 @@ OF_OUTPUT: Declared = {
     "export": (Export, None),
     "resume_run": (Resume, None),
     "quiet": (Quiet, False),
+    "no_color": (NoColor, False),
     "debug": (Debug, False),
 }
 

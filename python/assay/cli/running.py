@@ -23,18 +23,33 @@ from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
+from assay.run.hosts.opened import workload_at
+from assay.run.hosts.target import end_hosts
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
 from assay.run.targets import choose_targets
 from assay.service import execution, first_examined
+from assay.targets.arrays.served.process import arrays_of_run
 from assay.targets.target import Target
 from assay.units import format_bytes, format_duration
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of, workloads_of
 
 GIVEN_ANEW = frozenset(
-    {"resume_run", "json", "dry_run", "report", "export", "quiet", "debug", "overwrite", "yes_destroy"}
+    {
+        "resume_run",
+        "json",
+        "dry_run",
+        "report",
+        "paper",
+        "export",
+        "quiet",
+        "no_color",
+        "debug",
+        "overwrite",
+        "yes_destroy",
+    }
     | {"password_stdin"}
 )
 """Parameters that a resumed run does not take from its folder."""
@@ -48,6 +63,7 @@ class OutputOptions:
     json: bool = False
     dry_run: bool = False
     report: bool = True
+    paper: bool = False
     export: list[str] = field(default_factory=list)
     quiet: bool = False
     command: Sequence[str] = ()
@@ -77,14 +93,29 @@ def start(
     told
         Gives what else the manifest says; asked when the folder is made.
     """
+    with arrays_of_run():
+        _start(verb, request, parts, options, study, told)
+
+
+def _start(
+    verb: str,
+    request: Request,
+    parts: Sequence[Part[Any]],
+    options: OutputOptions,
+    study: dict[str, Any] | None,
+    told: Callable[[], Mapping[str, Any]] | None,
+) -> None:
     options.validate()
+    request.dry_run = options.dry_run
     target, parts = choose_targets(request, parts)
-    target.notices += options.notices
-    if options.dry_run:
-        show_plan(verb, target, parts, options, study)
-        return
-    rehearse_exports(options.export, parts)
-    with examined_first(target, in_order(parts, study)[0], {}, options):
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        target.notices += options.notices
+        if options.dry_run:
+            show_plan(verb, target, parts, options, study)
+            return
+        rehearse_exports(options.export, parts)
+        stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
         if told is not None:
             folder.update(**told())
@@ -112,6 +143,11 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
     UsageError
         Options were given that the run has decided already.
     """
+    with arrays_of_run():
+        _resume(verb, path, options, context)
+
+
+def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Context) -> None:
     options.validate()
     refuse_decided(context)
     folder = RunFolder.open(path)
@@ -135,11 +171,22 @@ def resume(verb: str, path: Path, options: OutputOptions, context: typer.Context
         raise RunFolderError(
             f"--resume {path}: its request is not one of `assay {verb}`; the folder was changed"
         ) from error
+    request.dry_run = options.dry_run
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        _go_on(verb, folder, request, target, parts, options)
+
+
+def _go_on(
+    verb: str, folder: RunFolder, request: Request, target: Target, parts: Sequence[Part[Any]], options: OutputOptions
+) -> None:
+    """Go on with a run whose targets are those that it began with."""
+    path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
     for part in parts:
-        if bool((part.target or target).databases) != (workload_of(part.plan).runs_on == "databases"):
+        if (part.target or target).runs_on != workload_of(part.plan).runs_on:
             raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
     refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
@@ -199,6 +246,7 @@ def run_to_end(
             display=console,
             interrupt=signals.interrupt,
             with_report=options.report,
+            with_paper=options.paper,
             uninterruptible=signals,
             yes_destroy=yes_destroy,
         )
@@ -218,9 +266,10 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if folder.manifest.get("study"):
         print_study(folder.manifest["study"])
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-    for name in ("report.html", "report.pdf"):
+    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf"):
         if (folder.path / name).exists():
-            print(f"{name.removeprefix('report.').upper()} report: {printable(folder.path / name)}")
+            kind, _, form = name.partition(".")
+            print(f"{form.upper()} {kind}: {printable(folder.path / name)}")
     print(f"run folder: {printable(folder.path)}", flush=True)
 
 
@@ -254,7 +303,8 @@ def show_plan(
         for line in target.lines():
             print(line)
     for part in parts:
-        for line in workload_of(part.plan).lines(part, part.target or target):
+        on = part.target or target
+        for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
     time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
     targets = [part.target or target for part in parts]
@@ -290,5 +340,6 @@ def _plan_document(
     if study is not None:
         document |= {"study": study, "parts": [part_report(part) for part in parts]}
     for part in parts:
-        document |= workload_of(part.plan).document(part, part.target or target)
+        on = part.target or target
+        document |= workload_at(workload_of(part.plan), on).document(part, on)
     return document

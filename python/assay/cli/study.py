@@ -36,7 +36,7 @@ Examples:
 
 `assay study run steady-state embedded:/data/pg`
 
-`assay study run oltp-partition embedded:/data/pg --workload brokerage`
+`assay study run steady-state embedded:/data/pg --workload brokerage`
 
 `assay study run published`
 
@@ -54,11 +54,14 @@ app = typer.Typer(
 Workload = Annotated[
     str | None,
     typer.Option(
-        "--workload", help="Of a study that has several: tpcc, brokerage.", show_default=False, rich_help_panel=TARGET
+        "--workload",
+        help="Kind of its workload, where a study has several.",
+        show_default=False,
+        rich_help_panel=TARGET,
     ),
 ]
 
-DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR"}
+DEFAULT_TARGETS = {"model": "model:", "file": "FILE", "database": "embedded:DIR", "array": "embedded+array:NAME"}
 """Stand in where a study is shown without a target."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study, or the file of one: ./mine.toml.")]

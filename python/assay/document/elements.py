@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    import altair
+from typing import Any, Literal, Protocol
 
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
 
@@ -58,6 +55,14 @@ class Table:
         return placed
 
 
+class Chart(Protocol):
+    """Whatever gives a specification in Vega-Lite: a chart of altair, or one that was changed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification."""
+        ...
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure: its chart, its caption, and the text that stands in for it."""
@@ -65,7 +70,7 @@ class Figure:
     name: str
     caption: str
     alternative: str
-    chart: altair.TopLevelMixin
+    chart: Chart
     kind: Literal["figure"] = "figure"
 
 
@@ -112,23 +117,51 @@ class Heading:
     kind: Literal["heading"] = "heading"
 
 
-Block = Table | Figure | Paragraph | Facts | Notices | Heading
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences that stand beside each other."""
+
+    items: list[str]
+    kind: Literal["bullets"] = "bullets"
+
+
+Block = Table | Figure | Paragraph | Facts | Notices | Heading | Bullets
 
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered section; `wide` asks for a landscape page on paper."""
+    """A numbered section.
+
+    Attributes
+    ----------
+    wide
+        Whether it asks for landscape pages on paper.
+    lettered
+        Whether it is an appendix.
+    listed
+        Whether the contents of a paper list its headings.
+    """
 
     name: str
     title: str
     blocks: list[Block]
     wide: bool = False
     place: Place = "detail"
+    lettered: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report."""
+    """The whole report.
+
+    Attributes
+    ----------
+    is_paper
+        Whether it is a paper: with a title page, contents, numbered figures and tables, and links to what they name.
+    subtitle, authors
+        Of a paper.
+    """
 
     title: str
     facts_line: str
@@ -137,6 +170,9 @@ class Document:
     version: str = ""
     run_id: str = ""
     started: str = ""
+    is_paper: bool = False
+    subtitle: str = ""
+    authors: str = ""
 
     @property
     def figures(self) -> list[Figure]:

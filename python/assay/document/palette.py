@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from assay.document.elements import Chart
+
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 2])
@@ -86,7 +88,7 @@ def log_scale(values: Sequence[float]) -> tuple[alt.Scale, list[float]]:
     return alt.Scale(type="log", domain=[low, high], nice=False), whole
 
 
-def theme(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def theme(chart: Chart) -> dict[str, Any]:
     """Vega-Lite specification of a chart in the one theme."""
     specification: dict[str, Any] = chart.to_dict()
     axis = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -158,6 +159,8 @@ def id_range(ids: Iterable[str | None]) -> str:
     --------
     >>> id_range(["p0001", "p0002", "p0003", "p0007"])
     'p0001-p0003, p0007'
+    >>> id_range(["R1.p0001", "R1.p0002", "R1.p0003", "R2.p0004"])
+    'R1.p0001-p0003, R2.p0004'
     """
     runs: list[list[str]] = []
     for point_id in sorted({point_id for point_id in ids if point_id}):
@@ -165,13 +168,19 @@ def id_range(ids: Iterable[str | None]) -> str:
             runs[-1].append(point_id)
         else:
             runs.append([point_id])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}{', ' if len(run) == 2 else '-'}{run[-1]}" for run in runs)
+    return ", ".join(
+        run[0] if len(run) == 1 else ", ".join(run) if len(run) == 2 else f"{run[0]}-{run[-1].rpartition('.')[2]}"
+        for run in runs
+    )
+
+
+_POINT_ID = re.compile(r"(R[0-9]+\.)?p([0-9]+)")
 
 
 def _follows(before: str, after: str) -> bool:
     """Whether two ids of points are neighbours, such as p0001 and p0002."""
-    numbers = before[1:], after[1:]
-    return all(number.isdecimal() and number.isascii() for number in numbers) and int(numbers[1]) == int(numbers[0]) + 1
+    one, other = _POINT_ID.fullmatch(before), _POINT_ID.fullmatch(after)
+    return one is not None and other is not None and one[1] == other[1] and int(other[2]) == int(one[2]) + 1
 
 
 def sentence(text: str) -> str:
@@ -184,7 +193,7 @@ def server_text(database: Record) -> str:
     """Kind and version of a database server."""
     kind = str(database.get("kind") or DASH)
     names = {"postgresql": "PostgreSQL", "embedded": "embedded PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
-             "mssql": "SQL Server", "duckdb": "DuckDB"}  # fmt: skip
+             "mssql": "SQL Server", "duckdb": "DuckDB", "spark": "Spark"}  # fmt: skip
     return shorten(f"{names.get(kind, kind)} {database.get('version') or ''}".strip(), 60)
 
 

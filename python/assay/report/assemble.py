@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Document, Place, Section
+from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.report.facts import workload_of_run, workloads_of
 from assay.report.sections.best_practice import best_practice_section
@@ -16,6 +18,7 @@ from assay.report.sections.points import points_section
 from assay.report.sections.recording import recording_document
 from assay.report.sections.reliability import reliability_document
 from assay.report.sections.series import series_section
+from assay.report.sections.served_array import served_array_section
 from assay.report.sections.sizing import sizing_document
 from assay.report.sections.study import study_of, study_section, with_levels
 from assay.report.sections.summary import summary_section
@@ -24,6 +27,38 @@ from assay.results.source import Record, RunFacts
 from assay.studies.study import target_kind
 from assay.units import count_of, format_bytes, format_duration
 from assay.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from assay.analysis.diagnosis.diagnose import Diagnosis
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What a report is made from, besides the facts of the run.
+
+    Attributes
+    ----------
+    facts
+        The run; of a study every workload carries its levels in its name.
+    remarks, own
+        Remarks and sections of each workload.
+    hurts
+        The diagnosis, of runs that have one.
+    """
+
+    facts: RunFacts
+    remarks: Mapping[Workload[Any], Remarks]
+    own: Mapping[Workload[Any], Sequence[Section]]
+    hurts: Diagnosis | None
+
+
+def examined(facts: RunFacts) -> Examined:
+    """Ask every workload of a run what it has to say."""
+    facts = with_levels(facts) if study_of(facts) is not None else facts
+    asked = workloads_of(facts)
+    remarks = {workload: workload.remarks(facts) for workload in asked}
+    own = {workload: workload.sections(facts) for workload in asked}
+    return Examined(facts, remarks, own, diagnosis_of(facts) if _is_diagnosed(facts) else None)
 
 
 def assemble(facts: RunFacts) -> Document:
@@ -35,21 +70,19 @@ def assemble(facts: RunFacts) -> Document:
     imported = facts.manifest.get("imported")
     if "recording" in facts.manifest and imported is None:
         return recording_document(facts)
-    facts = with_levels(facts) if study_of(facts) is not None else facts
-    asked = workloads_of(facts)
-    remarks = {workload: workload.remarks(facts) for workload in asked}
-    own = {workload: workload.sections(facts) for workload in asked}
+    made = examined(facts)
+    facts, remarks, own, hurts = made.facts, made.remarks, made.own, made.hurts
     told = list(remarks.values())
-    hurts = diagnosis_of(facts) if _is_diagnosed(facts) else None
     sections = [
         study_section(facts, told),
         summary_section(facts, remarks, hurts),
         verdict_section(facts),
         imported_section(imported) if imported is not None else None,
-        *_placed(own, "answer"),
+        *placed(own, "answer"),
+        served_array_section(facts),
         method_section(facts, remarks),
-        *_placed(own, "detail"),
-        *_placed(own, "appendix"),
+        *placed(own, "detail"),
+        *placed(own, "appendix"),
         diagnosis_section(hurts) if hurts is not None else None,
         best_practice_section(facts),
         series_section(facts),
@@ -59,7 +92,7 @@ def assemble(facts: RunFacts) -> Document:
     version = str((run.get("build") or {}).get("version") or "of unknown version")
     run_id = str(run.get("run_id") or DASH)
     return Document(
-        title=_title(facts),
+        title=title_of(facts),
         facts_line=_facts_line(facts),
         sections=[section for section in sections if section is not None],
         footer=f"Assay {version} · run {shorten(run_id, 80)}",
@@ -75,8 +108,8 @@ def _is_diagnosed(facts: RunFacts) -> bool:
     return study_of(facts) is None and (facts.manifest.get("verb") == "assess" or bool(databases))
 
 
-def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list[Section]:
-    """Sections of all workloads that stand in a place.
+def placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list[Section]:
+    """The sections of all workloads that stand in a place.
 
     Where storage was measured by itself as well, what a database makes of it follows the details.
     """
@@ -88,21 +121,23 @@ def _placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> lis
     return found
 
 
-def _title(facts: RunFacts) -> str:
+def title_of(facts: RunFacts) -> str:
+    """What a report of the run is called."""
     study = study_of(facts)
     if study is not None:
         on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""
         return f"Study report: {shorten(str(study['title']) + on, 90)}"
     workload = workload_of_run(facts)
-    return f"{workload.report_title if workload else 'Run'} report: {shorten(_target_names(facts), 70)}"
+    return f"{workload.report_title if workload else 'Run'} report: {shorten(target_names(facts), 70)}"
 
 
 def _study_target(facts: RunFacts, target: str) -> str:
     """What all levels are of: of a model what was asked for, as levels change it, of anything else its name."""
-    return target if target_kind(target) == "model" else _target_names(facts)
+    return target if target_kind(target) == "model" else target_names(facts)
 
 
-def _target_names(facts: RunFacts) -> str:
+def target_names(facts: RunFacts) -> str:
+    """What a run is of, in words."""
     target = facts.manifest.get("target") or {}
     volumes, databases = target.get("volumes") or [], target.get("databases") or []
     if volumes and volumes[0].get("kind") == "model":

@@ -88,6 +88,8 @@ def _unit(rows: Sequence[Row], title: str) -> tuple[float, str]:
             return factor, f"{title} ({unit})"
         case "bytes_per_s":
             return 1e6, f"{title} (MB/s)"
+        case "share":
+            return 0.01, f"{title} (%)"
         case _:
             return 1.0, title
 

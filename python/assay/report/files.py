@@ -13,6 +13,9 @@ from assay.results.folder import Folder
 MARK = '<meta name="generator" content="Assay '
 """Stands in the head of every page of Assay; a page that has it may be replaced."""
 HEAD_BYTES = 4096
+PDF_MARK = b"/Keywords(Assay "
+"""Stands in every PDF of Assay's, near its end."""
+PDF_BYTES_MAX = 256 << 20
 
 
 def replace_file(path: Path, content: bytes) -> Path:
@@ -56,10 +59,11 @@ def refuse_foreign(path: Path, *, what: str) -> None:
         raise UsageError(f"{what}: there is no folder {printable(path.parent)}; make it first")
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            head = file.read(HEAD_BYTES)
+            is_pdf = path.suffix == ".pdf"
+            head = file.read(PDF_BYTES_MAX if is_pdf else HEAD_BYTES)
     except FileNotFoundError:
         return
     except OSError as error:
         raise UsageError(f"{what}: is not a file that Assay wrote; name another one") from error
-    if head and MARK.encode() not in head:
+    if head and (PDF_MARK if is_pdf else MARK.encode()) not in head:
         raise UsageError(f"{what}: exists and was not written by Assay; name another file, or remove it")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay.document.elements import Document
+from assay.document.references import numbers_of, plain_text, spans_of
 
 
-def html_report(document: Document, drawings: Mapping[str, str]) -> str:
+def html_report(document: Document, drawings: Mapping[str, str], *, style: str | None = None) -> str:
     """Build the page.
 
     Parameters
@@ -16,6 +17,8 @@ def html_report(document: Document, drawings: Mapping[str, str]) -> str:
         What to say; all of it is escaped.
     drawings : mapping of str to str
         SVG of each figure, by name. Only `render.render` makes them, and vl-convert escapes the text in them.
+    style : str, optional
+        Rules of CSS that follow those of all reports.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -27,6 +30,15 @@ def html_report(document: Document, drawings: Mapping[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = Markup(environment.get_template("report.css").render())
+    # No text of a style may end its element.
+    rules = [environment.get_template("report.css").render(), (style or "").replace("</", "<\\/")]
     safe = {name: Markup(svg) for name, svg in drawings.items()}
-    return environment.get_template("report.html").render(document=document, drawings=safe, style=style)
+    numbers = numbers_of(document)
+    return environment.get_template("report.html").render(
+        document=document,
+        drawings=safe,
+        style=Markup("\n".join(rule for rule in rules if rule)),
+        numbers=numbers,
+        spans=lambda text: spans_of(text, numbers),
+        plainly=lambda text: plain_text(text, numbers),
+    )

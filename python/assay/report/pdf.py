@@ -9,10 +9,15 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from assay.document.elements import Document, Figure, Table
+from assay.document.elements import Bullets, Cell, Document, Facts, Figure, Notice, Paragraph, Table
+from assay.document.references import Numbers, numbers_of, spans_of
+from assay.document.text import shorten
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
+
+RUNNING_LETTERS = 70
+"""Letters of the title that fit above every page of a paper."""
 
 _FONT = "Libertinus Serif"
 _LONG_WORD = re.compile(r"\S{18,}")
@@ -41,12 +46,19 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
 
     from assay.errors import AssayError
 
-    content = _for_paper(document)
+    numbers = numbers_of(document)
+    content = _for_paper(document, numbers)
+    content["running_title"] = _fit(shorten(document.title, RUNNING_LETTERS))
     for section, made in zip(document.sections, content["sections"], strict=True):
+        made["title"] = _fit(numbers.title(section.name, section.title))
         for block, shown in zip(section.blocks, made["blocks"], strict=True):
+            if isinstance(block, Figure | Table):
+                shown["label"] = numbers.labels.get(block.name, "")
             if isinstance(block, Figure):
                 shown["svg"] = _with_font(printable(drawings[block.name]))
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
+                if document.is_paper:
+                    shown["width_share"] = _paper_share(shown["svg"], shown["width_share"])
             elif isinstance(block, Table):
                 shown["places"] = [[place for _, place in row] for row in block.placed()]
     template = files("assay.report").joinpath("templates", "report.typ").read_bytes()
@@ -62,17 +74,46 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
     return pdf
 
 
-def _for_paper(value: Any) -> Any:
-    """Plain values of a document, its texts fit for the embedded fonts and for narrow columns; charts are left out."""
+def _for_paper(value: Any, numbers: Numbers) -> Any:
+    """Plain values of a document, its texts fit for the embedded fonts and for narrow columns; charts are left out.
+
+    A text that may refer to something is a list of spans.
+    """
     if isinstance(value, str):
-        return breakable(printable(value))
+        return _fit(value)
     if isinstance(value, (list, tuple)):
-        return [_for_paper(item) for item in value]
+        return [_for_paper(item, numbers) for item in value]
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value) if field.name != "chart"]
-        kept = ("name", "kind", "tone")  # words of the template, not of the reader
-        return {name: getattr(value, name) if name in kept else _for_paper(getattr(value, name)) for name in names}
+        return {name: _field(value, name, numbers) for name in names}
     return value
+
+
+_KEPT = ("name", "kind", "tone", "point_id", "anchor")
+"""Words of the template, not of the reader."""
+
+_PROSE = {
+    (Paragraph, "text"), (Bullets, "items"), (Notice, "text"), (Table, "caption"), (Figure, "caption"),
+    (Facts, "items"), (Cell, "text"),
+}  # fmt: skip
+"""Fields whose texts may refer to something."""
+
+
+def _field(value: Any, name: str, numbers: Numbers) -> Any:
+    own = getattr(value, name)
+    if name in _KEPT:
+        return own
+    return _with_spans(own, numbers) if (type(value), name) in _PROSE else _for_paper(own, numbers)
+
+
+def _with_spans(value: Any, numbers: Numbers) -> Any:
+    if isinstance(value, str):
+        return [{"text": _fit(span.text), "target": span.target} for span in spans_of(value, numbers)]
+    return [_with_spans(item, numbers) for item in value]
+
+
+def _fit(text: str) -> str:
+    return breakable(printable(text))
 
 
 def printable(text: str) -> str:
@@ -104,6 +145,17 @@ def breakable(text: str) -> str:
         return "\u200b".join(pieces)
 
     return _LONG_WORD.sub(broken, text)
+
+
+FIGURE_SHARE, TALLEST_SHARE = 0.88, 0.95
+"""In papers: how much smaller figures are than in reports, and their height at most, as shares of the text's width."""
+
+
+def _paper_share(svg: str, share: float) -> float:
+    """Width of a figure of a paper: smaller, so that it finds room below its text, and never nearly a page tall."""
+    height = re.search(r'<svg [^>]*?\bheight="([0-9.]+)"', svg)
+    tall = float(height[1]) / _width_pixels(svg) if height else 0.0
+    return min(share * FIGURE_SHARE, TALLEST_SHARE / tall) if tall else share * FIGURE_SHARE
 
 
 def _width_pixels(svg: str) -> float:

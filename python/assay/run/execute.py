@@ -15,11 +15,14 @@ from typing import Any, Protocol
 from assay import _core
 from assay.errors import AssayError, ExitCode, Interrupted, IoFailed, NotAnswering, NotSupported
 from assay.progress import Display
+from assay.results.limits import parse_limits
 from assay.results.points import CUT_SHORT, current_points
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
+from assay.run.hosts.opened import workload_at
+from assay.run.live import Live
 from assay.run.notices import notices_of
 from assay.run.part import part_report
 from assay.run.points import PointLoop
@@ -97,8 +100,10 @@ class Execution:
     """What workloads tell of the run as a whole, by their `document_key`."""
     error: AssayError | None = None
     _targets: PartTargets = field(init=False)
+    _live: Live = field(init=False)
 
     def __post_init__(self) -> None:
+        self.display = self._live = Live(self.display, self.folder)
         self._targets = PartTargets(
             shared=self.target, parts=self.parts, display=self.display, interrupt=self.interrupt
         )
@@ -110,6 +115,12 @@ class Execution:
 
     def run(self) -> ExitCode:
         """Do everything; what is finished is in the run folder whatever happens. Returns the exit code."""
+        try:
+            return self._run()
+        finally:
+            self._live.end()
+
+    def _run(self) -> ExitCode:
         try:
             self._measure()
             status = "done"
@@ -133,6 +144,7 @@ class Execution:
         self.folder.update(host=host_facts(), build=_core.build_info(), status="running", error=None)
         self._keep_target_facts()
         with Recorder(targets.collectors()) as recorder:
+            self._live.watch(recorder)
             try:
                 self._run_parts(recorder)
             finally:
@@ -167,14 +179,15 @@ class Execution:
             bands=self.above.bands,
         )
         with ExitStack() as stack:
-            if all(target.is_virtual for target in self._targets.all):
+            if all(target.is_virtual and target.is_here for target in self._targets.all):
                 opens = stack.enter_context(Ahead(ordered, self._targets, common)).open
             else:
                 opens = self._open
             self._run_in_turn(ordered, common, opens, recorder)
 
     def _open(self, part: Part[Any], context: RunContext) -> OpenWorkload:
-        return workload_of(part.plan).open(part, self._targets.of(part), context)
+        target = self._targets.of(part)
+        return workload_at(workload_of(part.plan), target).open(part, target, context)
 
     def _run_in_turn(self, ordered: Sequence[Part[Any]], common: RunContext, opens: Opens, recorder: Recorder) -> None:
         numbers = itertools.count(len(self.folder.points()) + 1)
@@ -188,6 +201,7 @@ class Execution:
                 continue
             part = self._with_what_it_follows(ready)
             workload = workload_of(part.plan)
+            self._live.begin(parse_limits(part.plan.limits, workload.figures))
             context = replace(
                 common,
                 before=before,
@@ -203,6 +217,7 @@ class Execution:
                 opened=opened,
                 part=part,
                 numbers=numbers,
+                target=self._targets.of(part),
             )
             try:
                 with recorder.also(self._targets.own_collectors(part)):
@@ -414,7 +429,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
     own = [workload.document_key for workload in workloads() if workload.document_key is not None]
-    special = {key: manifest[key] for key in ("study", *own) if manifest.get(key)}
+    special = {key: manifest[key] for key in ("study", "hosts", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,

@@ -20,6 +20,9 @@ from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, JudgedLimit, Point
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
+from assay.targets.arrays.served.events import events_of
+from assay.targets.arrays.served.watch import PointWatch
+from assay.targets.target import Target
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Search
@@ -39,6 +42,8 @@ class PointLoop:
     part: Part[Any]
     numbers: Iterator[int]
     """Numbers of new points; those of a run that goes on have others."""
+    target: Target | None = None
+    """What the part runs on, where arrays may be served for it."""
     answers: list[Answer] = field(default_factory=list)
     limits: list[Limit] = field(init=False)
 
@@ -58,6 +63,7 @@ class PointLoop:
         Interrupted, AssayError
             Points until then are kept; so is the last one, with what it has, where its measurement gave any.
         """
+        watch = self._new_watch()
         steps = self.opened.steps()
         outcome: Any = None
         try:
@@ -69,11 +75,19 @@ class PointLoop:
                 if isinstance(step, Search):
                     outcome = self._search(step)
                 elif isinstance(step, Keep):
-                    outcome = self._keep_step(step)
+                    outcome = self._keep_step(step, watch)
                 else:
                     outcome = self._measure(step.ask, "grid", 0)
         finally:
             steps.close()
+            watch.end()
+
+    def _new_watch(self) -> PointWatch:
+        """Arrays under the next load: it tells when it begins, and goes on."""
+        watch = PointWatch(self.target, events_of(self.part.plan.events))
+        self.context.load_begins, self.context.load_goes_on = watch.begin, watch.look
+        self.context.cuts = watch.cuts
+        return watch
 
     def _search(self, step: Search) -> Answer:
         found = search(
@@ -137,22 +151,33 @@ class PointLoop:
             raise Interrupted("interrupted")
         point_id, started_ns = self._next_id(), time.time_ns()
         beside = self.context.beside
+        watch = self._new_watch()
+        if self.context.for_study:
+            watch.make_whole(self.context.display.phase, self.context.interrupt)
         with beside.at_work() if beside is not None else nullcontext():
-            measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+            try:
+                measured = self.opened.measure(ask, repeat=repeat, point_id=point_id)
+            finally:
+                watch.end()
         times = {"started_utc_ns": started_ns, "measured_from_utc_ns": started_ns, "measured_to_utc_ns": time.time_ns()}
         figures = times | measured.figures
         if beside is not None:
             figures["beside"] = beside.told(figures["measured_from_utc_ns"], figures["measured_to_utc_ns"])
+        if self.target is not None and self.target.served:
+            figures["served"] = watch.told(measured.rates)
         measured = replace(measured, figures=figures)
         return self._keep(ask, measured, {"id": point_id, "key": key, "repeat": repeat, "purpose": purpose})
 
-    def _keep_step(self, step: Keep) -> Point:
+    def _keep_step(self, step: Keep, watch: PointWatch) -> Point:
         key = self._key(step.ask, step.repeat)
         if step.measured is None:
             return self._have(self.context.finished[key])
         point_id = self._next_id()
         named = {"id": point_id, "key": key, "repeat": step.repeat, "purpose": "grid"}
-        return self._keep(step.ask, step.measured(point_id), named, judged=step.judged)
+        measured = step.measured(point_id)
+        if self.target is not None and self.target.served:
+            measured = replace(measured, figures=measured.figures | {"served": watch.told(measured.rates)})
+        return self._keep(step.ask, measured, named, judged=step.judged)
 
     def _keep(self, ask: Ask, measured: Measured, named: dict[str, Any], *, judged: bool = True) -> Point:
         made: dict[str, Any] = {
@@ -191,6 +216,8 @@ class PointLoop:
 
     def _key(self, ask: Ask, repeat: int) -> str:
         asked = {**ask.key, "part": self.part.name, "repeat": repeat}
+        if self.part.plan.events:
+            asked["events"] = [event.model_dump(mode="json") for event in self.part.plan.events]
         if self.part.beside is not None:
             asked["beside"] = [self.part.beside.target_text, self.part.beside.plan.model_dump(mode="json")]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

@@ -10,6 +10,8 @@ from typing import Any
 
 from assay.errors import RefusedTarget, UsageError
 from assay.paths import printable
+from assay.targets.arrays.served.process import served_array
+from assay.targets.arrays.served.spec import ServedSpec, is_served_array, parse_served
 from assay.targets.databases import is_database
 from assay.targets.storage.spec import (
     HOLDS_NO_BYTES,
@@ -17,6 +19,8 @@ from assay.targets.storage.spec import (
     absolute_path,
     absolute_target,
     is_model,
+    named,
+    parse_file,
     parse_targets,
     split_volumes,
 )
@@ -65,15 +69,31 @@ class Request:
     """Volumes may be named for one of several databases or logs: `db1=PATH,log1=PATH`."""
     crash_journal: str | None = None
     """Where acknowledged writes shall be recorded."""
+    hosts: list[str] = field(default_factory=list)
+    """Hosts that the load is spread over, as they were given; none for this process alone."""
+    cluster: str | None = None
+    """A Ray cluster whose hosts they are."""
+    shared: bool = False
+    """All hosts use the same target."""
     after_crash: str | None = None
     """The journal of a run that a crash ended; nothing is written then."""
+    dry_run: bool = False
+    """Nothing is served: the volumes of an array are told of, and not there."""
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether agents do the work."""
+        return bool(self.hosts) or self.cluster is not None
 
     def choose(
         self, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None
     ) -> StorageTarget:
         """Examine the target. `sizes`, by volume, are those a resumed run had; `by_path` are those of single files."""
         needs = [workload_of(part.plan).needs(part.plan) for part in parts]
-        specs = self._sized(self._specs(needs), needs)
+        array = self._array()
+        if array is not None and self.dry_run:
+            return _not_there(array)
+        specs = self._sized(self._specs(needs) if array is None else self._on_array(array), needs)
         if any(spec.kind == "model" for spec in specs):
             self._refuse_on_model(needs)
         if not all(need.names_faults for need in needs):
@@ -83,7 +103,7 @@ class Request:
         specs = [replace(spec, size_bytes=paths.get(str(spec.path), spec.size_bytes)) for spec in specs]
         target = choose_target(
             specs,
-            overwrite=self.overwrite,
+            overwrite=self.overwrite if array is None else [str(spec.path) for spec in specs],
             yes_destroy=self.yes_destroy,
             writes=self.after_crash is None and any(need.writes for need in needs),
             cache_bytes=parse_bytes(self.cache_size, what="--cache-size") if self.cache_size else None,
@@ -91,11 +111,35 @@ class Request:
             database=self.database,
             sparse=[name for need in needs for name in need.sparse(specs)] if self.database else (),
         )
+        if array is not None:
+            target.served = [served_array(array, mounted=False)]
+            target.served[0].held += [hold.close for hold in target.holds.values()]
         target.sizes |= {name: size for name, size in (sizes or {}).items() if name in target.sizes}
         self._choose_journal(target)
         for part in parts:
             workload_of(part.plan).check(part, target)
         return target
+
+    def _array(self) -> ServedSpec | None:
+        """The array that the run serves, where it is the target."""
+        asked = [text for text in [*self.paths, *(path for _, path in split_volumes(self.volumes, numbered=True))]
+                 if is_served_array(text)]  # fmt: skip
+        if not asked:
+            return None
+        if len(self.paths) + len(self.volumes) > 1 or self.volumes:
+            raise UsageError("target array:... is a whole target; give it alone, its volumes by volumes=N in it")
+        if self.size is not None:
+            raise UsageError("--size: volumes of an array have theirs in the target: array:NAME?size=20G")
+        spec = parse_served(asked[0])
+        self.paths = [f"array:{spec.text}"]
+        return spec
+
+    @staticmethod
+    def _on_array(array: ServedSpec) -> list[VolumeSpec]:
+        """The volumes of an array, which is served from here on."""
+        volumes = array.volumes()
+        served_array(array, mounted=False).start()
+        return named([parse_file(str(array.folder / name), role) for name, role, _ in volumes])
 
     def _specs(self, needs: Sequence[Needs]) -> list[VolumeSpec]:
         """The volumes asked for: on the command line, or else the files that a plan names."""
@@ -153,7 +197,7 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as the manifest keeps it: paths in full, and no permission to destroy anything."""
-        kept = {key: value for key, value in vars(self).items() if key not in _PERMISSIONS}
+        kept = {key: value for key, value in vars(self).items() if key not in (*_PERMISSIONS, "dry_run")}
         for key in ("crash_journal", "after_crash"):
             kept[key] = absolute_path(kept[key]) if kept[key] is not None else None
         return kept | {
@@ -175,6 +219,19 @@ class Request:
 
 _PERMISSIONS = ("overwrite", "yes_destroy")
 """What a run that goes on is given anew: what is at a path may be something else by then."""
+
+
+def _not_there(array: ServedSpec) -> StorageTarget:
+    """The volumes of an array that is not served, for `--dry-run`."""
+    from assay.targets.storage.safety import examine
+
+    volumes = array.volumes()
+    specs = [VolumeSpec(name=name, kind="model", path=None, role=role) for name, role, _ in volumes]
+    return StorageTarget(
+        examined=[examine(spec, overwrite=(), yes_destroy=(), writes=False) for spec in specs],
+        sizes={name: size for name, _, size in volumes},
+        roles={name: (role,) for name, role, _ in volumes},
+    )
 
 
 # Faults

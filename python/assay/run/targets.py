@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError
+from assay.errors import AssayError, UsageError
 from assay.progress import Display
+from assay.run.hosts.opened import workload_at
+from assay.run.hosts.target import choose_over_hosts
 from assay.run.request import Request
-from assay.targets.databases import is_database
+from assay.targets.arrays.served.process import served_array
+from assay.targets.databases import is_database, parse_databases
 from assay.targets.databases.target import choose_databases
 from assay.targets.target import Target
 from assay.telemetry.collectors import host_collectors, target_collectors
@@ -40,6 +44,11 @@ def choose_targets(
     RefusedTarget, OutOfSpace, UsageError
         As `Request.choose` and `choose_databases` raise them.
     """
+    if request.is_spread:
+        over = choose_over_hosts(request, parts, sizes)
+        return over, [workload_of(part.plan).fitted(part, over) for part in parts]
+    if request.shared:
+        raise UsageError("--shared: says what hosts have in common; give --hosts, too")
     shared = [part for part in parts if part.target_text is None]
     together: dict[tuple[str, ...], list[Part[Any]]] = {}
     for part in with_those_beside(parts):
@@ -47,11 +56,19 @@ def choose_targets(
             together.setdefault((part.target_text, *part.more_targets), []).append(part)
     own: dict[tuple[str, ...], Target] = {}
     shown: dict[tuple[str, ...], list[str]] = {}
+    _serve_beneath(parts, request)
     for texts, those in together.items():
         asked = replace(request, paths=list(texts))
         own[texts] = _choose(asked, those)
         shown[texts] = asked.to_dict()["paths"]
     target = _choose(request, shared, sizes) if shared or not own else next(iter(own.values()))
+
+    for part in parts:
+        if part.plan.events and not (own.get((part.target_text or "", *part.more_targets)) or target).served:
+            raise UsageError(
+                "--events: nothing here is served by this run; give array:NAME or embedded+array:NAME, or use"
+                " `assay array serve --events`"
+            )
 
     def fitted(part: Part[Any]) -> Part[Any]:
         if part.target_text is not None:
@@ -63,6 +80,16 @@ def choose_targets(
         return workload_of(part.plan).fitted(part, part.target or target)
 
     return target, [fitted(part) for part in parts]
+
+
+def _serve_beneath(parts: Sequence[Part[Any]], request: Request) -> None:
+    """Serve arrays whose file systems parts measure beside a database: what is examined must be there."""
+    texts = [part.target_text for part in with_those_beside(parts) if part.target_text is not None]
+    on_arrays = [text for text in [*texts, *request.paths] if is_database(text)]
+    specs = [spec.array for text in on_arrays for spec in parse_databases([text]) if spec.array is not None]
+    for spec in specs:
+        if any(not is_database(text) and Path(text).is_relative_to(spec.mounts) for text in texts):
+            served_array(spec, mounted=True).start()
 
 
 def with_those_beside(parts: Iterable[Part[Any]]) -> list[Part[Any]]:
@@ -77,7 +104,8 @@ def _choose(request: Request, parts: Sequence[Part[Any]], sizes: dict[str, int] 
     if not any(is_database(path) for path in request.paths) or table_set is None:
         return request.choose(parts, sizes)
     target = choose_databases(request.paths, table_set, kinds[0].database_kinds)
-    request.paths = [database.spec.recorded for database in target.databases]
+    # One target may carry several databases.
+    request.paths = list(dict.fromkeys(database.spec.recorded for database in target.databases))
     return target
 
 
@@ -138,7 +166,8 @@ class PartTargets:
             raise
 
     def _made_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
-        target, workload = self.of(part), workload_of(part.plan)
+        target = self.of(part)
+        workload = workload_at(workload_of(part.plan), target)
         part = workload.examine(part, target, manifest, self.display)
         workload.prepare(part, target, self.display, self.interrupt)
         if not any(target is used for used in self._used):
@@ -169,11 +198,16 @@ class PartTargets:
 
     def collectors(self) -> list[Collector[Any]]:
         """What records the host throughout; nothing where no part is part of it."""
-        return host_collectors(self.devices) if any(not target.is_virtual for target in self.all) else []
+        return (
+            host_collectors(self.devices)
+            if any(not target.is_virtual and target.is_here for target in self.all)
+            else []
+        )
 
     def own_collectors(self, part: Part[Any]) -> list[Collector[Any]]:
         """What else records while a part runs."""
-        return target_collectors(self.of(part), self.devices)
+        target = self.of(part)
+        return target_collectors(target, self.devices) if target.is_here else []
 
     def facts(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """The manifest's `target`: the run's, with what the parts so far used besides.
@@ -196,7 +230,11 @@ class PartTargets:
                 volumes[key] |= {name: volume[name] for name in ("state", "bytes_laid_out")}
             elif key not in volumes and volume["kind"] == "database":
                 volumes[key] = volume
+        arrays = {array["target"]: array for one in [before, *told] for array in one.get("served", ())}
         databases = {database["name"]: database for database in before.get("databases", ())} | databases
-        return (
-            facts | {"volumes": list(volumes.values())} | ({"databases": list(databases.values())} if databases else {})
-        )
+        return {
+            **facts,
+            "volumes": list(volumes.values()),
+            **({"databases": list(databases.values())} if databases else {}),
+            **({"served": list(arrays.values())} if arrays else {}),
+        }

@@ -12,7 +12,7 @@ from assay.errors import UsageError
 from assay.sizing.demand import DATA, LOG, Demand, Stream
 from assay.sizing.need import Need, Offer
 from assay.targets.arrays.configuration import VOLUMES_USUAL, Configuration, size_text
-from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model
+from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
 from assay.units import count_of
 
 LOG_VOLUMES = 2
@@ -127,10 +127,13 @@ def ladders(need: Need) -> tuple[list[Ladder], list[tuple[str, Reason]]]:
     """
     found: list[Ladder] = []
     refused: list[tuple[str, Reason]] = []
-    offers = need.candidate or tuple(Offer(array=name) for name in catalogue_names())
+    offers = need.candidate or tuple(
+        Offer(array=name) for name in catalogue_names() if _model(name).structure == "group"
+    )
     has_log = any(one.log_bytes for one in need.database) and need.rules.log_apart
     for offer in offers:
         model = _model(offer.array)
+        refuse_other_structures(model, f"candidate {offer.array}")
         if model.parameters["disk.capacity"].source.startswith("unknown"):
             if need.candidate:
                 raise UsageError(f"candidate {offer.array}: is a black box, whose disks are not known; give another")

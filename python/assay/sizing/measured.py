@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.analysis.diagnosis.inputs import sources_of
 from assay.analysis.diagnosis.observed import Source
-from assay.analysis.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, step_of, trends
+from assay.analysis.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
 from assay.telemetry.importers.importer import Options
@@ -134,7 +134,7 @@ def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequ
     own = rows.filter(pl.col("entity").is_in([name for name in rows["entity"].unique() if not is_stacked(str(name))]))
     if own.is_empty() or not own["ios"].sum():
         raise UsageError(f"--from {source.name}: no device did any I/O there; record the hosts of the databases")
-    covered_s = _covered_s(own)
+    covered_s = recorded_s(own)
     if covered_s < LEAST_S and not short:
         raise UsageError(
             f"--from {source.name}: covers {format_duration(covered_s)} and has no busiest hours; record an hour at"
@@ -183,14 +183,6 @@ def _hour() -> pl.Expr:
     import polars as pl
 
     return (pl.col("t_ns") - 1) // HOUR_NS * HOUR_NS
-
-
-def _covered_s(own: pl.DataFrame) -> float:
-    """Seconds of which something is known: of the entity with most."""
-    import polars as pl
-
-    found: Any = own.group_by("host", "entity").agg(pl.col("interval_ns").sum())["interval_ns"].max()
-    return float(found or 0) / SECOND_NS
 
 
 def _busiest(own: pl.DataFrame, most: int) -> list[int]:

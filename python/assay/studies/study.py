@@ -19,14 +19,14 @@ from assay.fields import Strict
 from assay.reading import EXPECTED, nearest, shortened, validated
 from assay.studies.result import study_figures
 from assay.targets.databases import is_database
-from assay.targets.databases.spec import SPELT
+from assay.targets.databases.spec import ON_ARRAY, SPELT
 from assay.targets.databases.spec import Kind as DatabaseKind
 from assay.targets.storage.spec import is_model
 from assay.workloads.plan import COMBINATIONS_MAX
 from assay.workloads.registry import DEFAULT_KIND, workload_named, workload_of
 
 Scalar = str | int | float | bool
-Kind = Literal["model", "file", "database"]
+Kind = Literal["model", "file", "database", "array"]
 
 
 def _known_figure(name: str) -> str:
@@ -201,11 +201,12 @@ class Study(Strict):
 
     def fits(self, target: str) -> bool:
         """Whether the study makes sense on a target."""
-        return target_kind(target) in self.targets or self.is_for_engine(target)
+        on_array = "array" in self.targets and is_on_array(target)
+        return target_kind(target) in self.targets or on_array or self.is_for_engine(target)
 
     def is_for_engine(self, target: str) -> bool:
         """Whether the study is for the very engine of a target."""
-        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model"}
+        return target.partition(":")[0].lower() in {*self.targets} - {"database", "file", "model", "array"}
 
     @property
     def varies_target(self) -> bool:
@@ -437,9 +438,14 @@ def target_kind(text: str) -> Kind:
     return "model" if is_model(text) else "file"
 
 
+def is_on_array(text: str) -> bool:
+    """Whether a target is on an array that the run serves."""
+    return text.lower().startswith(("array:", f"{ON_ARRAY}:"))
+
+
 def has_options(text: str) -> bool:
-    """Whether a target takes options: models, null:, embedded: and duckdb: do."""
-    return text.lower().startswith(("model:", "null:", "embedded:", "duckdb:"))
+    """Whether a target takes options: models, null:, array:, embedded: and duckdb: do."""
+    return text.lower().startswith(("model:", "null:", "array:", "embedded:", "embedded+array:", "duckdb:"))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
@@ -499,12 +505,15 @@ def _accepted(study: Study) -> str:
         "model": "a model (model:NAME)",
         "file": "a file, folder or device",
         "database": "a database (embedded:DIR, postgresql://...)",
+        "array": "databases on a served array (embedded+array:NAME)",
         **{str(kind): text for kind, text in SPELT.items()},
     }
     return " or ".join(words[kind] for kind in study.targets)
 
 
 def _with_options(study: Study) -> str:
+    if study.targets == ("array",):
+        return "embedded+array:NAME"
     return "embedded:DIR" if study.targets == ("database",) else "model:NAME"
 
 

@@ -44,6 +44,7 @@ _GRAMMARS = {
     "bytes_per_s": Grammar(verb="reaches", more="more", less="less"),
     "ns": Grammar(verb="has", more="higher", less="lower"),
     "share": Grammar(verb="has", more="higher", less="lower"),
+    "ratio": Grammar(verb="has", more="higher", less="lower"),
 }
 
 
@@ -116,6 +117,10 @@ def figure_text(value: float | None, unit: str) -> str:
         return "-"
     if unit == "ns":
         return format_latency(value)
+    if unit == "share":
+        return f"{value * 100:.3g} %"
+    if unit == "ratio":
+        return f"{value:.2f}"
     # Published studies count in MB, 1,000,000 bytes.
     return f"{value / 1e6:,.4g} MB/s" if unit == "bytes_per_s" else format_iops(value)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from assay.progress import Display
+    from assay.targets.arrays.served.process import ServedArray
     from assay.targets.databases import Database
 
 
@@ -16,6 +17,16 @@ class Target(Protocol):
     notices: list[str]
 
     @property
+    def is_here(self) -> bool:
+        """Whether this process does the work on it; else agents do, on their hosts."""
+        ...
+
+    @property
+    def runs_on(self) -> Literal["storage", "databases"]:
+        """What it is."""
+        ...
+
+    @property
     def databases(self) -> Sequence[Database]:
         """Databases among it, whose servers are asked what they do."""
         ...
@@ -23,6 +34,11 @@ class Target(Protocol):
     @property
     def devices(self) -> Mapping[str, Sequence[str]]:
         """Block devices under its databases by role."""
+        ...
+
+    @property
+    def served(self) -> Sequence[ServedArray]:
+        """Arrays under it that the run serves."""
         ...
 
     @property

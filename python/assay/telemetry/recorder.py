@@ -27,6 +27,10 @@ _SHORTEST_SHARE = 0.05
 (4 or 10 ms) say nothing over less, and what happened is in the next interval."""
 
 
+_LATEST_SOURCES = ("host", "block")
+"""Sources whose latest values are shown while a run goes on."""
+
+
 State = TypeVar("State")
 
 
@@ -119,6 +123,7 @@ class Recorder:
         self._retry_ns = None if retry_s is None else round(retry_s * 10**9)
         self._interval_ns = round(interval_s * 10**9)
         self._pending: deque[_Batch] = deque()
+        self._latest: dict[str, dict[tuple[str, str], float]] = {source: {} for source in _LATEST_SOURCES}
         self._pending_count = 0
         self._cost_ns = 0
         self._cost_since_ns = 0
@@ -299,8 +304,16 @@ class Recorder:
         with self._rows:
             self._cost_ns += cost_ns
 
+    def latest(self, source: str) -> dict[tuple[str, str], float]:
+        """Latest values of this host (`host`) or its devices (`block`), drained or not, by entity and metric."""
+        with self._rows:
+            return dict(self._latest[source])
+
     def _keep(self, batch: _Batch) -> None:
         with self._rows:
+            if batch.source in self._latest:
+                latest = self._latest[batch.source]
+                latest |= {(one.entity, one.metric): one.value for one in batch.readings}
             self._pending.append(batch)
             self._pending_count += len(batch.readings)
             while self._pending_count > _PENDING_READINGS_MAX:

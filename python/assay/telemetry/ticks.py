@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from assay.progress import Gauge
 from assay.telemetry.columns import Reading, SeriesColumns
 
 BATCHES = 20
 """Most parts of a window whose means give its interval."""
+
+
+DIRECTIONS = ("read", "write")
 
 
 def tick_length_of_s(shortest: float) -> float:
@@ -28,6 +32,25 @@ def tick_sums(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int) 
                 total["count"] += side["count"]
                 total["latency_ns"] += side["count"] * (side["mean_ns"] or 0.0)
     return sums
+
+
+def sides_mean_ns(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int) -> dict[str, float | None]:
+    """Mean latency of reads and of writes over ticks; None where none ended."""
+    counts, sums = dict.fromkeys(DIRECTIONS, 0.0), dict.fromkeys(DIRECTIONS, 0.0)
+    for tick in ticks:
+        if from_tick <= tick["tick"] < to_tick:
+            for side in DIRECTIONS:
+                counts[side] += tick[side]["count"]
+                sums[side] += tick[side]["count"] * (tick[side]["mean_ns"] or 0.0)
+    return {side: sums[side] / counts[side] if counts[side] else None for side in DIRECTIONS}
+
+
+def latency_gauges(means_ns: Mapping[str, float | None]) -> list[Gauge]:
+    """Gauges of mean latencies by direction."""
+    return [
+        Gauge(name=f"{side}_latency_ns", title=f"{side} latency", value=value, unit="ns", limit=f"{side}.mean")
+        for side, value in means_ns.items()
+    ]
 
 
 def batches(ticks: Sequence[Mapping[str, Any]], from_tick: int, to_tick: int, interval_s: float) -> dict[str, Any]:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+HOST_SHARES = ("flash_hit_share", "memory_read_share", "flash_read_share", "remote_read_share", "node_read_share")
+"""Where hosts with caches of their own found what they read, as telemetry and points name it."""
+
+
 @dataclass(kw_only=True)
 class ModelRun:
     """A modelled array and the virtual time that a run has spent on it.
@@ -51,7 +55,7 @@ class ModelRun:
     def goes_on_with(self, configuration: Configuration) -> None:
         """Keep the array's state and take over what may change while it runs: `read_realloc`."""
         self.configuration = configuration
-        self.modelled.set_read_realloc(bool(configuration.member_plan["layout"].get("read_realloc", False)))
+        self.modelled.set_read_realloc(configuration.read_realloc)
 
     @property
     def key(self) -> str:
@@ -78,7 +82,7 @@ def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int)
     counts: dict[str, int] = {}
     means: dict[str, list[float]] = {}
     for entity, metric, total, count in _of_model(batches, from_ns, to_ns):
-        level = "member" if "/" not in entity else entity.rpartition("/")[2].rstrip("0123456789")
+        level = entity.rpartition("/")[2].rstrip("0123456789")
         of_level = f"{level} {metric}"
         sums[of_level] = sums.get(of_level, 0.0) + total
         counts[of_level] = counts.get(of_level, 0) + count
@@ -96,10 +100,14 @@ def summarise_model(batches: Sequence[pa.RecordBatch], from_ns: int, to_ns: int)
         "disk_queue_mean_count": mean("disk queue_mean_count"),
         "fullest_port_busy_share": fullest("port busy_share"),
         "cpu_busy_share": mean("member cpu_busy_share"),
-        "read_hit_share": mean("member read_hit_share"),
+        "read_hit_share": mean("host read_hit_share" if "host read_hit_share" in sums else "member read_hit_share"),
         "dirty_bytes": mean("member dirty_bytes"),
         "ahead_piece_bytes": mean("member ahead_piece_bytes"),
         "rebuilt_bytes": sums.get("member rebuilt_bytes"),
+        **{name: mean(f"host {name}") for name in HOST_SHARES},
+        "host_cpu_busy_share": mean("host cpu_busy_share"),
+        "write_amplification": mean("log write_amplification") or mean("member write_amplification"),
+        "live_share": mean("log live_share") or mean("member live_share"),
     }
 
 

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from assay.fields import FieldError
 from assay.reading import problem_of
+from assay.targets.arrays.served.events import events_in
 
 TARGET, LOAD, TIME, SAFETY, OUTPUT = "Target", "Load", "Time and limits", "Safety", "Output"
 """Groups of options that several kinds have."""
@@ -94,6 +95,9 @@ BACKEND = Option("--backend", "auto, io-uring or threads.")
 COMMON = {
     ("seed",): SEED,
     ("size",): SIZE,
+    ("events",): Option(
+        "--events", "What happens to the array that is served meanwhile: a file in TOML.", TIME, parse=events_in
+    ),
     ("limits",): Option("--limit", "read.p99<=2ms, log.write.mean<=5ms, cpu<80%; replaces the preset's.", TIME),
     ("search", "axis"): Option("--search", "Find the most within the limits: {choices}.", TIME),
     ("search", "start"): Option("--start", "First load of the search.", TIME),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 from pydantic import Field
 
 from assay.fields import Strict
+from assay.targets.arrays.served.events import PlannedEvent
 from assay.workloads.examination import Examination
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ class AnyPlan(Strict):
         Acceptance limits, as texts.
     user_limits
         Whether the user gave the limits: missing them then changes the exit code.
+    events
+        What shall happen to the array that the run serves, at times since the load of a point began.
     """
 
     title: str = ""
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
     limits: tuple[str, ...] = ()
     user_limits: bool = False
+    events: tuple[PlannedEvent, ...] = ()
 
 
 P = TypeVar("P", bound=AnyPlan)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.results.phases import Rates
+
 Record = Mapping[str, Any]
 
 
@@ -70,10 +72,11 @@ class Ask:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What came of measuring: the point's own figures, and what ended it before its time, if anything did."""
+    """What came of measuring: the point's own figures, what ended it before its time, and its rate over time."""
 
     figures: dict[str, Any]
     error: Exception | None = None
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Piece, Placed, WriteAnywhere, geometry, space::bit_runs};
 use crate::{
     CachePlan, ControllerPlan, DiskPlan, LayoutPlan, MemberPlan, PartialWrite, RaidPlan, RaidPolicy, SolidStatePlan,
-    StatePlan,
+    SpacePlan, StatePlan,
     disk::DiskKind,
     events::{Event, Events},
     member::Member,
@@ -55,7 +55,12 @@ fn plan(policy: RaidPolicy, run_blocks: u32, disk_rows: u64) -> MemberPlan {
             prefetch_bytes: 256 << 10,
             starts_warm: false,
         },
-        layout: LayoutPlan::WriteAnywhere { block_bytes: BLOCK, run_blocks, read_realloc: false },
+        layout: LayoutPlan::WriteAnywhere {
+            block_bytes: BLOCK,
+            run_blocks,
+            read_realloc: false,
+            space: SpacePlan::default(),
+        },
         state: StatePlan::Healthy,
     }
 }
@@ -176,7 +181,7 @@ proptest! {
         let state = if policy == RaidPolicy::Raid0 { StatePlan::Healthy } else { state };
         let mut plan = plan(policy, 32, 24);
         (plan.state, plan.raid.partial_write, plan.cache.write_back) = (state, partial_write, write_back);
-        plan.layout = LayoutPlan::WriteAnywhere { block_bytes: BLOCK, run_blocks: 32, read_realloc: true };
+        plan.layout = LayoutPlan::WriteAnywhere { block_bytes: BLOCK, run_blocks: 32, read_realloc: true, space: SpacePlan::default() };
         let geometry = geometry(&plan, plan.disks).unwrap();
         let row_blocks = u64::from(geometry.columns()) * 32;
         let (places, most) = (24 * row_blocks, 23 * row_blocks);
@@ -260,7 +265,8 @@ fn the_frontier_passes_over_rows_fuller_than_the_mean() {
 #[test]
 fn impossible_layouts_are_refused() {
     let refuse = |block_bytes, run_blocks| {
-        let layout = LayoutPlan::WriteAnywhere { block_bytes, run_blocks, read_realloc: false };
+        let layout =
+            LayoutPlan::WriteAnywhere { block_bytes, run_blocks, read_realloc: false, space: SpacePlan::default() };
         geometry(&MemberPlan { layout, ..plan(RaidPolicy::Dp, 64, 8) }, 6).unwrap_err().to_string()
     };
     assert!(refuse(5000, 64).contains("layout.block"));

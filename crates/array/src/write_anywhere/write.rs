@@ -125,6 +125,8 @@ impl Member {
             self.read_rest_of_blocks(now_ns, task, ChunkParts { chunk, parts }, blocks, &old, events);
         }
         self.read_for_parity(now_ns, task, &placed, events);
+        let block_bytes = 1 << self.anywhere_mut().block_shift;
+        self.reclaim(now_ns, blocks, block_bytes, events);
         let anywhere = self.anywhere_mut();
         *anywhere.placed(task) = placed;
         anywhere.scratch.old = old;

@@ -1,6 +1,8 @@
 //! Arrays and loads for tests: small ones, and what is needed to drive them.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+pub(crate) mod host_flash;
+
 use assay_array::{
     ArrayModel, ArrayPlan, CachePlan, ControllerPlan, DiskPlan, HostPlan, LayoutPlan, LinkPlan, MechanicalPlan,
     MemberPlan, ModelSession, PartialWrite, PathPolicy, PoolPlan, RaidPlan, RaidPolicy, SessionPlan, SolidStatePlan,

@@ -169,7 +169,7 @@ fn lines(tpcc: &Tpcc, user: &User, random: &mut Random) -> Lines {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::ledger::Ledger, *};
 
     /// A stream of inputs of one user, of a mix of equal weights.
     struct Inputs {
@@ -181,7 +181,11 @@ mod tests {
     impl Inputs {
         fn new(nurand_items: bool, home: Home, warehouses: u32, seed: u64, number: u32) -> Self {
             let user = User::new(warehouses, number);
-            Self { tpcc: Tpcc { nurand_items, home }, user, random: Random::of(seed, 200, number.into()) }
+            Self {
+                tpcc: Tpcc { nurand_items, home, keeps_orders: false, ledger: Ledger::default() },
+                user,
+                random: Random::of(seed, 200, number.into()),
+            }
         }
 
         fn next(&mut self) -> Input {

@@ -1,6 +1,7 @@
 //! The TPC-C-like workload: nine tables of an order business, and five transactions on them.
 
 mod input;
+mod ledger;
 mod nurand;
 mod plan;
 mod rows;
@@ -9,17 +10,19 @@ mod transactions;
 
 use assay_loading::{ByScale, Dataset, Scale};
 use assay_sql::{Driver, Kind, Layers, Section, layers};
+use serde_json::Value;
 
 pub(crate) use self::plan::Tpcc;
 use self::{
     input::{Input, User},
+    ledger::Clerkless,
     rows::{LoadChunk, TpccTable},
     statements::Statement,
 };
 use crate::{
     random::Random,
     talk::Talk,
-    workload::{Done, NoDesk, Transaction, Workload},
+    workload::{Done, Transaction, Workload},
 };
 
 const FILES: [(&str, Layers); 6] = [
@@ -57,8 +60,8 @@ impl Workload for Tpcc {
 
     type User = User;
     type Input = Input;
-    type Effect = ();
-    type Desk = NoDesk<Input>;
+    type Effect = Option<i64>;
+    type Desk = Clerkless;
 
     fn sections(dialect: Kind, file: &str) -> Option<Vec<Section>> {
         let (_, layers) = FILES.iter().find(|(name, _)| *name == file)?;
@@ -73,16 +76,22 @@ impl Workload for Tpcc {
         input::draw(self, user, transaction, random)
     }
 
-    fn desk(&self, _seed: u64, _database: usize, _scale: u32, _thread: u32) -> NoDesk<Input> {
-        NoDesk::default()
+    fn desk(&self, _seed: u64, database: usize, _scale: u32, _thread: u32) -> Clerkless {
+        Clerkless { ledger: self.keeps_orders.then(|| self.ledger.clone()), database }
+    }
+
+    fn acknowledged(&self) -> Value {
+        self.ledger.told()
     }
 
     async fn run<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
-        transactions::run(talk, input).await.map(|outcome| (outcome, ()))
+        transactions::run(talk, input).await
     }
 
     async fn call<D: Driver>(&self, talk: &mut Talk<'_, D>, input: &Input) -> Done<Self> {
         transactions::call(talk, input);
-        talk.call().await.map(|outcome| (outcome, ()))
+        let outcome = talk.call().await?;
+        let order = if let Input::NewOrder { .. } = input { talk.row(0).ok().and_then(|row| row.int(0)) } else { None };
+        Ok((outcome, order))
     }
 }

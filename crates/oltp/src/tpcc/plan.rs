@@ -1,5 +1,7 @@
 use serde::Deserialize;
 
+use super::ledger::Ledger;
+
 /// How users choose the warehouse they work for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -18,4 +20,9 @@ pub(crate) struct Tpcc {
     /// Items are skewed, and last names are drawn with the constant of a strict run.
     pub(super) nurand_items: bool,
     pub(super) home: Home,
+    /// Whether orders that were acknowledged are kept.
+    #[serde(default)]
+    pub(super) keeps_orders: bool,
+    #[serde(skip)]
+    pub(super) ledger: Ledger,
 }

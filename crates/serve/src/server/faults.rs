@@ -119,6 +119,19 @@ impl Server {
         match command {
             Command::Status {} => Ok(self.status()),
             Command::Events { from } => Ok(json!(self.happened.get(*from..).unwrap_or_default())),
+            Command::Counters {} => Ok(self.counters()),
+            Command::Script { events } => {
+                if events.iter().any(|event| matches!(event.command, Command::Script { .. })) {
+                    return refused("a script cannot hold another one");
+                }
+                self.plan(events);
+                Ok(json!(format!("{} events planned", events.len())))
+            }
+            Command::EndScript {} => {
+                let left = self.planned.len();
+                self.planned.clear();
+                Ok(json!(format!("{left} events left out")))
+            }
             Command::Pull { disk, spare } => self.pull(disk, *spare),
             Command::Insert { disk } => self.insert(disk.as_deref()),
             Command::FailController {} | Command::FailPath {} => {

@@ -7,10 +7,26 @@ use super::Server;
 use crate::{DiskState, disk_name};
 
 impl Server {
-    /// A picture of the array as it is now.
-    pub(super) fn status(&self) -> Value {
+    /// What was counted so far.
+    pub(super) fn counters(&self) -> Value {
+        let served = self.volumes.iter().zip(&self.lateness.served);
+        let volumes: Vec<Value> =
+            served.map(|(volume, served)| json!({"name": volume.name, "served": served})).collect();
+        json!({
+            "at_ns": self.now_ns(),
+            "power": self.has_power,
+            "state": self.state(),
+            "happened": self.happened.len(),
+            "volatile_bytes": self.store.volatile_bytes(),
+            "volumes": volumes,
+            "members": self.member_pictures(),
+            "lateness": self.lateness.reading(),
+        })
+    }
+
+    fn member_pictures(&self) -> Vec<Value> {
         let readings = self.model.readings();
-        let members: Vec<Value> = readings
+        readings
             .iter()
             .enumerate()
             .map(|(number, reading)| {
@@ -54,7 +70,11 @@ impl Server {
                     "disks": disks,
                 })
             })
-            .collect();
+            .collect()
+    }
+
+    /// A picture of the array as it is now.
+    pub(super) fn status(&self) -> Value {
         let volumes: Vec<Value> =
             self.volumes.iter().map(|volume| json!({"name": volume.name, "bytes": volume.bytes})).collect();
         let slowed: Vec<Value> =
@@ -66,12 +86,13 @@ impl Server {
         json!({
             "at_ns": self.now_ns(),
             "power": self.has_power,
+            "state": self.state(),
             "cache": self.durability,
             "volatile_bytes": self.store.volatile_bytes(),
             "store_bytes": self.store.used_bytes(),
             "volumes": volumes,
             "in_use": self.in_use(),
-            "members": members,
+            "members": self.member_pictures(),
             "slowed": slowed,
             "lost_path": lost,
             "snapshots": self.store.snapshots(),

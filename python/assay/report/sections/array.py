@@ -7,6 +7,13 @@ from assay.document.text import DASH, percent, shorten
 from assay.results.source import Record
 from assay.units import format_bytes
 
+SURVIVES = {
+    "battery": "all acknowledged writes are there",
+    "volatile": "what was flushed is there, and what the model had destaged",
+    "lying": "what the model had destaged is there: flushes are acknowledged and not obeyed",
+}
+"""What each kind of cache keeps."""
+
 
 def array_blocks(target: Record) -> list[Block]:
     """Facts and parameters of the manifest's `target.array`."""
@@ -23,7 +30,24 @@ def array_blocks(target: Record) -> list[Block]:
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
-    return [Facts("array", facts), _parameters(array.get("parameters") or {})]
+    return [Facts("array", facts), parameter_table(array.get("parameters") or {})]
+
+
+def served_blocks(array: Record) -> list[Block]:
+    """Facts of one of the manifest's `target.served`: an array that answered on the wall clock with real bytes."""
+    served = array.get("served") or {}
+    facts = [
+        ("Served array", str(array.get("title") or DASH)),
+        ("Asked as", shorten(str(array.get("target") or DASH), 200)),
+        ("RAID policy", str(array.get("raid") or DASH).upper()),
+        ("Members", str(array.get("members") or DASH)),
+        ("Shown at", shorten(str(served.get("folder") or DASH), 120)),
+        ("After a power cut", SURVIVES.get(str(served.get("durability")), DASH)),
+        ("Raw", format_bytes(array.get("raw_bytes") or 0)),
+        ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
+        ("Calibrated", _calibrated(array.get("calibration"))),
+    ]
+    return [Facts("served-array", facts)]
 
 
 def _calibrated(calibration: Record | None) -> str:
@@ -37,7 +61,8 @@ def _calibrated(calibration: Record | None) -> str:
     )
 
 
-def _parameters(parameters: Record) -> Block:
+def parameter_table(parameters: Record) -> Block:
+    """Every parameter with where it comes from."""
     if not parameters:
         return Paragraph("The run does not hold the model's parameters.")
     columns = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Paragraph, Section, Table, Tone
 from assay.document.text import shorten
@@ -31,13 +30,14 @@ def best_practice_section(facts: RunFacts) -> Section | None:
         )
     ]
     if findings:
-        blocks.append(_table(findings))
+        blocks.append(findings_table(findings))
     if gaps:
-        blocks.append(_gaps_table(gaps))
+        blocks.append(gaps_table(gaps))
     return Section("best-practice", "Best practice", blocks)
 
 
-def _table(findings: list[Any]) -> Table:
+def findings_table(findings: Sequence[Record]) -> Table:
+    """What differs from best practice."""
     columns = [
         Column("Severity", weight=0.7), Column("Rule", weight=1.3), Column("Of"), Column("Found", weight=1.3),
         Column("Wanted", weight=1.3), Column("What to do, and why", weight=2.5), Column("Source", weight=1.4),
@@ -57,7 +57,7 @@ def _table(findings: list[Any]) -> Table:
     return Table("findings", "Settings that differ from best practice, worst first.", columns, rows, dense=True)
 
 
-def _gaps_table(gaps: Sequence[Record]) -> Table:
+def gaps_table(gaps: Sequence[Record]) -> Table:
     """What is not known, each reason once; what a site.toml can say is one reason."""
     rules: dict[str, dict[str, None]] = {}
     for gap in gaps:

@@ -10,7 +10,8 @@ from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragra
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.facts import measured_points, workload_of_run
-from assay.report.sections.array import array_blocks
+from assay.report.sections.array import array_blocks, served_blocks
+from assay.report.sections.hosts import hosts_blocks
 from assay.report.sections.verdict import verdict_word
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
@@ -25,18 +26,21 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
     if (run.get("target") or {}).get("array"):
         blocks += [*_own_targets(run), *array_blocks(run["target"])]
     elif volumes:
-        blocks.append(_volume_table(volumes))
+        for array in (run.get("target") or {}).get("served") or []:
+            blocks += [*served_blocks(array)]
+        blocks.append(volume_table(volumes))
         if any(volume.get("queue") or volume.get("device") for volume in volumes):
-            blocks.append(_queue_table(volumes))
+            blocks.append(queue_table(volumes))
     else:
         blocks.append(Paragraph("The run does not describe its target."))
-    blocks += [Heading("Host and engine"), Facts("host", _host_facts(run, remarks)), Heading("Timing")]
-    blocks.append(Paragraph(_timing(facts, [text for found in remarks.values() for text in found.timing])))
+    blocks += [Heading("Host and engine"), Facts("host", host_facts(run, remarks))]
+    blocks += [*hosts_blocks(run, facts.points), Heading("Timing")]
+    blocks.append(Paragraph(timing_text(facts, [text for found in remarks.values() for text in found.timing])))
     blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
     if run.get("parts") and run.get("imported") is None:
         blocks.append(_parts_table(run["parts"]))
     blocks.append(Heading("Not measured"))
-    blocks += [Paragraph(text) for text in _gaps(facts, remarks)]
+    blocks += [Paragraph(text) for text in gap_texts(facts, remarks)]
     return Section("method", "How it was measured", blocks)
 
 
@@ -77,7 +81,8 @@ def _own_targets(run: Record) -> list[Block]:
     ]
 
 
-def _volume_table(volumes: Sequence[Record]) -> Table:
+def volume_table(volumes: Sequence[Record]) -> Table:
+    """Volumes under load."""
     columns = [
         Column("Volume", weight=1.8), Column("Path", weight=3.0), Column("Kind", weight=0.9),
         Column("Role", weight=0.9),
@@ -108,7 +113,8 @@ def _contents(volume: Record) -> list[Cell]:
     return [Cell(_size(volume.get("size_bytes"))), Cell(_size(volume.get("bytes_laid_out"))), Cell(state)]
 
 
-def _queue_table(volumes: Sequence[Record]) -> Table:
+def queue_table(volumes: Sequence[Record]) -> Table:
+    """Devices beneath the volumes, each stack once."""
     columns = [
         Column("Device", weight=1.6), Column("Model", weight=1.6), Column("Scheduler"),
         Column("Requests", number=True), Column("Rotational", weight=1.1), Column("Write cache", weight=1.3),
@@ -140,7 +146,8 @@ def _queue_table(volumes: Sequence[Record]) -> Table:
     )
 
 
-def _host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[str, str]]:
+def host_facts(run: Record, workloads: Iterable[Workload[Any]]) -> list[tuple[str, str]]:
+    """The host, and what drove the load."""
     host, build, engine = (run.get(key) or {} for key in ("host", "build", "engine"))
     processor = " x ".join(str(word) for word in (host.get("cpu_count"), host.get("cpu_model")) if word)
     built = [
@@ -178,7 +185,8 @@ def _imported_facts(run: Record) -> list[tuple[str, str]]:
     ]
 
 
-def _timing(facts: RunFacts, told: Sequence[str]) -> str:
+def timing_text(facts: RunFacts, told: Sequence[str]) -> str:
+    """How long points were warmed up and measured, and how they ended."""
     points = measured_points(facts)
     if not points:
         return " ".join(told) or "No point has ended, so there is no timing to give."
@@ -238,7 +246,7 @@ def _parts_table(parts: Sequence[Record]) -> Table:
     return Table("part-times", "Time planned and spent.", columns, rows)
 
 
-def _gaps(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[str]:
+def gap_texts(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list[str]:
     """Sentences on what a reader could think was measured and was not."""
     texts = []
     lines = facts.manifest.get("verdict") or []

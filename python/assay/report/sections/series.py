@@ -199,6 +199,17 @@ def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     )
     rows += panel_rows("dirty cache (MiB)", clock, {"all members": gauge(model, "dirty_bytes", 2.0**20)})
     rows += panel_rows("read hits (%)", clock, {"mean": _over_entities(model, "read_hit_share", 0.01, "mean")})
+    rows += panel_rows(
+        "reads found in (%)",
+        clock,
+        {
+            where: _over_entities(model, f"{level}_read_share", 0.01, "mean")
+            for where, level in (
+                ("host memory", "memory"), ("host flash", "flash"), ("other hosts", "remote"), ("data nodes", "node"),
+            )
+        },
+    )  # fmt: skip
+    rows += panel_rows("write amplification", clock, {"log": _over_entities(model, "write_amplification", 1.0, "mean")})
     return rows + panel_rows("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
 
 

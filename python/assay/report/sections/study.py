@@ -60,19 +60,31 @@ def study_section(facts: RunFacts, remarks: Sequence[Remarks]) -> Section | None
         return None
     blocks: list[Block] = [Paragraph(str(study.get("question") or ""))]
     blocks += [Paragraph(str(text), strong=True) for text in study.get("sentences") or []]
+    blocks += study_shown(facts, study, remarks) or [Paragraph(UNFINISHED)]
+    blocks += [Paragraph(text) for text in study_method(facts, study, remarks)]
+    return Section("study", str(study["title"]), blocks)
+
+
+UNFINISHED = "The run had not ended when this was written: nothing has been compared yet."
+
+
+def study_shown(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[Block]:
+    """Figures and tables of what a study found; none where it has not ended."""
     if study.get("published"):
-        blocks += _published(study["published"])
-    elif study.get("results"):
-        blocks += [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
-        blocks += [*(figure for found in remarks for figure in found.study_figures), _table(study)]
-    else:
-        blocks.append(Paragraph("The run had not ended when this was written: nothing has been compared yet."))
+        return _published(study)
+    if not study.get("results"):
+        return []
+    blocks = [*_figures(study), *_load_figures(facts, study), *_gap_figures(study), *_beside_figure(study)]
+    return [*blocks, *(figure for found in remarks for figure in found.study_figures), _table(study)]
+
+
+def study_method(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> list[str]:
+    """How the levels were measured, in sentences."""
     parts = facts.manifest.get("parts") or []
     chained = any(part.get("continues") for part in parts)
     followed = any(part.get("follows") for part in parts)
-    blocks += [Paragraph(text) for text in _method(study, chained=chained, followed=followed)]
-    blocks += [Paragraph(text) for found in remarks for text in found.study]
-    return Section("study", str(study["title"]), blocks)
+    own = _method(study, chained=chained, followed=followed)
+    return [*own, *(text for found in remarks for text in found.study)]
 
 
 def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
@@ -294,7 +306,7 @@ def _table(study: Record) -> Table:
     sized = any(result.get("capacity") for result in study["results"])
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
-    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=2.0)]
+    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=_width(study))]
     against = {_place(one): one for one in study.get("comparisons") or []}
     rows = []
     for result in study["results"]:
@@ -308,11 +320,19 @@ def _table(study: Record) -> Table:
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
 
 
+def _width(study: Record) -> float:
+    """Width of the column of limits: that of the longest, which does not break."""
+    texts = [limited_text(result, by="") for result in study["results"] if result.get("limited_by")]
+    return max([2.0, *(len(word) / 8.5 for text in texts for word in text.split(" "))])
+
+
 def _columns(measure: Measure) -> list[Column]:
     """Columns of a figure: bytes per second in both units."""
     if measure.unit == "bytes_per_s":
         return [Column("MiB/s", number=True, weight=0.8), Column("MB/s", number=True, weight=0.8)]
-    return [Column(capital(measure.title), number=True, weight=1.1 if measure.unit == "ns" else 1.0)]
+    # A column is as wide as the longest word of its heading.
+    longest = max(map(len, measure.title.split()), default=0)
+    return [Column(capital(measure.title), number=True, weight=max(1.1 if measure.unit == "ns" else 1.0, longest / 7))]
 
 
 def _cells(result: Record, measure: Measure) -> list[Cell]:
@@ -355,7 +375,9 @@ def _against(study: Record, result: Record, comparisons: Mapping[tuple[object, o
 # Published figures
 
 
-def _published(published: Sequence[Record]) -> list[Block]:
+def _published(study: Record) -> list[Block]:
+    published: Sequence[Record] = study["published"]
+    ids = {result.get("part"): next(iter(result.get("point_ids") or []), None) for result in study.get("results") or []}
     rows = []
     for row in published:
         if row.get("error_share") is None:
@@ -378,5 +400,9 @@ def _published(published: Sequence[Record]) -> list[Block]:
         Column("Figure", weight=3.2), Column("Source", weight=1.1), Column("Published", number=True, weight=1.7),
         Column("Model", number=True, weight=1.7), Column("Error", number=True), Column("Used for fitting"),
     ]  # fmt: skip
-    cells = [[Cell(text) for text in published_texts(row)] for row in published]
+    model = [column.title for column in columns].index("Model")
+    cells = [
+        [Cell(text, point_id=ids.get(row.get("id")) if at == model else None) for at, text in enumerate(texts)]
+        for row, texts in ((row, published_texts(row)) for row in published)
+    ]
     return [*blocks, Table("published-table", "Published figures and the model's.", columns, cells)]

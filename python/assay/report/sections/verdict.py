@@ -66,7 +66,7 @@ def _table(verdict: list[Record]) -> Table:
             [
                 Cell(shorten(str(line.get("question") or DASH), 160)),
                 Cell(limit_text(line.get("limit"))),
-                Cell(_value_text(line), "quiet" if line.get("value") is None else "plain"),
+                Cell(_value_text(line), "quiet" if line.get("value") is None else "plain", line.get("point_id")),
                 Cell(word, tone),
                 Cell(str(line.get("meaning") or "")),
             ]

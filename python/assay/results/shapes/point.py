@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Required
+from typing import Annotated, Any, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
@@ -13,6 +13,7 @@ from assay.results.shapes.terms import (
     Count,
     Flag,
     HistogramText,
+    Integer,
     Interval,
     MaybeAmount,
     MaybeCount,
@@ -172,6 +173,101 @@ class Beside(TypedDict, total=False):
     slowdown_95: Interval
 
 
+class HostPoint(TypedDict, total=False):
+    """What one host of several did: its clock before the point, and its own point."""
+
+    name: Required[Name]
+    clock_offset_ns: Integer | None
+    clock_error_ns: MaybeCount
+    clock_drift_ns: Integer | None
+    point: dict[str, Any]
+    lost: Text
+    until_then: Text
+
+
+class Together(TypedDict, total=False):
+    """How far apart several hosts measured a point, by one clock."""
+
+    count: Count
+    start_skew_ns: MaybeCount
+    first_done_utc_ns: MaybeCount
+    last_done_utc_ns: MaybeCount
+    window_ns: MaybeCount
+    skew_share: MaybeAmount
+    skewed: Flag
+
+
+class ServedEvent(TypedDict, total=False):
+    """What happened to an array, and how it is from then on."""
+
+    t_ns: Required[Count]
+    what: Required[Text]
+    state: Text
+
+
+class ServedVolume(TypedDict, total=False):
+    """What a volume was asked for, and how long it took by the model."""
+
+    name: Required[Name]
+    role: Text
+    read_iops: MaybeAmount
+    read_bytes_per_s: MaybeAmount
+    read_latency_mean_ns: MaybeAmount
+    write_iops: MaybeAmount
+    write_bytes_per_s: MaybeAmount
+    write_latency_mean_ns: MaybeAmount
+
+
+class Phase(TypedDict, total=False):
+    """An array in one state, and the rate of the load meanwhile."""
+
+    state: Required[Text]
+    from_utc_ns: Required[Count]
+    to_utc_ns: Required[Count]
+    per_s: MaybeAmount
+
+
+class FaultDip(TypedDict, total=False):
+    """How far and how long a load fell after the first event."""
+
+    event: Text
+    before_per_s: MaybeAmount
+    least_per_s: MaybeAmount
+    depth_share: MaybeAmount
+    length_s: MaybeAmount
+    fell_at_utc_ns: MaybeCount
+    recovered_at_utc_ns: MaybeCount
+
+
+class Lateness(TypedDict, total=False):
+    """How late answers of an array left, against its model."""
+
+    ios: Count
+    mean_ns: MaybeAmount
+    late_1ms: MaybeCount
+    p99_ns: MaybeAmount
+    busy_s: MaybeCount
+    overdriven_s: MaybeCount
+    overdriven: Flag
+    scheduling: Text
+
+
+class ServedPoint(TypedDict, total=False):
+    """A served array while a point was measured."""
+
+    folder: Text
+    durability: Text
+    state: Text
+    from_utc_ns: Count
+    to_utc_ns: Count
+    events: list[ServedEvent]
+    lateness: Lateness
+    lost_chunks: MaybeCount
+    volumes: list[ServedVolume]
+    phases: list[Phase]
+    dip: FaultDip | None
+
+
 class ImportedFrom(TypedDict, total=False):
     """Who measured a point, where Assay did not, and what the file calls it."""
 
@@ -218,7 +314,10 @@ class Point(TypedDict, total=False):
     met: Flag
     array: dict[str, MaybeNumber] | None
     beside: Beside | None
+    served: list[ServedPoint] | None
     imported: ImportedFrom | None
+    hosts: list[HostPoint] | None
+    together: Together | None
     band_90: Interval
     band_basis: Text
     limits: list[JudgedLimit]

@@ -52,7 +52,8 @@ def parameter_of_option(dotted: str, key: str, text: str) -> Parameter:
     """
     value = read_option(key, text)
     _check(dotted, value, f"option {key!r}")
-    unit = None if known_of(dotted).kind in (WORD, FLAG) else "B"
+    units = known_of(dotted).kind.units
+    unit = next((unit for unit, factor in units.items() if factor == 1.0), None)
     return Parameter(value=value, written=value, unit=unit, from_="option", source=f"{key}={text}", plus_minus=None)
 
 

@@ -25,15 +25,19 @@ from assay.targets.arrays.parameters import (
     POLICY_PARAMETERS,
     PROTOCOL_PARAMETERS,
     PROTOCOLS,
+    SECTIONS,
     STRUCTURE,
+    STRUCTURES,
     Known,
     applies,
     whole_name,
 )
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_PLAIN = ("name", "title", "family", "policies", "default_raid")
-_SECTIONS = tuple(dict.fromkeys(dotted.partition(".")[0] for dotted in PARAMETERS))
+_PLAIN = ("name", "title", "family", "structure")
+_RAID = ("policies", "default_raid")
+LOG_STRUCTURED = "log-structured"
+"""Layout of arrays that have no other."""
 _LARGEST_BYTES = 1 << 20
 """A model file is some kilobytes; what is larger is something else."""
 
@@ -78,6 +82,10 @@ class ModelFile:
 
     Attributes
     ----------
+    structure
+        `group` of members, or `host-flash`.
+    policies, default_raid
+        RAID policies that members offer, and the usual one; empty for other structures, whose layout is their own.
     parameters
         By dotted name; those of a policy as `raid.policy.50.set_disks`, of a protocol as `links.under.fcoe.payload`.
     calibration
@@ -91,6 +99,7 @@ class ModelFile:
     name: str
     title: str
     family: str
+    structure: str
     policies: tuple[str, ...]
     default_raid: str
     disk_kind: str
@@ -99,6 +108,21 @@ class ModelFile:
     calibration: dict[str, Any] | None
     origin: str
     text: str
+
+
+def refuse_other_structures(model: ModelFile, what: str) -> None:
+    """Refuse an array that is no group of members, for what asks of RAID or of members.
+
+    Raises
+    ------
+    UsageError
+        It is none; the message begins with `what`.
+    """
+    if model.structure != "group":
+        raise UsageError(
+            f"{what}: {model.name} has flash in its hosts and erasure-coded containers, not members with RAID; name an"
+            " array of members, see `assay model list`"
+        )
 
 
 def catalogue_names() -> list[str]:
@@ -203,29 +227,31 @@ class _Reader:
         return UsageError(f"model {self.origin}: {key} {' '.join(message.split())}")
 
     def read(self, text: str) -> ModelFile:
-        self._refuse_unknown(self.table, (*_PLAIN, *_SECTIONS, "calibration"), "")
+        structure = self.table.get("structure", "group")
+        if structure not in STRUCTURES:
+            raise self.refusal("structure", f"is {_short(structure)}; accepted: {', '.join(STRUCTURES)}")
+        sections = SECTIONS[structure]
+        has_raid = "raid" in sections
+        self._refuse_unknown(self.table, (*_PLAIN, *(_RAID if has_raid else ()), *sections, "calibration"), "")
         name = self._text("name")
         if not _NAME.fullmatch(name):
             raise self.refusal("name", f"is {_short(name)}; accepted: small letters, digits, - and _")
-        policies = self._policies()
-        default = self._text("default_raid")
-        if default not in policies:
+        policies = self._policies() if has_raid else ()
+        default = self._text("default_raid") if has_raid else ""
+        if has_raid and default not in policies:
             raise self.refusal("default_raid", f"{_short(default)} is not among policies: {', '.join(policies)}")
         disk_kind = self._plain_kind("disk", KINDS_OF_DISK)
-        layout_kind = self._plain_kind("layout", KINDS_OF_LAYOUT)
-        for section in _SECTIONS:
-            self._read_section(section, disk_kind, layout_kind)
-        self._read_replacements("raid", "policy", policies, POLICY_PARAMETERS)
-        self._read_replacements("links", "under", PROTOCOLS, PROTOCOL_PARAMETERS)
-        for protocol in self._section("links").get("under", {}):
-            if f"links.under.{protocol}.payload" not in self.parameters:
-                raise self.refusal(
-                    f"links.under.{protocol}.payload", f"is missing: {PARAMETERS['links.payload'].meaning}"
-                )
+        layout_kind = self._plain_kind("layout", KINDS_OF_LAYOUT) if "layout" in sections else LOG_STRUCTURED
+        for section in sections:
+            self._read_section(section, structure, disk_kind, layout_kind)
+        if has_raid:
+            self._read_replacements("raid", "policy", policies, POLICY_PARAMETERS)
+            self._read_protocols()
         return ModelFile(
             name=name,
             title=self._text("title"),
             family=self._text("family"),
+            structure=structure,
             policies=policies,
             default_raid=default,
             disk_kind=disk_kind,
@@ -235,6 +261,14 @@ class _Reader:
             origin=self.origin,
             text=text,
         )
+
+    def _read_protocols(self) -> None:
+        self._read_replacements("links", "under", PROTOCOLS, PROTOCOL_PARAMETERS)
+        for protocol in self._section("links").get("under", {}):
+            if f"links.under.{protocol}.payload" not in self.parameters:
+                raise self.refusal(
+                    f"links.under.{protocol}.payload", f"is missing: {PARAMETERS['links.payload'].meaning}"
+                )
 
     def _text(self, key: str) -> str:
         value = self.table.get(key)
@@ -273,7 +307,7 @@ class _Reader:
             raise self.refusal(f"{section}.kind", f"is {_short(kind)}; accepted: {', '.join(known)}")
         return str(kind)
 
-    def _read_section(self, section: str, disk_kind: str, layout_kind: str) -> None:
+    def _read_section(self, section: str, structure: str, disk_kind: str, layout_kind: str) -> None:
         table = self._section(section)
         mine = {dotted: known for dotted, known in PARAMETERS.items() if dotted.startswith(f"{section}.")}
         extra = {"disk": ("kind",), "layout": ("kind",), "raid": ("policy",), "links": ("under",)}.get(section, ())
@@ -281,7 +315,7 @@ class _Reader:
         self._refuse_unknown(table, (*keys, *extra), f"{section}.")
         for dotted, known in mine.items():
             key = dotted.partition(".")[2]
-            if applies(known, disk_kind, layout_kind):
+            if applies(dotted, structure, disk_kind, layout_kind):
                 if key not in table:
                     raise self.refusal(dotted, f"is missing: {known.meaning}")
                 self.parameters[dotted] = self._parameter(dotted, known, table[key])

@@ -8,17 +8,20 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.reading import nearest
-from assay.targets.arrays.kinds import RATE, TIME
+from assay.targets.arrays.kinds import RATE, RATIO, TIME
 from assay.targets.arrays.parameters import PARAMETERS, PATH_POLICIES, POLICIES, known_of
 from assay.units import parse_bytes, parse_share
 
 VOLUMES_MAX = 1024
 HOSTS_MAX = 1024
+NODES_MAX = 10
+SNAPSHOTS_MAX = 4096
 PORTS_MAX = 64
 WAIT_MAX_S = 600
 SEED_MAX = (1 << 63) - 1
 ROLES = ("data", "log", "tempdb")
 """What a volume can be for, as in targets/storage/spec.py."""
+MODES = ("normal", "fast")
 STATES = ("healthy", "degraded", "rebuilding")
 
 OPTIONS = {
@@ -47,9 +50,39 @@ OPTIONS = {
     "write_back": "yes or no",
     "start": "warm or cold",
     "read_realloc": "yes or no, for write-anywhere layouts",
+    "reclamation": "yes: all free space has been written before and has to be reclaimed; write-anywhere layouts",
+    "snapshots": "snapshots of the chain, the oldest dropped as one is added; write-anywhere layouts",
+    "snapshot_change": "share of the blocks that is written from one snapshot to the next, such as 2%",
     "seed": "seed of spindle phases and of where volumes begin",
 }
 """Options beside `SECTION.KEY`, in the order targets are written in, and what they mean."""
+
+HOST_FLASH_OPTIONS = {
+    "hosts": "hosts with flash, 1 to 128",
+    "nodes": "data nodes, 1 to 10",
+    "mode": "normal or fast: how much of a host's processors the array's software takes",
+    "volumes": "number of volumes, dealt out to the hosts, or of each role: data:8,log:2,tempdb:2",
+    "volume_size": "size of each volume, such as 100GB, or of each role's: data:100GB,log:20GB",
+    "fill": "share of the usable capacity, such as 0.5",
+    "flash": "flash of a host, such as 2TB",
+    "memory": "memory of a host that keeps blocks, such as 8G",
+    "deduplication": "how many times smaller data are without duplicates, 1 or more",
+    "compression": "how many times smaller blocks are compressed, 1 or more",
+    "reclamation": "yes: the pool is as full as where reclamation works, or no",
+    "snapshots": "snapshots of the chain, the oldest dropped as one is added",
+    "snapshot_change": "share of the blocks that is written from one snapshot to the next, such as 2%",
+    "start": "warm or cold",
+    "seed": "seed of spindle phases and of where containers lie",
+}
+"""The same for arrays whose hosts have the flash."""
+
+HOST_FLASH_REPLACED_BY = {
+    "flash": "host.flash",
+    "memory": "host.memory",
+    "deduplication": "log.deduplication",
+    "compression": "log.compression",
+    "snapshot_change": "log.snapshot_change",
+}
 
 REPLACED_BY = {
     "cache": "cache.size",
@@ -82,7 +115,7 @@ def parse_model_target(text: str) -> tuple[str, dict[str, str]]:
     for item in filter(None, query.split("&")):
         key, separator, value = item.partition("=")
         if not separator or not value:
-            raise UsageError(f"model: option {key!r} needs a value: {OPTIONS.get(key, f'write {key}=VALUE')}")
+            raise UsageError(f"model: option {key!r} needs a value: {_meaning(key)}")
         if key in options:
             raise UsageError(f"model: option {key!r} is given twice; give it once")
         options[key] = value
@@ -91,14 +124,23 @@ def parse_model_target(text: str) -> tuple[str, dict[str, str]]:
 
 def model_target_text(name: str, options: Mapping[str, str]) -> str:
     """The target that a name and options make, options in the order of the documentation."""
-    order = {key: position for position, key in enumerate(OPTIONS)}
+    order = {key: position for position, key in enumerate({**OPTIONS, **HOST_FLASH_OPTIONS})}
     keys = sorted(options, key=lambda key: (order.get(key, len(order)), key))
     query = "&".join(f"{key}={options[key]}" for key in keys)
     return f"model:{name}" + (f"?{query}" if query else "")
 
 
-def refuse_unknown_options(options: Mapping[str, str]) -> None:
+def _meaning(key: str) -> str:
+    return {**HOST_FLASH_OPTIONS, **OPTIONS}.get(key, f"write {key}=VALUE")
+
+
+def refuse_unknown_options(options: Mapping[str, str], known: Mapping[str, str] = OPTIONS) -> None:
     """Refuse what is neither an option nor a parameter, with the nearest that is.
+
+    Parameters
+    ----------
+    known
+        Options of arrays of such a structure, with what they mean.
 
     Raises
     ------
@@ -106,7 +148,7 @@ def refuse_unknown_options(options: Mapping[str, str]) -> None:
         There is such a key.
     """
     for key in options:
-        if key in OPTIONS:
+        if key in known:
             continue
         if "." in key:
             try:
@@ -116,12 +158,19 @@ def refuse_unknown_options(options: Mapping[str, str]) -> None:
                 hint = f"did you mean {close!r}?" if close else "`assay model show NAME` lists them"
                 raise UsageError(f"model: unknown parameter {key!r}; {hint}") from None
             continue
-        close = nearest(key, OPTIONS)
+        close = nearest(key, known)
         hint = f"did you mean {close!r}? " if close else ""
-        raise UsageError(f"model: has no option {key!r}; {hint}accepted: {', '.join(OPTIONS)}, or SECTION.KEY")
+        raise UsageError(f"model: has no option {key!r}; {hint}accepted: {', '.join(known)}, or SECTION.KEY")
 
 
-def _whole(key: str, text: str, least: int, most: int) -> int:
+def read_whole(key: str, text: str, least: int, most: int) -> int:
+    """A whole number within bounds.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
     if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
         raise UsageError(f"model: option {key!r}: {text!r} is not a whole number from {least} to {most}")
     return int(text)
@@ -198,19 +247,35 @@ def _rate(key: str, text: str) -> float:
         raise UsageError(f"model: option {key!r}: {error}") from None
 
 
+def _ratio(key: str, text: str) -> float:
+    try:
+        return float(RATIO.from_text(text)[0])
+    except ValueError as error:
+        raise UsageError(f"model: option {key!r}: {error}") from None
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
-    "volumes": _by_role(lambda key, text: _whole(key, text, 1, VOLUMES_MAX)),
+    "nodes": lambda key, text: read_whole(key, text, 1, NODES_MAX),
+    "mode": lambda key, text: _choice(key, text, MODES),
+    "flash": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
+    "memory": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
+    "deduplication": _ratio,
+    "compression": _ratio,
+    "reclamation": _flag,
+    "snapshots": lambda key, text: read_whole(key, text, 0, SNAPSHOTS_MAX),
+    "snapshot_change": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
+    "volumes": _by_role(lambda key, text: read_whole(key, text, 1, VOLUMES_MAX)),
     "volume_size": _by_role(_volume_size),
     "fill": _fill,
     "raid": _by_role(_policy),
-    "members": _by_role(lambda key, text: _whole(key, text, 1, 1 << 20)),
-    "paths": lambda key, text: _whole(key, text, 1, 1 << 20),
-    "hosts": lambda key, text: _whole(key, text, 1, HOSTS_MAX),
-    "host_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
+    "members": _by_role(lambda key, text: read_whole(key, text, 1, 1 << 20)),
+    "paths": lambda key, text: read_whole(key, text, 1, 1 << 20),
+    "hosts": lambda key, text: read_whole(key, text, 1, HOSTS_MAX),
+    "host_ports": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
     "host_port_rate": _rate,
-    "controllers": lambda key, text: _whole(key, text, 1, PORTS_MAX),
-    "controller_ports": lambda key, text: _whole(key, text, 1, PORTS_MAX),
-    "initiator_limit": lambda key, text: 0 if text == "none" else _whole(key, text, 1, 1 << 20),
+    "controllers": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
+    "controller_ports": lambda key, text: read_whole(key, text, 1, PORTS_MAX),
+    "initiator_limit": lambda key, text: 0 if text == "none" else read_whole(key, text, 1, 1 << 20),
     "slow_path": _fill,
     "packet_loss": lambda key, text: parse_share(text, what=f"model: option {key!r}"),
     "fault": _fault,
@@ -218,7 +283,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "failover": _duration_ns,
     "state": lambda key, text: _choice(key, text, STATES),
     "start": lambda key, text: _choice(key, text, ("warm", "cold")),
-    "seed": lambda key, text: _whole(key, text, 0, SEED_MAX),
+    "seed": lambda key, text: read_whole(key, text, 0, SEED_MAX),
     "cache": lambda key, text: parse_bytes(text, what=f"model: option {key!r}"),
     "write_back": _flag,
     "read_realloc": _flag,

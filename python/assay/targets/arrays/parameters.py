@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, SHARE, TIME, WORD, Kind, show_value
+from assay.targets.arrays.kinds import BYTES, COUNT, FLAG, RATE, RATIO, SHARE, TIME, WORD, Kind, show_value
 
+STRUCTURES = ("group", "host-flash")
+"""What an array is built of: members with RAID behind controllers, or hosts with flash over data nodes."""
 KINDS_OF_DISK = ("mechanical", "solid-state")
 KINDS_OF_LAYOUT = ("in-place", "write-anywhere")
 POLICIES = ("0", "1", "10", "5", "50", "6", "60", "dp")
@@ -76,6 +78,10 @@ def _share(meaning: str, low: float = 0.0, high: float = 1.0, only: str | None =
 
 def _count(meaning: str, low: float, high: float, only: str | None = None) -> Known:
     return Known(kind=COUNT, meaning=meaning, low=low, high=high, only=only)
+
+
+def _ratio(meaning: str) -> Known:
+    return Known(kind=RATIO, meaning=meaning, low=1.0, high=100.0)
 
 
 def _word(meaning: str, choices: tuple[str, ...]) -> Known:
@@ -148,12 +154,49 @@ PARAMETERS: dict[str, Known] = {
     "group.members": _count("most members", 1, 1024),
     "group.free_share": _share("share of a member kept free, at most"),
     "group.free": _bytes("bytes of a member kept free, at most", 0, 1e15),
+    "host.most": _count("most hosts", 1, 128),
+    "host.cores": _count("cores of a host", 1, 1024),
+    "host.share_normal": _share("share of the host's cores that the array's software takes", 0.01),
+    "host.share_fast": _share("the same with mode=fast", 0.01),
+    "host.cpu_per_io": _time("processor time of each I/O on a host", 1, 1e9),
+    "host.cpu_rate": _rate("bytes a core fingerprints and compresses"),
+    "host.read_rate": _rate("most that a host reads, wherever it comes from"),
+    "host.memory": _bytes("memory of a host that keeps blocks", 0, 1 << 42),
+    "host.memory_time": _time("of a read that memory answers", 0, 1e8),
+    "host.flash": _bytes("flash of a host", MIB, 1 << 50),
+    "host.flash_channels": _count("units of a host's flash that work at the same time", 1, 4096),
+    "host.flash_page": _bytes("what one read or program of flash moves", 512, MIB),
+    "host.flash_read_time": _time("reading a page of flash", 100, 1e8),
+    "host.flash_program_time": _time("programming a page", 100, 1e9),
+    "host.ports": _count("ports of a host to the data nodes", 1, 64),
+    "host.port_rate": _rate("line rate of one"),
+    "node.most": _count("most data nodes", 1, 10),
+    "node.cores": _count("cores of the active controller of a data node", 1, 4096),
+    "node.cpu_per_io": _time("processor time of each I/O at a data node", 0, 1e9),
+    "node.write_rate": _rate("most that a data node takes from hosts, before reduction"),
+    "node.nvram": _bytes("mirrored memory from which writes are acknowledged", MIB, 1 << 42),
+    "node.nvram_time": _time("until a write is in both copies", 0, 1e9),
+    "node.ports": _count("ports of a data node", 1, 64),
+    "node.port_rate": _rate("line rate of one of them"),
+    "node.containers_under_way": _count("containers a node writes or cleans at once", 1, 1024),
+    "node.read_preference": _time("by which a read that a host waits for is preferred on disks", 0, 1e9),
+    "network.payload": _share("share of the line rate that payload reaches", 0.01),
+    "network.latency": _time("of a message and its answer beyond what is modelled", 0, 1e9),
+    "log.container": _bytes("data of a container", 64 * KIB, GIB),
+    "log.data_pieces": _count("pieces of data of a container, each on a disk of its own", 1, 64),
+    "log.parity_pieces": _count("pieces of parity beside them", 0, 16),
+    "log.deduplication": _ratio("how many times smaller data are without duplicates"),
+    "log.compression": _ratio("how many times smaller blocks are compressed"),
+    "log.occupied": _share("share of the pool that is taken when reclamation begins", 0.05, 0.98),
+    "log.snapshot_change": _share("share of the blocks that is written from one snapshot to the next", 0.0001),
+    "log.snapshot_entry": _bytes("what a snapshot keeps of each block written since the one before", 0, 4 * KIB),
 }  # fmt: skip
 
 STRUCTURE = (
     "disks.count", "disks.spares", "disk.capacity", "raid.set_disks", "raid.chunk", "raid.misalignment", "layout.block",
     "layout.write_run", "links.paths", "links.ports", "links.max_transfer", "group.page", "group.members",
-    "group.free_share", "group.free",
+    "group.free_share", "group.free", "host.most", "host.cores", "host.ports", "node.most", "node.ports",
+    "log.container", "log.data_pieces", "log.parity_pieces",
 )  # fmt: skip
 """What an array is built of: known or guessed, but nothing that lies a few percent off."""
 
@@ -198,6 +241,16 @@ def known_of(dotted: str) -> Known:
     return PARAMETERS[whole_name(dotted)]
 
 
-def applies(known: Known, disk_kind: str, layout_kind: str) -> bool:
-    """Whether arrays with such disks and layout have the parameter."""
+SECTIONS = {
+    "group": ("disks", "disk", "raid", "controller", "cache", "layout", "rebuild", "links", "group"),
+    "host-flash": ("disks", "disk", "host", "node", "network", "log"),
+}
+"""Sections of a model file by the structure of the array."""
+
+
+def applies(dotted: str, structure: str, disk_kind: str, layout_kind: str) -> bool:
+    """Whether arrays of such a structure, with such disks and layout, have the parameter."""
+    known = known_of(dotted)
+    if dotted.partition(".")[0] not in SECTIONS[structure]:
+        return False
     return known.only is None or known.only in (disk_kind, layout_kind)

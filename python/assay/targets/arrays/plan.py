@@ -71,8 +71,32 @@ _RISING = (
     ("cache.dirty_low", "cache.dirty_high"),
     ("cache.dirty_high", "cache.dirty_most"),
     ("links.paths", "links.ports"),
+    ("host.share_normal", "host.share_fast"),
 )
 """Pairs of which the first may not be above the second."""
+
+
+def check_rising(value: Value) -> None:
+    """Refuse pairs of parameters of which the first is above the second.
+
+    Raises
+    ------
+    UsageError
+        There is one.
+    """
+    for low, high in _RISING:
+        try:
+            values = value(low), value(high)
+        except KeyError:
+            continue
+        if values[0] > values[1]:
+            shown = [show_value(PARAMETERS[name].kind, one) for name, one in zip((low, high), values, strict=True)]
+            raise UsageError(f"model: {low} of {shown[0]} is above {high} of {shown[1]}")
+
+
+def disk_plan(value: Value, kind: str) -> dict[str, Any]:
+    """The `DiskPlan` of each disk."""
+    return {"kind": kind, **_values(value, _MECHANICAL if kind == "mechanical" else _SOLID_STATE)}
 
 
 def check_consistency(value: Value) -> None:
@@ -83,14 +107,7 @@ def check_consistency(value: Value) -> None:
     UsageError
         Two do.
     """
-    for low, high in _RISING:
-        try:
-            values = value(low), value(high)
-        except KeyError:
-            continue
-        if values[0] > values[1]:
-            shown = [show_value(PARAMETERS[name].kind, one) for name, one in zip((low, high), values, strict=True)]
-            raise UsageError(f"model: {low} of {shown[0]} is above {high} of {shown[1]}")
+    check_rising(value)
     disks, spares = value("disks.count"), value("disks.spares")
     if spares >= disks:
         raise UsageError(f"model: disks.spares of {spares} leave none of the {disks} disks for data")
@@ -117,12 +134,11 @@ def member_plan(
     ports: tuple[int, int],
 ) -> dict[str, Any]:
     """The `MemberPlan` of one array; `ports` are its controllers and the ports of each."""
-    disk = _MECHANICAL if disk_kind == "mechanical" else _SOLID_STATE
     in_place = layout_kind == "in-place"
     return {
         "disks": value("disks.count"),
         "spares": value("disks.spares"),
-        "disk": {"kind": disk_kind, **_values(value, disk)},
+        "disk": disk_plan(value, disk_kind),
         "raid": _raid(value, policy),
         "controller": _values(value, _CONTROLLER) | {"count": ports[0], "ports": ports[1]},
         "cache": _values(value, _CACHE) | {"starts_warm": starts_warm},

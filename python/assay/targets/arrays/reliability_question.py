@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.targets.arrays.configuration import DISKS_MAX, Configuration
-from assay.targets.arrays.model_file import ModelFile, load_model
+from assay.targets.arrays.model_file import ModelFile, load_model, refuse_other_structures
 from assay.targets.arrays.options import parse_model_target, read_option
 from assay.targets.arrays.reliability import SET_DISKS_USUAL, Input, Layout, Question, ratio_bases, with_range
 
@@ -77,6 +77,7 @@ def question_of(asked: Asked, rebuild_hours: RebuildHours | None = None) -> Ques
     """
     name, options = parse_model_target(asked.array)
     model = load_model(name)
+    refuse_other_structures(model, "model reliability")
     offered, unfit = _configurations(model, options)
     for policy in asked.policies:
         if policy in unfit:

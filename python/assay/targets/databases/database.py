@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from assay.errors import OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
@@ -81,6 +81,8 @@ class Database(ABC):
     """Whether Assay makes the database and runs its server."""
     in_process: ClassVar[bool] = False
     """Whether it runs within this process: it takes no connections from the core, its sessions take rows as Arrow."""
+    takes_changes: ClassVar[bool] = True
+    """Whether rows of its tables can be inserted and deleted once they are loaded."""
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
 
@@ -383,6 +385,30 @@ class Database(ABC):
 
         Empty where the server is not on this host or does not tell; a notice says why.
         """
+
+    def lose_power(self) -> None:
+        """End at once as a power cut does, where the server is Assay's own.
+
+        Raises
+        ------
+        NotSupported
+            It is another's.
+        """
+        raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
+
+    def regain_power(self) -> None:
+        """Start again after a power cut.
+
+        Raises
+        ------
+        NotSupported
+            It is another's server.
+        """
+        raise NotSupported(f"{self.spec.display}: power is cut under databases that Assay runs itself alone")
+
+    def usual_places(self) -> tuple[str, ...]:
+        """Folders for tablespaces where a layout names none; none: beside the data."""
+        return ()
 
     def scan_counters(self, session: Session) -> dict[str, float]:
         """What queries read and spilled so far, in counters that only grow.

@@ -97,6 +97,26 @@ class EmbeddedPostgresql(Postgresql):
         self._start()
         return True
 
+    def lose_power(self) -> None:
+        """End the server as a power cut does, and let go of all that it is on."""
+        with self._lock:
+            self._drop_session()
+        if self._server is not None:
+            self._server.kill()
+        self._cluster.release()
+
+    def regain_power(self) -> None:
+        """Take the folder again and start the server, which recovers.
+
+        Raises
+        ------
+        AssayError
+            It does not start any more.
+        """
+        self._cluster.take()
+        with file_errors(self.spec.display):
+            self._start()
+
     def drop_cache(self) -> bool:
         """Start the server anew: nothing else empties its buffers."""
         self._stop()
@@ -357,6 +377,11 @@ class EmbeddedPostgresql(Postgresql):
                 self._cluster.tidy()
 
     # Tablespaces
+
+    def usual_places(self) -> tuple[str, ...]:
+        """On a served array the file systems of its data volumes, one tablespace each."""
+        array = self.spec.array
+        return tuple(str(array.mounts / name) for name in self.spec.data_volumes) if array is not None else ()
 
     def make_place(self, folder: Path) -> str:
         """Make a folder for a tablespace, and start the server anew if it could not reach that.

@@ -108,10 +108,11 @@ def _make_places(database: Database, layout: Layout) -> dict[str, str]:
             f"{database.spec.display}: {count} tablespaces need as many directories there, and"
             f" {len(layout.directories)} are named with --set directories"
         )
+    directories = layout.directories or database.usual_places()
     made: dict[str, str] = {}
     for number in range(count):
         name = f"{prefix}_{number + 1}"
-        directory = layout.directories[number % len(layout.directories)] if layout.directories else None
+        directory = directories[number % len(directories)] if directories else None
         folder = str(directory)
         if data is not None:
             parent = Path(directory) if directory is not None else Path(data).resolve().parent

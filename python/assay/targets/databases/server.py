@@ -22,6 +22,8 @@ from assay.targets.databases.programs import Programs, environment
 START_TIMEOUT_S = 1800.0
 """How long a start may take: crash recovery reads all the log since the last checkpoint."""
 
+KILL_TIMEOUT_S = 10.0
+"""How long processes that were killed may take to be gone."""
 STOP_TIMEOUT_S = 600.0
 """How long a clean stop may take: it writes all dirty pages."""
 
@@ -193,6 +195,19 @@ class Server:
             ) from None
         self._process = None
 
+    def kill(self) -> None:
+        """End all its processes at once, as a power cut does."""
+        pid = self.pid
+        ended = [] if pid is None else [pid, *_children_of(pid)]
+        for one in ended:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self.forget()
+        # They hold what they had open until they are gone.
+        deadline = time.monotonic() + KILL_TIMEOUT_S
+        while any(_is_there(one) for one in ended) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
     def forget(self) -> None:
         """Let go of a server that has ended by itself."""
         if self._process is not None:
@@ -231,6 +246,17 @@ def _is_child(pid: str, parent: int) -> bool:
         return False
     # The name in brackets may hold blanks; after it come state and parent.
     return int(text.rpartition(")")[2].split()[1]) == parent
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def _children_of(parent: int) -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_child(name, parent)]
 
 
 def _failure(display: str, what: str, said: str, *, log: Path | None = None) -> OpenFailed | OutOfSpace:

@@ -1,4 +1,4 @@
-"""Reading database targets: `embedded:DIR`, `duckdb:PATH`, `postgresql://...`, `mariadb://...`, `mssql://...`."""
+"""Reading database targets: `embedded:DIR`, `duckdb:PATH`, `postgresql://...`, `mssql://...`, `spark-local:DIR`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,33 @@ from urllib.parse import unquote
 
 from assay.command_line import user_part_end
 from assay.errors import UsageError
+from assay.targets.arrays.served.spec import ServedSpec, parse_served
 from assay.targets.databases.tuning import SETTINGS
 from assay.targets.secrets import Secret, is_placeholder, secret_named, typed_password
 
-Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb"]
+Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb", "spark"]
 TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
 
 TLS_MODES: tuple[TlsMode, ...] = ("disable", "prefer", "require", "verify-ca", "verify-full")
 """How a connection is encrypted, in the words of libpq's `sslmode`, for all servers alike."""
 
+ON_ARRAY = "embedded+array"
+"""Scheme of databases on an array that the run serves."""
+
+ARRAY_VOLUME = "8GiB"
+"""Size of volumes for databases unless the target says it: files of disks are sparse, and a default load fits."""
+
 _SCHEMES: dict[str, Kind] = {
     "embedded": "embedded",
+    ON_ARRAY: "embedded",
     "postgresql": "postgresql",
     "postgres": "postgresql",
     "mariadb": "mariadb",
     "mysql": "mariadb",
     "mssql": "mssql",
     "duckdb": "duckdb",
+    "spark": "spark",
+    "spark-local": "spark",
 }
 
 SPELT: dict[Kind, str] = {
@@ -39,10 +49,11 @@ SPELT: dict[Kind, str] = {
     "postgresql": "postgresql://USER@HOST/DATABASE",
     "mariadb": "mariadb:// (mysql:// too)",
     "mssql": "mssql://",
+    "spark": "spark-local:DIR or spark://HOST:7077/DIR",
 }
 """How a target of each kind is written."""
 
-_PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433}
+_PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433, "spark": 7077}
 _PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mariadb": "MYSQL_PWD", "mssql": "MSSQL_PASSWORD"}
 _DEFAULT_SOCKETS = {"postgresql": "/var/run/postgresql", "mariadb": "/run/mysqld/mysqld.sock"}
 
@@ -66,6 +77,10 @@ _OPTIONS_BY_KIND = {
         "max_temp_directory_size": "most of that, such as max_temp_directory_size=100GB",
         "checkpoint_threshold": "log at which it is written to the file, such as checkpoint_threshold=1GB",
         "preserve_insertion_order": "true or false",
+    },
+    "spark": {
+        "java": "folder of a Java, such as java=/usr/lib/jvm/java-17-openjdk-amd64",
+        "spark.NAME": "a setting of Spark, such as spark.driver.memory=4g",
     },
 }
 
@@ -103,6 +118,10 @@ class DatabaseSpec:
         Of `duckdb:`; absolute.
     settings
         Settings of `embedded:` and `duckdb:`, by name.
+    array
+        The array that the run serves for it.
+    data_volumes
+        Volumes of that array for its data: the first holds its folder, all hold its tablespaces.
     """
 
     kind: Kind
@@ -121,6 +140,8 @@ class DatabaseSpec:
     file: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     kept: str = ""
+    array: ServedSpec | None = None
+    data_volumes: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> str:
@@ -149,7 +170,7 @@ def parse_databases(texts: Sequence[str], environ: Mapping[str, str] = os.enviro
         A target is no database or not understood, or one is named twice.
     """
     specs: list[DatabaseSpec] = []
-    for spec in (parse_database(text, environ) for text in texts):
+    for spec in (spec for text in texts for spec in _parse_several(text, environ)):
         if any(_place(spec) == _place(other) for other in specs):
             raise UsageError(f"target {spec.display} is given twice; give each database once")
         names = [other.name for other in specs]
@@ -157,6 +178,13 @@ def parse_databases(texts: Sequence[str], environ: Mapping[str, str] = os.enviro
         name = next(name for name in (spec.name, *numbered) if name not in names)
         specs.append(replace(spec, name=name))
     return specs
+
+
+def _parse_several(text: str, environ: Mapping[str, str]) -> list[DatabaseSpec]:
+    """The databases of one target: an array may carry several."""
+    if text.lower().startswith(f"{ON_ARRAY}:"):
+        return _parse_on_array(text)
+    return [parse_database(text, environ)]
 
 
 def _place(spec: DatabaseSpec) -> tuple[object, ...]:
@@ -194,13 +222,17 @@ def parse_database(text: str, environ: Mapping[str, str] = os.environ) -> Databa
         nearest = difflib.get_close_matches(scheme.lower(), _SCHEMES, n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
-            f"{named} is no database; {hint}accepted: embedded:DIR, duckdb:PATH, postgresql://USER@HOST/DATABASE, "
-            "mariadb://, mysql://, mssql://"
+            f"{named} is no database; {hint}accepted: embedded:DIR, embedded+array:NAME, duckdb:PATH, "
+            "postgresql://USER@HOST/DATABASE, mariadb://, mysql://, mssql://, spark-local:DIR, spark://HOST:7077/DIR"
         )
+    if scheme.lower() == ON_ARRAY:
+        return _parse_on_array(text)[0]
     if kind == "embedded":
         return _parse_embedded(rest)
     if kind == "duckdb":
         return _parse_duckdb(rest)
+    if kind == "spark":
+        return _parse_spark(scheme.lower(), rest)
     return _UrlReader(scheme.lower(), kind, environ).read(rest)
 
 
@@ -233,6 +265,52 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
     )
 
 
+def _parse_on_array(text: str) -> list[DatabaseSpec]:
+    """The databases on an array, each on volumes of its own: data and log, dealt out in turn."""
+    name, _, query = text.partition(":")[2].partition("?")
+    items = [item for item in query.split("&") if item]
+    own = [item for item in items if item.startswith(("set.", "databases="))]
+    settings = _options("embedded+array:", "embedded", "&".join(item for item in own if item.startswith("set.")))
+    counts = [item.partition("=")[2] for item in own if item.startswith("databases=")]
+    if len(counts) > 1 or any(not re.fullmatch(r"[1-9][0-9]{0,2}", count) for count in counts):
+        raise UsageError(f"embedded+array: option 'databases' is one whole number from 1 on; not {', '.join(counts)!r}")
+    count = int(counts[0]) if counts else 1
+    rest = "&".join(item for item in items if item not in own)
+    array = parse_served(f"{ON_ARRAY}:{name}" + (f"?{rest}" if rest else ""), scheme=ON_ARRAY, volume_size=ARRAY_VOLUME)
+    volumes = array.volumes()
+    data = [name for name, role, _ in volumes if role == "data"]
+    logs = [name for name, role, _ in volumes if role == "log"]
+    strange = next((role for _, role, _ in volumes if role == "tempdb"), None)
+    if strange is not None:
+        raise UsageError("embedded+array: a database takes volumes for data and log; leave out tempdb")
+    if len(data) < count or (logs and len(logs) < count):
+        raise UsageError(
+            f"embedded+array: {count} databases need as many volumes of each role, such as"
+            f" volumes=data:{count},log:{count}; there are {len(data)} for data and {len(logs)} for the log"
+        )
+    kept = f"{ON_ARRAY}:{array.text}" + "".join(f"&{item}" for item in own)
+    found = []
+    for number in range(count):
+        mine = tuple(data[number::count])
+        found.append(
+            DatabaseSpec(
+                kind="embedded",
+                name=f"{Path(array.name).stem}-{number + 1}" if count > 1 else Path(array.name).stem,
+                display=text,
+                kept=kept,
+                user="assay",
+                database="assay",
+                tls="disable",
+                directory=array.mounts / mine[0] / "pg",
+                wal_directory=array.mounts / logs[number] / "wal" if logs else None,
+                settings={key.removeprefix("set."): value for key, value in settings.items()},
+                array=array,
+                data_volumes=mine,
+            )
+        )
+    return found
+
+
 def _parse_duckdb(rest: str) -> DatabaseSpec:
     path, _, options_text = rest.partition("?")
     if not path.strip() or path.endswith("/") or "\0" in rest:
@@ -253,6 +331,34 @@ def _parse_duckdb(rest: str) -> DatabaseSpec:
         database=file.stem,
         tls="disable",
         file=file,
+        settings=settings,
+    )
+
+
+def _parse_spark(scheme: str, rest: str) -> DatabaseSpec:
+    place, _, options_text = rest.partition("?")
+    host, port = None, 0
+    if scheme == "spark":
+        match = re.fullmatch(r"//([A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?(/.+)", place)
+        if match is None:
+            raise UsageError("spark: is written spark://HOST:7077/DIR, DIR as this host and all executors see it")
+        host, port, place = match[1], int(match[2] or _PORTS["spark"]), match[3]
+    if not place.strip() or "\0" in rest:
+        raise UsageError("spark-local: needs a folder for the tables, such as spark-local:/srv/assay-spark")
+    settings = _options(f"{scheme}:", "spark", options_text)
+    directory = _absolute(place, f"{scheme}:")
+    kept = "&".join(f"{key}={value}" for key, value in settings.items())
+    shown = f"spark-local:{directory}" if host is None else f"spark://{host}:{port}{directory}"
+    return DatabaseSpec(
+        kind="spark",
+        name=directory.name or "spark",
+        display=f"{scheme}:{rest}",
+        kept=shown + (f"?{kept}" if kept else ""),
+        host=host,
+        port=port,
+        database=directory.name,
+        tls="disable",
+        directory=directory,
         settings=settings,
     )
 
@@ -281,11 +387,13 @@ def _options(what: str, kind: Kind, text: str) -> dict[str, str]:
         key, _, value = item.partition("=")
         if key.startswith("set.") and kind == "embedded":
             _check_setting(key.removeprefix("set."))
+        elif key.startswith("spark.") and kind == "spark":
+            pass
         elif key not in known:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {nearest[0]!r}? " if nearest else ""
             # A password with a bare ? may end up here.
-            shown = repr(key) if nearest or kind in ("embedded", "duckdb") else "of that name"
+            shown = repr(key) if nearest or kind in ("embedded", "duckdb", "spark") else "of that name"
             raise UsageError(f"{what} has no option {shown}; {hint}accepted: {', '.join(known)}")
         if not value:
             raise UsageError(

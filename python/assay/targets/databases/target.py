@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from assay.errors import AssayError, Interrupted, UsageError
 from assay.progress import Display
+from assay.targets.arrays.served.process import ServedArray, served_array
 from assay.targets.databases import Database, open_database, parse_databases
 from assay.targets.databases.spec import SPELT, Kind
 from assay.targets.databases.table_set import TableSet
@@ -36,6 +37,8 @@ class DatabaseTarget:
     """Block devices under each role; none for servers elsewhere."""
     notices: list[str] = field(default_factory=list)
     is_virtual: bool = False
+    is_here: bool = True
+    runs_on: Literal["storage", "databases"] = "databases"
     layout_bytes: None = None
     device_names: list[str] = field(default_factory=list)
     """None: the devices under databases are recorded while a part runs on them."""
@@ -43,6 +46,13 @@ class DatabaseTarget:
     examined: tuple[Any, ...] = ()
     """The plan that was examined, as it was asked and as it fits; forgotten when the databases are left."""
     _facts: dict[str, Any] = field(default_factory=dict)
+    _has_power: bool = True
+
+    @property
+    def served(self) -> list[ServedArray]:
+        """Arrays that the run serves for its databases."""
+        specs = {database.spec.array.folder: database.spec.array for database in self.databases if database.spec.array}
+        return [served_array(spec, mounted=True) for spec in specs.values()]
 
     @property
     def scale_total(self) -> int:
@@ -68,6 +78,8 @@ class DatabaseTarget:
         RefusedTarget
             Another run is at work on a database.
         """
+        for array in self.served:
+            array.start(show)
         was_open, self.is_open = self.is_open, True
         for database in self.databases:
             if database.is_own:
@@ -79,13 +91,45 @@ class DatabaseTarget:
                 # While another run copies it, a database takes no connections, and only its lock says why.
                 database.hold()
                 database.open()
-        later = [{f"data:{folder}": folder} for folder in folders if self.has_folder(folder)]
+        usual = [place for database in self.databases for place in database.usual_places()]
+        later = [{f"data:{folder}": folder} for folder in [*folders, *usual] if self.has_folder(folder)]
         self.devices = devices_by_role([*(database.storage_paths() for database in self.databases), *later])
         self._facts = self._look()
 
     def has_folder(self, folder: str) -> bool:
         """Whether a folder of the servers is one of this host."""
         return all(database.is_local for database in self.databases) and os.path.isdir(folder)
+
+    def lose_power(self) -> None:
+        """Servers, the host's memory of their file systems, and then their arrays lose power.
+
+        Raises
+        ------
+        AssayError
+            It cannot be done here.
+        """
+        self._has_power = False
+        # Without file systems no commit is acknowledged any more.
+        for array in self.served:
+            array.shut_down()
+        for database in self.databases:
+            database.lose_power()
+        for array in self.served:
+            array.lose_power()
+
+    def regain_power(self) -> None:
+        """The power is back: file systems go through their journals, and servers recover.
+
+        Raises
+        ------
+        AssayError
+            A file system or a server does not come back.
+        """
+        for array in self.served:
+            array.regain_power()
+        for database in self.databases:
+            database.regain_power()
+        self._has_power = True
 
     def revive(self) -> None:
         """Start those servers again that Assay runs itself and that ended; the recovery after a crash is waited for.
@@ -95,6 +139,10 @@ class DatabaseTarget:
         OpenFailed, OutOfSpace
             One does not start.
         """
+        if not self._has_power:
+            return
+        for array in self.served:
+            array.refuse_gone()
         for database in self.databases:
             if database.revive():
                 self.notices.append(f"the server of {database.name} ended during the work, and was started again")
@@ -142,6 +190,9 @@ class DatabaseTarget:
         self.is_open, self.examined = False, ()
         with ExitStack() as stack:
             for database in self.databases:
+                if any(array.is_gone for array in self.served):
+                    # What it stands on does not answer: it would wait for that for ever.
+                    database.lose_power()
                 stack.callback(database.close)
 
     @property
@@ -204,7 +255,8 @@ class DatabaseTarget:
     def _look(self) -> dict[str, Any]:
         databases = [database.facts() for database in self.databases]
         volumes = [volume for database in self.databases for volume in _volumes(database)]
-        return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE}
+        arrays = {"served": [array.facts() for array in self.served]} if self.served else {}
+        return {"databases": databases, "volumes": volumes, "cache_notice": CACHE_NOTICE, **arrays}
 
 
 def _volumes(database: Database) -> list[dict[str, Any]]:

@@ -57,11 +57,19 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_DATABASES = ("embedded", "duckdb", "postgresql", "postgres", "mariadb", "mysql", "mssql")
+_DATABASES = (
+    "embedded",
+    "embedded+array",
+    "duckdb",
+    "spark",
+    "spark-local",
+    "postgresql",
+    "postgres",
+    "mariadb",
+    "mysql",
+    "mssql",
+)
 """Kinds of target that are no storage: transactions run on them."""
-
-_LATER = ("spark",)
-"""Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
@@ -227,16 +235,14 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
             f"target {scheme}:... is a database, not storage; `assay --help` lists the verbs that take one; give a "
             "file, a folder, a device or null:"
         )
-    if scheme in _LATER:
-        raise UsageError(
-            f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"
-        )
+    if scheme == "array":
+        raise UsageError("target array:... is a whole target; give it alone, to a verb that measures or verifies")
     if scheme:
-        nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty", "model"), n=1)
+        nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty", "model", "array"), n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
             f"target {scheme}:... is of an unknown kind; {hint}accepted: PATH, file:PATH, /dev/..., null:, faulty:PATH,"
-            f" model:NAME; a path that begins like this is written file:{scheme}:..."
+            f" model:NAME, array:NAME; a path that begins like this is written file:{scheme}:..."
         )
     return _parse_path(text, role, text)
 

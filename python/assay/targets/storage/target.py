@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
 from assay.progress import Display
 from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.arrays.configuration import Configuration
+from assay.targets.arrays.served.process import ServedArray
 from assay.targets.host import memory_bytes, volume_facts
 from assay.targets.storage.hold import Hold
 from assay.targets.storage.ownership import make
@@ -75,6 +76,8 @@ class StorageTarget:
     after_crash: bool = False
     array: Configuration | None = None
     """The modelled array that all volumes are on."""
+    served: Sequence[ServedArray] = ()
+    """The array that the run serves, which all volumes are on."""
     run: str | None = None
     """Id of the run, for the marks of files that it writes to."""
     holds: dict[str, Hold] = field(default_factory=dict)
@@ -85,6 +88,8 @@ class StorageTarget:
     io_timeout_s: float = 0.0
     """Longest time that an I/O of a part may take; settling takes as long at most."""
     databases: tuple[()] = ()
+    is_here: bool = True
+    runs_on: Literal["storage", "databases"] = "storage"
     devices: dict[str, list[str]] = field(default_factory=dict)
     """None of databases: its own are recorded throughout."""
     _is_ready: bool = False
@@ -220,7 +225,8 @@ class StorageTarget:
             volumes.append(facts)
         if self.array is not None:
             return {"volumes": volumes, "cache_notice": MODEL_NOTICE, "array": self.array.facts()}
-        return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded"}
+        served = {"served": [array.facts() for array in self.served]} if self.served else {}
+        return {"volumes": volumes, "cache_notice": "caches between host and disk are not excluded", **served}
 
 
 def _state(volume: Examined, laid_out_bytes: int) -> str:

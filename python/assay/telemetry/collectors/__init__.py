@@ -20,6 +20,7 @@ from assay.telemetry.collectors.paging import PagingCollector
 from assay.telemetry.collectors.postgresql import PostgresqlCollector
 from assay.telemetry.collectors.psi import PsiCollector
 from assay.telemetry.collectors.run_queue import RunQueueCollector
+from assay.telemetry.collectors.served_array import ServedArrayCollector
 from assay.telemetry.collectors.storage_net import StorageNetCollector
 from assay.telemetry.collectors.tcp_recovery import TcpRecoveryCollector
 
@@ -42,6 +43,7 @@ __all__ = [
     "PostgresqlCollector",
     "PsiCollector",
     "RunQueueCollector",
+    "ServedArrayCollector",
     "StorageNetCollector",
     "TcpRecoveryCollector",
     "activity",
@@ -93,6 +95,9 @@ def database_collectors(databases: Sequence[Database], *, beside: bool = True) -
     }
     servers: dict[tuple[object, ...], list[Database]] = {}
     for database in databases:
+        if database.dialect == "spark":
+            # It counts no reads and writes: what its storage does is seen at the devices.
+            continue
         servers.setdefault(database.server, []).append(database)
     return [
         kinds.get(group[0].dialect, MariadbCollector)(
@@ -118,8 +123,12 @@ def _session_beside(database: Database) -> Session:
 
 
 def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Collector[Any]]:
-    """What records a target while a part runs: its databases, and their devices except those `recorded` anyway."""
+    """What records a target while a part runs: databases, devices except those `recorded` anyway, served arrays."""
     roles = roles_by_device(target.devices)
     devices = sorted(device for device in roles if device not in recorded)
     block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
-    return [*block, *(database_collectors(target.databases) if target.databases else ())]
+    arrays = [
+        ServedArrayCollector(array.ask, {name: role for name, role, _ in array.spec.volumes()})
+        for array in target.served
+    ]
+    return [*block, *(database_collectors(target.databases) if target.databases else ()), *arrays]

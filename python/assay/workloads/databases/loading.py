@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, OpenFailed, OutOfSpace, UsageError
-from assay.progress import Display, Step
+from assay.progress import Display, Gauge, Moment, Step
 from assay.targets.databases import Database
 from assay.targets.databases.target import DatabaseTarget
 from assay.units import format_bytes, format_duration
@@ -84,6 +84,22 @@ class LoadProgress:
     bytes_per_s: float
     left_s: float | None
     waiting: str = ""
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part="",
+            what="rows of the databases",
+            phase="loading",
+            left_s=self.left_s,
+            done_share=self.done_share,
+            gauges=(
+                Gauge(name="rows_per_s", title="rows", value=self.rows_per_s, unit="/s"),
+                Gauge(name="bytes_per_s", title="throughput", value=self.bytes_per_s, unit="bytes_per_s"),
+            ),
+            waiting=self.waiting.lstrip(", "),
+        )
 
     @property
     def line(self) -> str:

@@ -98,8 +98,11 @@ def storage(
     }
 
 
-def _reads_to_writes(devices: Sequence[Record], database: Record) -> dict[str, float | None]:
-    """Reads for each write, in operations and in bytes, of the devices with data; else as the servers asked."""
+def _reads_to_writes(devices: Sequence[Record], database: Record) -> dict[str, float | None] | None:
+    """Reads for each write, in operations and in bytes, of the devices with data; else as the servers asked.
+
+    None where nothing is known.
+    """
     own = [device for device in devices if "data" in device["roles"]]
 
     def ratio(key: str) -> float | None:
@@ -109,7 +112,8 @@ def _reads_to_writes(devices: Sequence[Record], database: Record) -> dict[str, f
         )
         return reads / writes if reads is not None and writes else None
 
-    return {"operations": ratio("iops"), "bytes": ratio("bytes_per_s")}
+    found = {"operations": ratio("iops"), "bytes": ratio("bytes_per_s")}
+    return found if any(value is not None for value in found.values()) else None
 
 
 def data_devices(storage: Record) -> list[Record]:

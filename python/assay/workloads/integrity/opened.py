@@ -5,6 +5,7 @@ Each finished phase becomes a point; findings get their evidence as they come.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import deque
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
 from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget, discard_created
 from assay.targets.storage.volume import begin_io
 from assay.telemetry.columns import SeriesColumns
-from assay.telemetry.ticks import add_ticks
+from assay.telemetry.ticks import add_ticks, latency_gauges, sides_mean_ns
 from assay.units import format_bytes, format_duration, format_iops, format_throughput
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
@@ -66,6 +68,24 @@ class IntegrityProgress:
     findings_count: int
     waiting: str
     """I/Os outstanding for long, in words."""
+    sides_mean_ns: Mapping[str, float | None]
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what="every page is verified",
+            phase=self.phase,
+            done_share=self.done_share,
+            gauges=(
+                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops"),
+                *latency_gauges(self.sides_mean_ns),
+                Gauge(name="pages_per_s", title="pages verified", value=self.pages_per_s, unit="/s"),
+            ),
+            errors=(self.findings_count, "findings"),
+            waiting=self.waiting,
+        )
 
     @property
     def line(self) -> str:
@@ -199,6 +219,7 @@ class _Run:
         """
         self.context.recorder.sample()
         self.context.recorder.drain()
+        self.context.load_begins()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
         # A file that may change its size keeps a quarter of it (crates/integrity/src/users/shrink.rs).
@@ -426,6 +447,7 @@ class _Run:
                 pages_per_s=(counts["pages_verified"] - pages_before) / seconds,
                 bytes_per_s=(moved - moved_before) / seconds,
                 iops=self._iops(),
+                sides_mean_ns=self._sides_mean_ns(),
                 findings_count=self.result.findings_count,
                 waiting="" if longest is None else f"{count} I/Os outstanding for up to {longest / 1e9:.0f} s",
             )
@@ -442,6 +464,12 @@ class _Run:
                 break
             count += tick["read"]["count"] + tick["write"]["count"]
         return count / self.interval_s
+
+    def _sides_mean_ns(self) -> dict[str, float | None]:
+        """Mean latencies of the last complete tick."""
+        last = self.ticks[-1]["tick"] if self.ticks else 0
+        recent = list(itertools.takewhile(lambda tick: tick["tick"] == last, reversed(self.ticks)))
+        return sides_mean_ns(recent, last, last + 1)
 
     def _role(self, file: int) -> str:
         return "log" if self.files[file].log else "data"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from assay.document.text import percent
 from assay.results.common_figures import COMMON_FIGURES
 from assay.results.figures import Figure
 from assay.results.shapes.point import Point
@@ -32,8 +34,46 @@ def _told(figure: Figure, *, large: bool) -> Figure:
     return replace(figure, in_answers=True, told=told)
 
 
+def _of_array(key: str) -> Callable[[Point], float | None]:
+    """What a point on a model says of the array; None of points without one."""
+
+    def value(point: Point) -> float | None:
+        found = (point.get("array") or {}).get(key)
+        return None if found is None else float(found)
+
+    return value
+
+
+_OF_ARRAYS = (
+    Figure(
+        name="flash_hit_share",
+        unit="share",
+        title="flash hits",
+        better="higher",
+        value=_of_array("flash_hit_share"),
+        words=percent,
+        noun="flash hit rate",
+        full="flash hit rate of reads that memory does not answer",
+        compared=False,
+        study="flash_hit_share",
+    ),
+    Figure(
+        name="write_amplification",
+        unit="ratio",
+        title="write amplification",
+        better="lower",
+        value=_of_array("write_amplification"),
+        words="{:.2f}".format,
+        full="blocks written for each that hosts write",
+        compared=False,
+        study="write_amplification",
+    ),
+)
+"""Of models only."""
+
 FIGURES: tuple[Figure, ...] = (
     _told(COMMON_FIGURES["iops"], large=False),
     _told(COMMON_FIGURES["bytes_per_s"], large=True),
     *(replace(COMMON_FIGURES[name], at_ends=COMMON_FIGURES[name].statistic == "mean") for name in _LATENCIES),
+    *_OF_ARRAYS,
 )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
+from assay.results.phases import Rates
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
 from assay.results.standstill import judged
@@ -20,7 +22,7 @@ from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, tick_sums
+from assay.telemetry.ticks import batches, latency_gauges, sides_mean_ns, tick_sums
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.plan import Plan
@@ -60,7 +62,24 @@ class Progress:
     longest_s: float
     iops: float
     latency_mean_ns: float | None
+    sides_mean_ns: Mapping[str, float | None]
     error_count: int
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=f"{self.title}, {self.load}",
+            phase=self.phase,
+            left_s=max(self.longest_s - self.elapsed_s, 0),
+            is_most=True,
+            gauges=(
+                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops", limit="total.iops"),
+                *latency_gauges(self.sides_mean_ns),
+            ),
+            errors=(self.error_count, "errors"),
+        )
 
     @property
     def line(self) -> str:
@@ -176,7 +195,7 @@ class OpenIo(OpenWorkload):
             writer = self.context.folder.series_writer()
             writer.write(measurement.series)
             writer.close_segment(point_id)
-        return Measured(figures=figures, error=measurement.error)
+        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
     def complete_answer(self, answer: Answer) -> None:
         """Say of a model's answer how far it may be off."""
@@ -200,7 +219,8 @@ class OpenIo(OpenWorkload):
         if len(ask.what.activities) > 1 or point["measured_s"] > BAND_POINT_MAX_S:
             return
         band = bands.band_of_point(self.model.configuration, point, interrupt=self.context.interrupt)
-        point |= band.around(point["total"]["iops"])
+        if band is not None:
+            point |= band.around(point["total"]["iops"])
 
 
 def _model_of(
@@ -243,12 +263,25 @@ class Measurement:
         self.settled = True
         self.warmup_s = self.timing.warmup_s
 
+    @property
+    def rates(self) -> Rates:
+        """I/Os that ended, tick by tick."""
+        sums = tick_sums(self.ticks, 0, self.complete_ticks)
+        return Rates(
+            started_ns=self.started_ns,
+            interval_s=self.interval_s,
+            counts=[tick["count"] for tick in sums],
+            counted_from=round(self.warmup_s / self.interval_s),
+        )
+
     def run(self) -> dict[str, Any]:
         """Run the workload until steady or out of time; returns the measured part of the point."""
         opened, timing = self.opened, self.timing
         if opened.model is None:
             opened.context.recorder.sample()
             opened.context.recorder.drain()
+        if opened.model is None:
+            opened.context.begin_together()
         session = open_session(
             self.workload,
             opened.volumes,
@@ -262,6 +295,7 @@ class Measurement:
         self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
         from_tick = warmup_ticks
+        opened.context.load_begins()
         try:
             from_tick = self._watch(session, warmup_ticks)
         finally:
@@ -370,12 +404,15 @@ class Measurement:
                 longest_s=self.timing.longest_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                sides_mean_ns=sides_mean_ns(self.ticks[-200:], done - len(recent), done),
                 error_count=self.error_count,
             )
         )
 
     def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
         to_tick = max(self._end_tick(from_tick), from_tick + 1)
+        if self.opened.model is None and self.error is None:
+            from_tick, to_tick = self.opened.context.window_of_all(self.started_ns, self.interval_s, from_tick, to_tick)
         seconds = (to_tick - from_tick) * self.interval_s
         fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
         measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))

@@ -21,7 +21,7 @@ from assay.targets.storage.target import (
 )
 from assay.targets.storage.volume import begin_io
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, tick_sums
+from assay.telemetry.ticks import batches, sides_mean_ns, tick_sums
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
 from assay.workloads.mailbox.layout import Placed, place, seats_of_volumes
 from assay.workloads.mailbox.plan import MailboxPlan, too_many
@@ -187,6 +187,8 @@ class OpenMailbox(OpenWorkload):
         """Let the load come to rest; gives the first tick that counts, and what the databases did until then."""
         running.until_phase("load")
         self.target.laid_out_bytes |= self.target.sizes
+        if self.model is None:
+            self.context.begin_together()
         running.core.set_rate(rate)
         warmup_ticks = max(round(self.plan.timing.warmup_s / self.interval_s), 1)
         from_tick = running.complete_ticks + warmup_ticks
@@ -238,6 +240,7 @@ class OpenMailbox(OpenWorkload):
                 left_s=left_s,
                 iops=count / max(len(recent) * self.interval_s, self.interval_s),
                 latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
+                sides_mean_ns=sides_mean_ns(own, done - len(recent), done),
                 bad_pages=running.report["bad_pages"],
             )
         )

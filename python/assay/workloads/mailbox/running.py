@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from assay import _core
 from assay.document.text import percent
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.progress import Step
+from assay.progress import Gauge, Moment, Step
 from assay.telemetry.columns import SeriesColumns
-from assay.telemetry.ticks import add_ticks
+from assay.telemetry.ticks import add_ticks, latency_gauges
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
@@ -50,7 +50,23 @@ class MailboxProgress:
     left_s: float | None
     iops: float
     latency_mean_ns: float | None
+    sides_mean_ns: Mapping[str, float | None]
     bad_pages: int
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=self.title,
+            phase=self.phase,
+            left_s=self.left_s,
+            gauges=(
+                Gauge(name="iops", title="transactional IOPS", value=self.iops, unit="iops"),
+                *latency_gauges(self.sides_mean_ns),
+            ),
+            errors=(self.bad_pages, "bad pages"),
+        )
 
     @property
     def line(self) -> str:
@@ -73,6 +89,7 @@ class Running:
         else:
             self.core = _core.MailboxRun(plan_json, model.modelled, model.configuration.starts_warm)
         self.started_ns = time.time_ns() if model is None else model.epoch_ns
+        context.load_begins()
         self.clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
         self.report: dict[str, Any] = {}
         self.ticks: list[dict[str, Any]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.workloads.tpcc.acknowledged import missing_orders
 from assay.workloads.tpcc.tables import TABLES
 from assay.workloads.transactions.application import Application, Rate
 
@@ -39,4 +40,6 @@ TPCC = Application(
         " of warehouses"
     ),
     tables=TABLES,
+    find_acknowledged=missing_orders,
+    acknowledged_key="warehouse, district, order, customer",
 )

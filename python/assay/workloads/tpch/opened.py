@@ -142,6 +142,7 @@ class OpenTpch(OpenOnDatabases[TpchPlan]):
             part=self.part.name,
             context=self.context,
         )
+        self.context.load_begins()
         try:
             figures = measurement.run()
         finally:

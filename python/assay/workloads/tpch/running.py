@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Self
 
 from assay.errors import AssayError, Interrupted, OpenFailed
+from assay.progress import Gauge, Moment
 from assay.targets.databases import Database
 from assay.targets.databases.connection import Session
 from assay.targets.databases.target import DatabaseTarget
@@ -43,6 +44,19 @@ class TestProgress:
     done: int
     total: int
     running: Sequence[str]
+    per_hour: float | None = None
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what=f"{self.done} of {self.total} queries done",
+            phase=self.test,
+            done_share=self.done / self.total if self.total else None,
+            gauges=(Gauge(name="queries_per_h", title="queries", value=self.per_hour, unit="/h"),),
+            waiting=f"now {', '.join(self.running)}",
+        )
 
     @property
     def line(self) -> str:
@@ -174,6 +188,7 @@ class QueryTest:
         return len(self.plan.queries) * (1 if self.test == "power" else self.streams)
 
     def _follow(self, running: set[Future[None]]) -> None:
+        began_s, done_before = time.monotonic(), len(self.queries)
         while running:
             done, running = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
             for future in done:
@@ -183,8 +198,16 @@ class QueryTest:
             self._revive()
             with self._guard:
                 now = [self._running[stream] for stream in sorted(self._running)]
+            ended, seconds = len(self.queries), time.monotonic() - began_s
             self.look(
-                TestProgress(part=self.part, test=self.test, done=len(self.queries), total=self._total, running=now)
+                TestProgress(
+                    part=self.part,
+                    test=self.test,
+                    done=ended,
+                    total=self._total,
+                    running=now,
+                    per_hour=(ended - done_before) / seconds * 3600 if seconds > 0 else None,
+                )
             )
 
     # Streams

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from assay.targets.databases.table_set import TableSet
+from assay.workloads.transactions.power import FindAcknowledged
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,6 +81,10 @@ class Application:
         What it must not be taken for, as a notice.
     tables
         Its tables.
+    find_acknowledged
+        Gives those of the transactions that users were told of that a database lacks.
+    acknowledged_key
+        What names one of them, in words.
     """
 
     kind: str
@@ -96,6 +101,8 @@ class Application:
     stall_s: float | None = None
     disclaimer: str
     tables: TableSet
+    find_acknowledged: FindAcknowledged | None = None
+    acknowledged_key: str = ""
 
     @property
     def first(self) -> str:

@@ -8,6 +8,7 @@ from functools import cache, partial
 
 from assay.results.common_figures import COMMON_FIGURES, RESPONSE, batches_of, latency_in, scaled_batches
 from assay.results.figures import STATISTICS, Figure, Record
+from assay.results.served_figures import FAULT_FIGURES
 from assay.results.shapes.point import Point
 from assay.units import count_of, format_latency
 from assay.workloads.databases.figures import cpu_of_server, under
@@ -161,4 +162,5 @@ def figures_of(application: Application) -> tuple[Figure, ...]:
             for name in ("iops", "bytes_per_s", "read_latency_mean_ns", "write_latency_mean_ns")
         ),
         CPU,
+        *FAULT_FIGURES,
     )

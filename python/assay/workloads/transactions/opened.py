@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from assay.errors import NotSupported
@@ -24,6 +25,9 @@ from assay.workloads.transactions.point import OltpMeasurement
 from assay.workloads.transactions.shapes import DOCUMENT_KEY, oltp_of
 
 Fact = Mapping[str, Any]
+
+_NOT_IN_KEY = {"actions", "limits", "user_limits", "search", "title", "events"}
+"""Keys of a plan that make no other point, or that the point loop adds itself."""
 
 
 P = TypeVar("P", bound=TransactionsPlan)
@@ -115,7 +119,7 @@ class OpenTransactions(OpenOnDatabases[P]):
     def _ask(self, plan: P) -> Ask:
         return Ask(
             key={
-                "plan": plan.model_dump(mode="json", exclude={"actions", "limits", "user_limits", "search", "title"}),
+                "plan": plan.model_dump(mode="json", exclude=_NOT_IN_KEY),
                 "target": [database.spec.recorded for database in self.target.databases],
                 self.application.tables.scale: self.target.scale,
             },
@@ -151,11 +155,16 @@ class OpenTransactions(OpenOnDatabases[P]):
             for notice in measurement.notices:
                 self.context.note(notice)
         figures["oltp"] |= {"point_id": point_id, "layout": layout}
-        return Measured(figures=figures, error=measurement.error)
+        return Measured(figures=figures, error=measurement.error, rates=measurement.rates)
 
-    def _measurement(self, plan: P, repeat: int) -> OltpMeasurement:
+    def _measurement(self, plan: P, repeat: int, context: RunContext | None = None) -> OltpMeasurement:
         return OltpMeasurement(
-            self.target, plan, repeat, application=self.application, part=self.part.name, context=self.context
+            self.target,
+            plan,
+            repeat,
+            application=self.application,
+            part=self.part.name,
+            context=context or self.context,
         )
 
     def kept(self, point: Point) -> None:
@@ -202,7 +211,9 @@ class OpenTransactions(OpenOnDatabases[P]):
             self.context.display.phase(f"tracing for {plan.layout.trace_s:g} s which table is the hottest")
             for database in self.target.databases:
                 set_state(database, "ran")
-            measurement = self._measurement(trace_plan(plan), 0)
+            # Faults are for points.
+            quiet = replace(self.context, load_begins=lambda: None, load_goes_on=lambda: None)
+            measurement = self._measurement(trace_plan(plan), 0, quiet)
             try:
                 oltp = measurement.run()["oltp"]
             finally:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.progress import Gauge, Moment
+from assay.results.phases import Rates
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
 from assay.targets.answering import answer_within
@@ -27,6 +29,7 @@ from assay.workloads.opened import RunContext
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.plan import TransactionsPlan
+from assay.workloads.transactions.power import CutPower
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +85,27 @@ class OltpProgress:
     left_s: float
     failed_count: int
     waiting: str
+    value: float
+    rate_title: str
+    rate_unit: str
+
+    @property
+    def moment(self) -> Moment:
+        """The same as figures."""
+        return Moment(
+            part=self.part,
+            what="transactions",
+            phase=self.phase,
+            left_s=max(self.left_s, 0),
+            gauges=(
+                Gauge(name="rate", title=self.rate_title, value=self.value, unit=self.rate_unit),
+                Gauge(
+                    name="p90", title=f"{self.first} p90", value=self.latency_p90_ns, unit="ns", limit="response.p90"
+                ),
+            ),
+            errors=(self.failed_count, "failed"),
+            waiting=self.waiting,
+        )
 
     @property
     def line(self) -> str:
@@ -140,6 +164,8 @@ class OltpMeasurement:
         self.active: list[Activity] = []
         self.memory_bytes: list[int] = []
         self.background = BackgroundWork(self.target.databases, plan.background)
+        self.power: list[CutPower] = []
+        """Power cuts of the point."""
         self.window_s: list[float] = []
         """Both ends of the window on the monotonic clock."""
 
@@ -161,6 +187,7 @@ class OltpMeasurement:
         before = self._counters()
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
+        self.context.begin_together()
         core = _core.OltpRun(json.dumps(self._core_plan()))
         try:
             self._watch(core)
@@ -172,7 +199,17 @@ class OltpMeasurement:
         self._note_clock(*clocks)
         self._note_silence(end_tick)
         self._compare_counters(before)
+        if self.error is None:
+            self.from_tick, end_tick = self.context.window_of_all(
+                self.started_ns, self.interval_s, self.from_tick, end_tick
+            )
         return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
+
+    @property
+    def rates(self) -> Rates:
+        """Transactions that ended well, tick by tick."""
+        whole = self.ended[: min(self.complete_ticks, self.to_tick)]
+        return Rates(started_ns=self.started_ns, interval_s=self.interval_s, counts=whole, counted_from=self.from_tick)
 
     def close(self, name: str) -> None:
         """Write what is left of the series, as a segment of this name."""
@@ -204,6 +241,7 @@ class OltpMeasurement:
             "seed": self.seed,
             "interval_ns": round(self.interval_s * 1e9),
             **plan.core_fields(self.target),
+            **({"keeps_orders": True} if any(event.do.startswith("cut-power") for event in plan.events) else {}),
         }
 
     # Following
@@ -216,6 +254,7 @@ class OltpMeasurement:
                 raise Interrupted("interrupted; the point that was running is not kept")
             report = json.loads(core.poll())
             self._note(report)
+            self._follow_power(core)
             if report["state"] == "running":
                 self.background.start()
                 if len(self.memory_bytes) == 1:
@@ -234,6 +273,19 @@ class OltpMeasurement:
                 self.target.revive()
             time.sleep(min(self.interval_s / 2, LOOK_S))
         self._look_closely()
+
+    def _follow_power(self, core: _core.OltpRun) -> None:
+        """Keep what was acknowledged when the power is cut, and look for it when it is back."""
+        known = len(self.context.cuts)
+        try:
+            self.context.load_goes_on()
+        except AssayError as error:
+            self.error = self.error or error
+        for cut in self.context.cuts[known:]:
+            self.power.append(CutPower(cut, json.loads(core.acknowledged()) or [], self.started_ns))
+        for followed in self.power:
+            if followed.is_back and followed.missing is None:
+                followed.look_for(self.target.databases, self.application.find_acknowledged)
 
     def _stall(self, report: Mapping[str, Any]) -> AssayError | None:
         """Why the run does not go on, where an application's rate has fallen to nothing for too long."""
@@ -277,6 +329,7 @@ class OltpMeasurement:
         if not self.has_begun and report["state"] == "running":
             # Read once: later it would follow a clock that was set.
             self.has_begun, self.started_ns = True, report["started_utc_ns"]
+            self.context.load_begins()
         self.gaps = report["gaps"]
         for tick in report["ticks"]:
             self.failed_count += tick["failed"]
@@ -337,6 +390,9 @@ class OltpMeasurement:
                 left_s=(self.to_tick - done) * self.interval_s,
                 failed_count=self.failed_count,
                 waiting=waiting,
+                value=firsts / seconds * rate.seconds if seconds else 0.0,
+                rate_title=rate.title,
+                rate_unit=rate.unit,
             )
         )
 
@@ -479,7 +535,7 @@ class OltpMeasurement:
                 devices={name for names in self.target.devices.values() for name in names},
             ),
             "engine": None,
-            "oltp": oltp,
+            "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
         }
 
     def _oltp(self, figures: Mapping[str, Any], seconds: float, start_ns: int, end_ns: int) -> dict[str, Any]:

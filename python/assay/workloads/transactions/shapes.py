@@ -160,6 +160,25 @@ class HotTable(TypedDict, total=False):
     deleted_count: MaybeAmount
 
 
+class LostTransaction(TypedDict, total=False):
+    """A transaction that was acknowledged and is not there."""
+
+    database: Text
+    key: list[Integer]
+    acknowledged_utc_ns: MaybeCount
+
+
+class CutOfPower(TypedDict, total=False):
+    """A power cut under transactions."""
+
+    at_utc_ns: MaybeCount
+    back_utc_ns: MaybeCount
+    acknowledged: MaybeCount
+    missing: MaybeCount
+    examples: list[LostTransaction]
+    error: Text
+
+
 class Oltp(TypedDict, total=False):
     """What transactions came to, of a point or of a run."""
 
@@ -174,6 +193,7 @@ class Oltp(TypedDict, total=False):
     gaps: list[Gap] | None
     schedule: dict[str, Amount | bool | None] | None
     background: list[Background] | None
+    power_cuts: list[CutOfPower] | None
     layout: dict[str, Any] | None
     hottest: dict[str, Any] | None
     storage: Storage | None

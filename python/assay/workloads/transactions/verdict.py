@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from assay.results.shapes.point import VerdictLine
@@ -38,4 +39,25 @@ def consistency_line(conditions: Sequence[Mapping[str, Any]], application: Appli
     value = sum(condition["violations"] for condition in conditions)
     return VerdictLine(
         question="consistency", limit=None, value=value, unit="count", met=not violated, meaning=meaning, point_id=None
+    )
+
+
+def power_line(cut: Mapping[str, Any], application: Application) -> VerdictLine:
+    """The verdict line of a power cut: missed where a transaction that was acknowledged is not there any more."""
+    missing, known, things = cut["missing"], cut["acknowledged"], application.first_plural
+    if cut["error"] is not None:
+        meaning = f"FAILED: it did not come back: {cut['error']}"
+    elif missing:
+        first = cut["examples"][0]
+        moment = datetime.fromtimestamp(first["acknowledged_utc_ns"] / 1e9, UTC).strftime("%H:%M:%S.%f")[:-3]
+        named = f"({application.acknowledged_key}) = ({', '.join(map(str, first['key']))})"
+        meaning = (
+            f"FAILED: {missing:,} of {known:,} acknowledged {things} are missing; the first has {named} in"
+            f" {first['database']} and was acknowledged at {moment} UTC"
+        )
+    else:
+        meaning = f"the database recovered, and all of {known:,} acknowledged {things} are there"
+    is_met = missing == 0 and cut["error"] is None
+    return VerdictLine(
+        question="power cut", limit=None, value=missing, unit="count", met=is_met, meaning=meaning, point_id=None
     )

@@ -23,7 +23,7 @@ pub(super) async fn run<D: Driver>(
     district: u32,
     customer: u32,
     lines: &[Line],
-) -> Result<Outcome, DbError> {
+) -> Result<(Outcome, i64), DbError> {
     talk.add(Begin);
     talk.add(NewOrderWarehouse).int(warehouse);
     talk.add(NewOrderCustomer).int(warehouse).int(district).int(customer);
@@ -86,7 +86,7 @@ pub(super) async fn run<D: Driver>(
     let is_whole = amounts[..lines.len()].iter().all(Option::is_some);
     talk.add(if is_whole { Commit } else { Rollback });
     talk.send().await?;
-    Ok(if is_whole { Outcome::Committed } else { Outcome::RolledBack })
+    Ok((if is_whole { Outcome::Committed } else { Outcome::RolledBack }, order))
 }
 
 /// Clause 2.4.2.2: stock that would fall below ten is filled up by 91.

@@ -7,16 +7,16 @@ Each `[[event]]` has a time since the volumes are shown (`at = "30s"`), and a co
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from assay.errors import UsageError
 from assay.fields import Strict
-from assay.reading import nearest, read_table, validated
+from assay.reading import nearest, read_table, refuse_unknown, validated
 from assay.units import parse_bytes, parse_duration
 
 USES: Mapping[str, str] = {
@@ -85,6 +85,59 @@ def command_of(words: str) -> Mapping[str, Any]:
     raise UsageError(f"{words!r}: write {USES[name]}")
 
 
+class PlannedEvent(Strict):
+    """An event as it is written.
+
+    Attributes
+    ----------
+    at
+        When it happens, such as 30s.
+    do
+        The command in words.
+    """
+
+    at: str
+    do: str
+
+    @model_validator(mode="after")
+    def _is_understood(self) -> Self:
+        try:
+            self.event()
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def event(self) -> Event:
+        """The command at its time.
+
+        Raises
+        ------
+        UsageError
+            The time or the command is wrong.
+        """
+        return Event(parse_duration(self.at, what="at"), command_of(self.do))
+
+
+class _Plan(Strict):
+    event: Annotated[tuple[PlannedEvent, ...], Field(min_length=1)]
+
+
+def read_planned(path: Path) -> tuple[PlannedEvent, ...]:
+    """The events of a file as they are written.
+
+    Raises
+    ------
+    UsageError
+        A key, a time or a command is wrong.
+    """
+    source, table = f"--events {path}", read_table(path, option="--events")
+    for number, entry in enumerate(table.get("event") or [], start=1):
+        if isinstance(entry, Mapping):
+            # A key that is misspelt is said to be so, not the other one to be missing.
+            refuse_unknown(entry, PlannedEvent, source, at=("event", number))
+    return validated(_Plan, table, source).event
+
+
 def read_events(path: Path) -> tuple[Event, ...]:
     """The events of a file, in order of time.
 
@@ -93,23 +146,16 @@ def read_events(path: Path) -> tuple[Event, ...]:
     UsageError
         A key, a time or a command is wrong.
     """
-    source = f"--events {path}"
-    plan = validated(_Plan, read_table(path, option="--events"), source)
-    events = []
-    for number, entry in enumerate(plan.event, start=1):
-        place = f"{source}: event {number}"
-        at_ns = parse_duration(entry.at, what=f"{place}: at")
-        try:
-            events.append(Event(at_ns, command_of(entry.do)))
-        except UsageError as error:
-            raise UsageError(f"{place}: {error}") from None
-    return tuple(sorted(events, key=lambda event: event.at_ns))
+    return events_of(read_planned(path))
 
 
-class _Entry(Strict):
-    at: str
-    do: str
+def events_of(planned: Iterable[PlannedEvent]) -> tuple[Event, ...]:
+    """Events in order of time."""
+    return tuple(sorted((one.event() for one in planned), key=lambda event: event.at_ns))
 
 
-class _Plan(Strict):
-    event: Annotated[tuple[_Entry, ...], Field(min_length=1)]
+def events_in(value: Any) -> Any:
+    """What `--events` reads from a file, as a plan has it; what a plan has is left as it is."""
+    if isinstance(value, list) and value and all(isinstance(path, str) for path in value):
+        return [event for path in value for event in read_planned(Path(path))]
+    return value

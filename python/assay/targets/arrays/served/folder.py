@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,9 @@ ANSWER_S = 60.0
 RELEASE_S = 5.0
 """How long the end of the last use of a mount may take."""
 FUSE = Path("/dev/fuse")
+MOUNT_OPTIONS = "noatime,nodiscard"
+_EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, 2
+"""Linux, fs/ext4/ext4.h: EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH."""
 
 
 @dataclass
@@ -69,6 +73,36 @@ def read_note(folder: Path) -> Note:
         raise UsageError(f"{folder}: no array is served there; start one with `assay array serve`") from None
     except (ValueError, TypeError):
         raise UsageError(f"{path}: is damaged; remove it once nothing is mounted at {folder}") from None
+
+
+def folder_of(at: Path | None) -> Path:
+    """The folder that is meant: the one that is named, or that of the only array that runs.
+
+    Raises
+    ------
+    UsageError
+        None runs, or several do.
+    """
+    if at is not None:
+        return at
+    running = running_folders()
+    if not running:
+        raise UsageError("--at: no array is served on this host; start one with `assay array serve`")
+    if len(running) > 1:
+        raise UsageError(f"--at: several arrays are served; name one of {', '.join(map(str, running))}")
+    return running[0]
+
+
+def running_folders() -> list[Path]:
+    """Folders of all arrays that are served on this host and that this user may ask."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = line.split()[4].replace("\\040", " ").replace("\\134", "\\")
+        if " - fuse" in line and os.access(note_path(Path(place)), os.R_OK):
+            with contextlib.suppress(UsageError):
+                if is_served(read_note(Path(place))):
+                    found.append(Path(place))
+    return found
 
 
 def refuse_folder(folder: Path) -> None:
@@ -191,13 +225,69 @@ def mount_volumes(folder: Path, volumes: Sequence[str], note: Note, *, owner: st
             _run(("mkfs.ext4", "-q", "-m", "0", "-J", "size=16", "-E", options, loop), f"volume {name}")
         place = mounts_folder(folder) / name
         place.mkdir(parents=True, exist_ok=True)
-        _run(("mount", "-o", "noatime,nodiscard", loop, str(place)), f"volume {name}")
+        _run(("mount", "-o", MOUNT_OPTIONS, loop, str(place)), f"volume {name}")
         note.mounts.append(str(place))
         write_note(folder, note)
         if owner is not None:
             shutil.chown(place, owner)
         where[name] = place
     return where
+
+
+def shut_down(place: Path) -> None:
+    """Take a file system's host away from it: what was not flushed never reaches the volume.
+
+    Raises
+    ------
+    NotSupported
+        The kernel cannot do it.
+    """
+    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(opened, _EXT4_IOC_SHUTDOWN, struct.pack("I", _NO_LOG_FLUSH))
+    except OSError as error:
+        raise NotSupported(f"{place}: a power cut of the host cannot be had here: {error.strerror}") from None
+    finally:
+        os.close(opened)
+
+
+def mount_again(folder: Path) -> None:
+    """Mount the file systems anew that were shut down; each goes through its journal.
+
+    Raises
+    ------
+    IoFailed
+        One is still in use, or cannot be mounted any more.
+    """
+    note = read_note(folder)
+    for number, (loop, place) in enumerate(zip(note.loops, note.mounts, strict=True)):
+        what = f"after the power cut, {place}"
+        if not _released(place):
+            raise IoFailed(f"{place}: is still in use after the power cut")
+        _run(("mount", "-o", MOUNT_OPTIONS, loop, place), what)
+        if not _is_alive(Path(place)):
+            # Another mount namespace has a copy of the old mount, and with it the file system that was shut down.
+            _run(("umount", place), what)
+            volume = str(folder / Path(place).name)
+            note.loops[number] = _run(("losetup", "--direct-io=on", "--find", "--show", volume), what)
+            write_note(folder, note)
+            subprocess.run(("losetup", "-d", loop), capture_output=True, check=False)
+            _run(("mount", "-o", MOUNT_OPTIONS, note.loops[number], place), what)
+
+
+def _is_alive(place: Path) -> bool:
+    """Whether a file system takes what is written to it."""
+    probe = place / ".assay-probe"
+    try:
+        opened = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+        probe.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def unmount_volumes(folder: Path, note: Note) -> None:

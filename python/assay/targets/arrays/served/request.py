@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from assay.errors import UsageError
 from assay.targets.arrays.configuration import FAILOVER_NS, Configuration, configure
+from assay.targets.arrays.model_file import refuse_other_structures
 from assay.targets.arrays.options import parse_model_target
 from assay.targets.arrays.served.events import Event
 
@@ -65,7 +66,9 @@ class Request:
             options = {**options, "volume_size": str(self.size_bytes // count // 4096 * 4096)}
         elif "volume_size" not in options and "fill" not in options:
             options = {**options, "volume_size": "1GiB"}
-        return configure(name, options)
+        array = configure(name, options)
+        refuse_other_structures(array.model, "array")
+        return array
 
     def plan(self) -> Mapping[str, Any]:
         """The plan for the compiled server.

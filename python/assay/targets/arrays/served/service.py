@@ -14,6 +14,7 @@ from assay.targets.arrays.served.folder import (
     Note,
     mount_volumes,
     note_path,
+    read_note,
     refuse_folder,
     unmount_volumes,
     write_note,
@@ -78,7 +79,8 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         yield Service(array, folder, mounted)
     finally:
         try:
-            _undo(array, folder, note)
+            # After a power cut file systems may be on other loop devices.
+            _undo(array, folder, read_note(folder) if note_path(folder).exists() else note)
         finally:
             try:
                 array.stop()

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from assay.cli import options as opt
 from assay.cli.console import Console, Signals, leave_at_once, say
 from assay.errors import ExitCode, NotAnswering, UsageError
 from assay.run.execute import new_folder, print_json, run_document
@@ -69,17 +70,21 @@ def sqlio(
     output: Annotated[Path, typer.Option("--output", help="Where the run folder is made.")] = Path("assay-results"),
     json: Annotated[bool, typer.Option("--json", help="One JSON document instead of the classic output.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and report.pdf.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    no_color: opt.NoColor = False,
     help_wanted: Annotated[bool, typer.Option("--help", help="Show this message and exit.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks instead of one-line errors.")] = False,
 ) -> None:
     """Take SQLIO's flags (-k -s -f -o -b -i -t -L -B -S -F ...), print SQLIO's output."""
-    del debug
+    del debug, no_color
     if help_wanted:
         typer.echo(context.get_help())
         return
     words = [*(arguments or []), *context.args]
     maps = parse_maps(path_map or [])
-    shown = Shown(overwrite=overwrite or [], yes_destroy=yes_destroy or [], output=output, json=json, report=report)
+    shown = Shown(
+        overwrite=overwrite or [], yes_destroy=yes_destroy or [], output=output, json=json, report=report, quiet=quiet
+    )
     signals = Signals()
     if batch is None:
         if rest is not None or begin != 1:
@@ -101,6 +106,7 @@ class Shown:
     output: Path
     json: bool
     report: bool
+    quiet: bool
 
 
 def _run_batch(
@@ -142,7 +148,7 @@ def _run(command: SqlioCommand, shown: Shown, signals: Signals) -> ExitCode:
     part = Part(name="sqlio", title="SQLIO", plan=plan)
     target_sizes = _file_sizes(command, target)
     folder = new_folder(shown.output, "sqlio", sys.argv[1:], request.to_dict(), [part])
-    with Console() as console:
+    with Console(quiet=shown.quiet) as console:
         run = execution(
             folder,
             target,

@@ -1,0 +1,183 @@
+"""What `assay serve` costs and how late it is: resident memory, the first page over 200 runs, the delay of live points.
+
+    python benches/serve.py [--runs 200]
+
+The runs are copies of one that is measured first. The delay of a finished point is from the end of its window to the
+event at the browser's end of the connection, that of a figure from when it was taken. Memory is that of the process
+that stays, without those it asks. The table goes to benches/results/serve.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benches" / "results" / "serve.md"
+ASSAY = (sys.executable, "-m", "assay")
+
+
+class Page:
+    """A server that was started, and a browser's part in its connection."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.began_s = time.monotonic()
+        self.process = subprocess.Popen([*ASSAY, "serve", *map(str, folders), "--port", "0"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        assert self.process.stdout is not None
+        address = self.process.stdout.readline().strip()
+        self.base = address.split("/?")[0]
+        with urllib.request.urlopen(address) as answer:
+            self.cookie = answer.headers["Set-Cookie"].split(";")[0]
+
+    def opened(self, path: str) -> HTTPResponse:
+        """Ask for something with the cookie."""
+        request = urllib.request.Request(self.base + path, headers={"Cookie": self.cookie})
+        answer: HTTPResponse = urllib.request.urlopen(request, timeout=120)
+        return answer
+
+    def get(self, path: str) -> bytes:
+        """All of an answer."""
+        with self.opened(path) as answer:
+            return answer.read()
+
+    def rss_mb(self) -> float:
+        """Resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) / 1000
+
+    def end(self) -> None:
+        """End the server."""
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def measured(results: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A profile that was begun."""
+    command = [*ASSAY, "profile", *arguments, "--warmup", "0s", "--no-report", "-o", str(results)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def events(answer: HTTPResponse) -> Iterator[tuple[str, Any]]:
+    """Names and contents of events."""
+    name = ""
+    for line in answer:
+        text = line.decode().rstrip("\n")
+        if text.startswith("event: "):
+            name = text.removeprefix("event: ")
+        elif text.startswith("data: "):
+            yield name, json.loads(text.removeprefix("data: "))
+
+
+def first_page(folder: Path, runs: int) -> tuple[float, float, float]:
+    """Seconds from the command to the list, from the request to the list, and memory after it."""
+    page = Page(folder)
+    try:
+        asked_s = time.monotonic()
+        for path in ("/", "/static/app.js", "/static/uplot/uPlot.iife.min.js", "/api/runs"):
+            found = page.get(path)
+        ended_s = time.monotonic()
+        assert len(json.loads(found)["runs"]) == runs
+        return ended_s - page.began_s, ended_s - asked_s, page.rss_mb()
+    finally:
+        page.end()
+
+
+def all_pages(folder: Path) -> float:
+    """Memory after every page of ten runs was asked for."""
+    page = Page(folder)
+    try:
+        for row in json.loads(page.get("/api/runs"))["runs"][:10]:
+            for name in ("view", "series", "matrix", "findings"):
+                page.get(f"/api/runs/{row['id']}/{name}")
+            page.get(f"/runs/{row['id']}/now.html")
+        return page.rss_mb()
+    finally:
+        page.end()
+
+
+def live(folder: Path) -> tuple[list[float], list[float], float]:
+    """Delays of finished points and of figures, and memory meanwhile."""
+    running = measured(folder, "null:?latency=1ms&servers=4", "--queue-depth", "1,2,3,4,5,6,7,8", "--duration", "3s")
+    time.sleep(2)
+    page = Page(folder)
+    points, figures, seen = [], [], set()
+    try:
+        runs = json.loads(page.get("/api/runs"))["runs"]
+        run = next(row["id"] for row in runs if row["live"])
+        last = 0
+        with page.opened(f"/api/events?run={run}") as answer:
+            for name, told in events(answer):
+                now_ns = time.time_ns()
+                if name == "over":
+                    break
+                if name != "live":
+                    continue
+                ids = {row["id"] for row in told["points"]}
+                if last:
+                    # What had ended before this watched is not late.
+                    points += [(now_ns - row["to_utc_ns"]) / 1e9 for row in told["points"] if row["id"] not in seen]
+                seen |= ids
+                if told["times_utc_ns"] and told["times_utc_ns"][-1] > last:
+                    last = told["times_utc_ns"][-1]
+                    figures.append((now_ns - last) / 1e9)
+        return points, figures, page.rss_mb()
+    finally:
+        page.end()
+        running.wait(60)
+
+
+def spread(values: list[float]) -> str:
+    """Delays in words."""
+    return f"median {statistics.median(values):.2f} s, longest {max(values):.2f} s of {len(values)}"
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200)
+    count = parser.parse_args().runs
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "many"
+        measured(folder, "null:?latency=1ms&servers=4", "--queue-depth", "1,2,4,8", "--duration", "2s").wait()
+        (original,) = folder.iterdir()
+        for number in range(count - 1):
+            shutil.copytree(original, folder / f"{original.name}-{number:03d}")
+        firsts = [first_page(folder, count) for _ in range(5)]
+        everything = all_pages(folder)
+        points, figures, beside = live(Path(made) / "live")
+    lines = [
+        "# assay serve",
+        "",
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}; `benches/serve.py`.",
+        "",
+        "| what | measured | aim |",
+        "|---|---|---|",
+        f"| request to the list of {count} runs, worst of 5 | {max(one[1] for one in firsts):.2f} s | < 1 s |",
+        f"| command to that list, worst of 5 | {max(one[0] for one in firsts):.2f} s | |",
+        f"| resident memory after it | {max(one[2] for one in firsts):.0f} MB | < 60 MB |",
+        f"| resident memory after all pages of ten runs | {everything:.0f} MB | < 60 MB |",
+        f"| resident memory after a run was watched | {beside:.0f} MB | < 60 MB |",
+        f"| finished point to event | {spread(points)} | < 2 s |",
+        f"| figure under way to event | {spread(figures)} | < 2 s |",
+        "",
+    ]
+    print("\n".join(lines))
+    RESULTS.write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

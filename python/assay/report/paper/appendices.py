@@ -1,0 +1,204 @@
+"""Appendices: every setting, every point, the commands to repeat it, and what is cited."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Table
+from assay.document.text import DASH, joined, moment, shorten
+from assay.report.paper.measured import title_of_source
+from assay.report.paper.parts import Draft, own_names
+from assay.report.paper.sources import Source
+from assay.report.sections.array import parameter_table
+from assay.report.sections.points import points_section
+from assay.results.source import records
+
+VALUE_LETTERS = 240
+
+
+def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Every setting of every run: of its plans, of the servers, of the model."""
+    blocks: list[Block] = []
+    arrays: set[str] = set()
+    for source in sources:
+        own: list[Block] = [*_plan_tables(source), *_server_tables(source)]
+        array = (source.manifest.get("target") or {}).get("array") or {}
+        key = json.dumps(array.get("parameters"), sort_keys=True, default=str)
+        if array.get("parameters") and key not in arrays:
+            arrays.add(key)
+            own.append(parameter_table(array["parameters"]))
+        if own:
+            blocks += [
+                Heading(f"Run {source.number}: {title_of_source(source)}"),
+                *own_names(own, source.number, taken),
+            ]
+    shown = blocks or [Paragraph("The runs hold no settings.")]
+    return Draft("settings", "Every setting", "settings", {}, {"settings": shown}, lettered=True)
+
+
+def _plan_tables(source: Source) -> list[Block]:
+    """Settings that all parts share, and those in which they differ."""
+    plans = {
+        str(part.get("name")): dict(_flat(part.get("plan") or {})) for part in records(source.manifest.get("parts"))
+    }
+    plans = {name: plan for name, plan in plans.items() if plan}
+    if not plans:
+        return []
+    keys = list(dict.fromkeys(key for plan in plans.values() for key in plan))
+    shared = [
+        key
+        for key in keys
+        if len({plan.get(key) for plan in plans.values()}) == 1 and key in next(iter(plans.values()))
+    ]
+    first = next(iter(plans.values()))
+    caption = f"Plan of run {source.number}" + (", the settings that all its parts share." if len(plans) > 1 else ".")
+    held = [*_engine(source), *((key, first[key]) for key in shared)]
+    blocks: list[Block] = [_pairs("plan", caption, held)] if held else []
+    differing = [key for key in keys if key not in shared and key not in ("title", "name")]
+    rows = [
+        [Cell(shorten(name, 60), rowspan=1), Cell(key), Cell(plan[key])]
+        for name, plan in plans.items()
+        for key in differing
+        if key in plan
+    ]
+    if rows:
+        wide = [Column("Part"), Column("Setting"), Column("Value", weight=2.0)]
+        blocks.append(
+            Table("plan-parts", f"Settings in which the parts of run {source.number} differ.", wide, rows, dense=True)
+        )
+    return blocks
+
+
+def _engine(source: Source) -> list[tuple[str, str]]:
+    """What drove the load of a run."""
+    engine = source.manifest.get("engine") or {}
+    return [(f"engine.{key}", shorten(_words(value), VALUE_LETTERS)) for key, value in engine.items() if value]
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """A plan as dotted keys and values in words."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        for number, item in enumerate(value, 1):
+            yield from _flat(item, f"{name}.{number}" if len(value) > 1 else name)
+    elif value is not None:
+        yield name, shorten(_words(value), VALUE_LETTERS)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_words(item) for item in value) or "none"
+    return f"{value:,.10g}" if isinstance(value, float) else str(value) or "none"
+
+
+def _server_tables(source: Source) -> list[Block]:
+    blocks: list[Block] = []
+    for database in records((source.manifest.get("target") or {}).get("databases")):
+        held = database.get("settings")
+        if isinstance(held, Mapping) and held:
+            caption = f"Settings of the server of {shorten(str(database.get('name')), 40)}, run {source.number}."
+            pairs = [(str(name), shorten(_words(value), VALUE_LETTERS) or DASH) for name, value in held.items()]
+            blocks.append(_pairs("server", caption, pairs))
+    return blocks
+
+
+def _pairs(name: str, caption: str, held: Sequence[tuple[str, str]]) -> Table:
+    """Settings and their values, two in a row."""
+    half = -(-len(held) // 2)
+    columns = [Column("Setting", weight=1.3), Column("Value", weight=1.4)] * (2 if len(held) > 1 else 1)
+    rows = []
+    for at in range(half):
+        both = [
+            held[at],
+            *([held[at + half]] if at + half < len(held) else [("", "")] if half > 1 or len(held) > 1 else []),
+        ]
+        rows.append([Cell(text) for pair in both for text in pair])
+    return Table(name, caption, columns, rows, dense=True)
+
+
+def points(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Every point of every run."""
+    blocks: list[Block] = []
+    for source in sources:
+        if not source.facts.points:
+            continue
+        made = points_section(source.made.facts, list(source.made.remarks.values()))
+        # Words stand in the section of terms.
+        own = [block for block in made.blocks if not isinstance(block, Heading | Facts)]
+        blocks += [Heading(f"Run {source.number}: {title_of_source(source)}"), *own_names(own, source.number, taken)]
+    shown = blocks or [Paragraph("The runs hold no points.")]
+    return Draft("points", "Every point", "points", {}, {"points": shown}, wide=bool(blocks), lettered=True)
+
+
+def commands(sources: Sequence[Source], command: str, taken: set[str]) -> Draft:
+    """The commands that made the runs, with what they were made by."""
+    columns = [Column("Run", weight=0.5), Column("What", weight=1.6), Column("Command", weight=3.6),
+               Column("Made", weight=1.4), Column("Assay", weight=1.1)]  # fmt: skip
+    rows = []
+    for source in sources:
+        manifest = source.manifest
+        words = [str(word) for word in manifest.get("command") or []]
+        build = manifest.get("build") or {}
+        rows.append(
+            [
+                Cell(source.number, anchor=source.number),
+                Cell(f"{title_of_source(source)}, {manifest.get('run_id') or DASH}"),
+                Cell(f"assay {shlex.join(words)}" if words else DASH),
+                Cell(moment(manifest.get("started_utc_ns"))),
+                Cell(" ".join(str(word) for word in (build.get("version"), build.get("commit")) if word) or DASH),
+            ]
+        )
+    table = Table("runs", "Runs of this paper, and the commands that made them.", columns, rows)
+    return Draft("commands", "How to repeat it", "commands", {"command": command},
+                 {"commands": own_names([table], "", taken)}, lettered=True)  # fmt: skip
+
+
+@cache
+def _studies() -> dict[str, str]:
+    """Full names of published studies, by their short ones."""
+    text = files("assay.calibration").joinpath("studies.toml").read_text(encoding="utf-8")
+    return {name: str(title) for name, title in tomllib.loads(text).items()}
+
+
+def references(sources: Sequence[Source], taken: set[str]) -> Draft:
+    """Documents that the paper rests on, each with what it is cited for."""
+    cited: dict[str, dict[str, None]] = {}
+
+    def cite(source: Any, what: str) -> None:
+        name = str(source or "").strip()
+        if name:
+            cited.setdefault(name, {})[what] = None
+
+    for source in sources:
+        for row in records((source.study or {}).get("published")):
+            name = str(row.get("source") or "")
+            cite(f"{name}: {_studies()[name]}" if name in _studies() else name, f"published figures [{source.number}]")
+        for one in records((source.facts.told("check") or {}).get("findings")):
+            cite(one.get("source"), "best practice")
+        array = (source.manifest.get("target") or {}).get("array")
+        if array:
+            title = str(array.get("title") or array.get("name")).partition(",")[0]
+            cite("Assay, docs/models.md", "what models do and do not")
+            cite(f"Assay, model file {array.get('name')} ({title})", "parameters of the model, each with its source")
+        if source.study is not None:
+            cite("Assay, docs/studies.md", "how levels are compared, and where intervals come from")
+        if source.kind == "sizing":
+            cite("Assay, docs/size.md", f"rules of sizing [{source.number}]")
+    cite("Assay, docs/results.md", "what figures mean")
+    rows = [[Cell(str(number)), Cell(shorten(name, 300)), Cell(joined(what))]
+            for number, (name, what) in enumerate(cited.items(), 1)]  # fmt: skip
+    columns = [Column("No.", number=True, weight=0.3), Column("Source", weight=2.6), Column("Cited for", weight=1.8)]
+    table = Table("references", "Documents that this paper rests on.", columns, rows)
+    return Draft(
+        "references", "References", "references", {}, {"references": own_names([table], "", taken)}, lettered=True
+    )

@@ -1,0 +1,127 @@
+"""Makes a paper from its runs: sections by templates, with the user's remarks, renamed where that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from assay.document.elements import Block, Document, Heading, Paragraph, Section
+from assay.document.text import joined
+from assay.report.paper import appendices, configuration, front, guidance
+from assay.report.paper.measured import absent_study, name_of_source, section_of
+from assay.report.paper.parts import Draft
+from assay.report.paper.sources import Source
+from assay.report.paper.texts import Texts
+from assay.report.paper.words import Words, paragraphs
+
+FRONT = ("summary", "objectives", "terms", "configuration", "method")
+BACK = ("best-practices", "sizing", "limitations", "settings", "points", "commands", "references")
+
+
+def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -> Document:
+    """The document of a paper.
+
+    Parameters
+    ----------
+    sources
+        Its runs.
+    words
+        What the user says in it.
+    texts
+        Its templates.
+    command
+        The command that writes it.
+
+    Raises
+    ------
+    UsageError
+        A template is wrong, or a study is asked for that there is not.
+    """
+    sections = [_section(draft, words, texts) for draft in drafts(sources, words, command)]
+    version = next(
+        (str(build["version"]) for source in sources if (build := source.manifest.get("build") or {}).get("version")),
+        "",
+    )
+    target = front.target_words(sources)
+    authors = [*(" ".join(name.split()) for name in words.authors)]
+    by = [joined(authors)] if authors else []
+    by += [f"for {_line(words.customer)}"] if words.customer else []
+    return Document(
+        title=_line(words.title) or f"Storage examined: {target}",
+        subtitle=_line(words.subtitle),
+        authors=" ".join(by),
+        facts_line=_facts_line(sources),
+        sections=sections,
+        footer=f"Assay {version}".strip(),
+        version=version,
+        is_paper=True,
+    )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _facts_line(sources: Sequence[Source]) -> str:
+    from assay.report.paper.measured import counted
+
+    count = sum(len(source.facts.points) for source in sources)
+    when = front.when(sources)
+    return f"{counted(sources)} · made {when} · {count:,} points"
+
+
+def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]:
+    """Every section before its text is made, in order."""
+    taken: set[str] = {*FRONT, *BACK}  # names that blocks may not have
+    names: dict[str, str] = {}
+    for source in sources:
+        names[source.number] = "sizing" if source.kind == "sizing" else name_of_source(source, taken)
+        taken.add(names[source.number])
+    target = front.target_words(sources)
+    measured = [section_of(source, names[source.number], taken) for source in sources if source.kind != "sizing"]
+    held = {str((source.study or {}).get("name")) for source in sources}
+    modelled = next((str(source.study.get("target") or "") for source in sources if source.study), "")
+    absent = [absent_study(name, modelled) for name in dict.fromkeys(words.studies) if name not in held]
+    return [
+        front.summary(sources, names, target),
+        front.objectives(sources, names, words, target),
+        front.terms(sources),
+        configuration.configuration(sources, taken),
+        configuration.method(sources, taken),
+        *measured,
+        *absent,
+        guidance.best_practices(sources, taken),
+        guidance.sizing(sources, taken),
+        guidance.limitations(sources, taken),
+        appendices.settings(sources, taken),
+        appendices.points(sources, taken),
+        appendices.commands(sources, command, taken),
+        appendices.references(sources, taken),
+    ]
+
+
+def _section(draft: Draft, words: Words, texts: Texts) -> Section:
+    blocks = texts.blocks(draft.template, draft.fields, draft.shown)
+    said = paragraphs(words.remarks.get(draft.name, ""))
+    remarks: list[Block] = [Heading("Remarks"), *(Paragraph(text) for text in said)] if said else []
+    return Section(
+        draft.name, draft.title, [*blocks, *remarks], wide=draft.wide, lettered=draft.lettered, listed=draft.listed
+    )
+
+
+def mapped(document: Document, text: Callable[[str], str]) -> Document:
+    """A document whose every text went through a function, those that charts draw included."""
+    from assay.report.paper.rewritten import rewritten
+
+    return replace(
+        document,
+        title=text(document.title),
+        subtitle=text(document.subtitle),
+        authors=text(document.authors),
+        facts_line=text(document.facts_line),
+        footer=text(document.footer),
+        sections=[
+            replace(section, title=text(section.title), blocks=[rewritten(block, text) for block in section.blocks])
+            for section in document.sections
+        ],
+    )

@@ -1,0 +1,243 @@
+"""Faults of a served array under a load: the dip, the rebuild, the recovery, and how late this host answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
+from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
+from assay.document.text import DASH, percent, shorten
+from assay.report.figures_served import fault_timeline
+from assay.results.source import Record, RunFacts
+from assay.units import count_of, format_duration, format_latency
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FIGURES_MAX = 8
+"""Points that are drawn; a search has more."""
+MARKS_MAX = 40
+POINTS_MAX = 24
+"""Points whose volumes are listed."""
+
+
+def served_array_section(facts: RunFacts) -> Section | None:
+    """Build the section; None where no array was served."""
+    points = [point for point in facts.points if point.get("served")]
+    if not points:
+        return None
+    blocks: list[Block] = []
+    hit = [point for point in points if any(served.get("events") for served in point["served"])]
+    for point in hit[:FIGURES_MAX]:
+        blocks += _point_blocks(facts, point, is_named=len(points) > 1)
+    if len(hit) > FIGURES_MAX:
+        blocks.append(Paragraph(f"{len(hit) - FIGURES_MAX} more points with events are in the run folder."))
+    blocks += [_volume_table(points), _lateness_table(points)]
+    return Section("served-array", "The served array", blocks, place="answer")
+
+
+def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Block]:
+    blocks: list[Block] = []
+    if is_named:
+        blocks.append(Heading(f"Point {point.get('id')}: {shorten(str(point.get('part') or DASH), 60)}"))
+    served = next(one for one in point["served"] if one.get("events"))
+    blocks.append(Paragraph(_dip_sentence(served, _unit_of(point)), strong=True))
+    clock = point_clock(point)
+    if facts.series is not None and clock is not None:
+        blocks += _figure(facts.series, point, served, clock)
+    blocks += [_phase_table(served, _unit_of(point)), _event_table(served, clock)]
+    return blocks
+
+
+def _unit_of(point: Record) -> str:
+    return "I/Os" if point.get("total") else "transactions"
+
+
+def _dip_sentence(served: Record, unit: str) -> str:
+    dip = served.get("dip")
+    if not dip:
+        return "No rate before the first event says what the load was before it: give events a later time."
+    began = f"Before {dip['event']!s} the load came to {dip['before_per_s']:,.0f} {unit} per second."
+    if not dip["depth_share"]:
+        return f"{began} It did not fall by more than its own unevenness afterwards."
+    fell = f"It fell by {percent(dip['depth_share'])}, to {dip['least_per_s']:,.0f} a second over 3 s at the least,"
+    if dip["length_s"] is None:
+        return f"{began} {fell} and had not recovered when the point ended."
+    return f"{began} {fell} and had recovered {format_duration(dip['length_s'])} after the event."
+
+
+def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -> list[Block]:
+    frame = of_point(series, clock)
+    rows = fault_rows(frame, clock)
+    spans = _spans(point, served, clock)
+    marks = [mark for mark in _marks(served, clock) if 0 <= mark["t_s"] <= clock.end_s]
+    chart = fault_timeline(rows, spans, marks[:MARKS_MAX], end_s=clock.end_s)
+    if chart is None:
+        return []
+    caption = (
+        "The load, and the array beneath it as its model times it; late: what this host added to each answer."
+        " Numbers: events of the table below. Shaded: the warm-up, and the array degraded, rebuilding or without power."
+    )
+    told = f"The load and its array over {format_duration(clock.end_s)}. {_dip_sentence(served, _unit_of(point))}"
+    return [Figure(f"faults-{point.get('id')}", caption, told, chart)]
+
+
+def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """Rows of `figures_served.fault_timeline` for the panels that have any."""
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    tier = pl.col("tier").cast(pl.String)
+    done = frame.filter((tier == "application") & (pl.col("metric") == "committed_count"))
+    load = frame.filter((tier == "client") & (pl.col("source") == "assay"))
+    if not done.is_empty():
+        rows += panel_rows("transactions/s", clock, {"committed": rate(done, "committed_count")})
+    elif not load.is_empty():
+        both = {side: rate(load, f"{side}_ios_count") for side in ("read", "write")}
+        rows += panel_rows("I/Os per s", clock, {name: own for name, own in both.items() if own["value"].sum()})
+    array = frame.filter(pl.col("source") == "array")
+    volumes = array.filter(pl.col("entity").str.starts_with("volume/"))
+    rows += panel_rows(
+        "volumes (I/Os per s)", clock, by_role(volumes, lambda own, side: rate(own, f"{side}_ios_count"))
+    )
+    rows += panel_rows(
+        "volumes (ms, log)", clock, by_role(volumes, lambda own, side: weighted(own, side, 1e6)), log=True
+    )
+    disks = array.filter(pl.col("entity").str.contains("/disk", literal=True) & (pl.col("metric") == "busy_share"))
+    busiest = {
+        "busiest": disks.group_by("step").agg(value=pl.col("value").max() * 100),
+        "mean": disks.group_by("step").agg(value=pl.col("value").mean() * 100),
+    }
+    rows += panel_rows("disks busy (%)", clock, busiest if not disks.is_empty() else {})
+    rebuilt = array.filter(pl.col("metric") == "rebuilt_share")
+    if not rebuilt.is_empty():
+        done_share = rebuilt.group_by("step").agg(value=pl.col("value").min() * 100)
+        rows += panel_rows("rebuilt (%)", clock, {"rebuilt": done_share})
+    dirty = array.filter(pl.col("metric") == "dirty_bytes")
+    if dirty["value"].sum():
+        rows += panel_rows("cache (MiB)", clock, {"dirty": gauge(dirty, "dirty_bytes", 2.0**20)})
+    late = array.filter(pl.col("metric") == "lateness_mean_ns")
+    late_rows = {"late": late.group_by("step").agg(value=pl.col("value").mean() / 1e6)}
+    return rows + panel_rows("late (ms)", clock, late_rows if not late.is_empty() else {})
+
+
+def _spans(point: Record, served: Record, clock: Clock) -> list[dict[str, Any]]:
+    warmup_s = float(point.get("warmup_s") or 0)
+    spans = [{"start_s": 0.0, "end_s": warmup_s, "kind": "warm-up"}] if warmup_s > 0 else []
+    for phase in served.get("phases") or []:
+        edges = [_second(phase[key], clock) for key in ("from_utc_ns", "to_utc_ns")]
+        start_s, end_s = max(edges[0], 0.0), min(edges[1], clock.end_s)
+        if phase["state"] != "healthy" and end_s > start_s:
+            spans.append({"start_s": start_s, "end_s": end_s, "kind": phase["state"]})
+    return spans
+
+
+def _second(at_ns: int, clock: Clock) -> float:
+    return (at_ns - clock.start_ns) / 1e9
+
+
+def _marks(served: Record, clock: Clock) -> list[dict[str, Any]]:
+    """Events on the axis; those within a letter of each other share a label."""
+    near_s = clock.end_s * 0.025
+    marks: list[dict[str, Any]] = []
+    for number, event in enumerate(served["events"], start=1):
+        at_s = _second(event["t_ns"], clock)
+        if marks and at_s - marks[-1]["t_s"] < near_s:
+            marks[-1]["label"] = f"{marks[-1]['label'].partition('-')[0]}-{number}"
+        else:
+            marks.append({"t_s": at_s, "label": str(number)})
+    return marks
+
+
+def _phase_table(served: Record, unit: str) -> Table:
+    columns = [
+        Column("Array", weight=1.2), Column("For", number=True), Column(f"{unit} per s", number=True, weight=1.3),
+        Column("of healthy", number=True),
+    ]  # fmt: skip
+    phases = served.get("phases") or []
+    usual = next((phase["per_s"] for phase in phases if phase["state"] == "healthy" and phase.get("per_s")), None)
+    rows = []
+    for phase in phases:
+        per_s = phase.get("per_s")
+        rows.append(
+            [
+                Cell(phase["state"]),
+                Cell(format_duration((phase["to_utc_ns"] - phase["from_utc_ns"]) / 1e9)),
+                Cell(DASH if per_s is None else f"{per_s:,.0f}"),
+                Cell(percent(per_s / usual) if per_s is not None and usual else DASH),
+            ]
+        )
+    caption = "The array's states one after the other, and the load meanwhile, the warm-up left out."
+    return Table("phases", caption, columns, rows)
+
+
+def _event_table(served: Record, clock: Clock | None) -> Table:
+    columns = [Column("No.", number=True, weight=0.4), Column("At", number=True, weight=0.6),
+               Column("What happened", weight=4.0), Column("Array then", weight=1.0)]  # fmt: skip
+    rows = [
+        [
+            Cell(str(number)),
+            Cell(format_duration(_second(event["t_ns"], clock)) if clock is not None else DASH),
+            Cell(shorten(str(event["what"]), 160)),
+            Cell(str(event.get("state") or DASH)),
+        ]
+        for number, event in enumerate(served["events"], start=1)
+    ]
+    return Table("fault-events", "What happened to the array, from the first transaction or I/O on.", columns, rows)
+
+
+def _volume_table(points: Sequence[Record]) -> Table:
+    sides = [f"{word} {what}" for word in ("Reads", "Writes") for what in ("per s", "MiB/s", "mean")]
+    columns = [
+        Column("Point", weight=1.4), Column("Volume"), *(Column(name, number=True) for name in sides),
+    ]  # fmt: skip
+    rows = []
+    for point in points[:POINTS_MAX]:
+        named = shorten(f"{point.get('id')} {point.get('part') or ''}".strip(), 40)
+        for served in point["served"]:
+            for volume in served.get("volumes") or []:
+                rows.append([Cell(named), Cell(str(volume["name"])), *_volume_cells(volume)])
+    caption = "What each volume was asked for from the first transaction or I/O on, and its latency by the model."
+    return Table("served-volumes", caption, columns, rows, dense=True)
+
+
+def _volume_cells(volume: Record) -> list[Cell]:
+    cells = []
+    for side in ("read", "write"):
+        mean_ns = volume.get(f"{side}_latency_mean_ns")
+        cells += [
+            Cell(f"{volume.get(f'{side}_iops') or 0.0:,.0f}"),
+            Cell(f"{(volume.get(f'{side}_bytes_per_s') or 0.0) / 2**20:,.2f}"),
+            Cell(format_latency(mean_ns) if mean_ns is not None else DASH),
+        ]
+    return cells
+
+
+def _lateness_table(points: Sequence[Record]) -> Table:
+    columns = [
+        Column("Point", weight=0.8), Column("I/Os", number=True), Column("Late, mean", number=True),
+        Column("Late over 1 ms", number=True), Column("Overdriven", number=True, weight=1.3),
+        Column("This host", weight=1.6),
+    ]  # fmt: skip
+    rows = []
+    for point in points:
+        for served in point["served"]:
+            rows.append([Cell(str(point.get("id") or DASH)), *_lateness_cells(served.get("lateness") or {})])
+    caption = (
+        "How late answers left against the model's times. A second is overdriven in which more than 1 % left over 1 ms"
+        " late, or in which lateness added more than a tenth to the model's latencies."
+    )
+    return Table("lateness", caption, columns, rows)
+
+
+def _lateness_cells(late: Mapping[str, Any]) -> list[Cell]:
+    count, mean_ns = late.get("ios") or 0, late.get("mean_ns")
+    marked = bool(late.get("overdriven"))
+    return [
+        Cell(f"{count:,}"),
+        Cell(format_latency(mean_ns) if mean_ns is not None else DASH),
+        Cell(percent((late.get("late_1ms") or 0) / count) if count else DASH),
+        Cell(f"{late.get('overdriven_s') or 0} of {count_of(late.get('busy_s') or 0, 'second')}"),
+        Cell("cannot serve this load in time" if marked else "serves it in time", "warn" if marked else "good"),
+    ]

@@ -1,0 +1,236 @@
+"""The pages and what they ask for. Everything is read; nothing is written, started or ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from assay.errors import AssayError
+from assay.results.flight import has_recording
+from assay.results.folder import Folder
+from assay.serve.asking import Asking, NotAnswered
+from assay.serve.guard import REPORT_POLICY
+from assay.serve.recordings import catalogue_of, lines_of
+from assay.serve.runs import REPORTS, Place, Runs, live_of, stamp_of
+from assay.serve.watch import events
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+}
+ASKED_BYTES_MAX = 16_384
+REPORT_BYTES_MAX = 256 * 2**20
+CHUNK_BYTES = 2**18
+
+
+class Pages:
+    """What the server answers.
+
+    Parameters
+    ----------
+    runs
+        The runs that are shown.
+    is_over
+        Whether the server ends.
+    """
+
+    def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
+        self._runs, self._is_over, self._asking = runs, is_over, Asking()
+        self._files = {
+            f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
+        }
+
+    def app(self) -> Starlette:
+        """The application; who may ask is decided before it (`assay.serve.guard`)."""
+        ask = [
+            Route(f"/api/runs/{{run_id}}/{name}", self._asked(name, kind), methods=["GET"])
+            for name, kind in (("view", "view"), ("findings", "findings"), ("matrix", "matrix"))
+        ]
+        return Starlette(
+            routes=[
+                Route("/", self._page, methods=["GET"]),
+                Route("/api/runs", self._list, methods=["GET"]),
+                Route("/api/events", self._events, methods=["GET"]),
+                Route("/api/compare", self._compare, methods=["GET"]),
+                Route("/api/runs/{run_id}/live", self._live, methods=["GET"]),
+                Route("/api/runs/{run_id}/series", self._series, methods=["GET"]),
+                *ask,
+                Route("/runs/{run_id}/points.csv", self._table, methods=["GET"]),
+                Route("/runs/{run_id}/now.html", self._report_now, methods=["GET"]),
+                Route("/runs/{run_id}/{name}", self._report, methods=["GET"]),
+                Route("/compare.html", self._comparison_page, methods=["GET"]),
+                Route("/{path:path}", self._file, methods=["GET"]),
+            ]
+        )
+
+    async def _page(self, request: Request) -> Response:
+        del request
+        return _file_response(self._files["/static/index.html"])
+
+    async def _file(self, request: Request) -> Response:
+        """A file of the page; only names that are known lead to one."""
+        path = self._files.get(request.url.path)
+        return _file_response(path) if path is not None else _missing("There is no such page.")
+
+    async def _list(self, request: Request) -> Response:
+        del request
+        return JSONResponse({"runs": await run_in_threadpool(self._runs.rows)})
+
+    async def _events(self, request: Request) -> Response:
+        found = events(self._runs, request.query_params.get("run"), self._is_over)
+        return StreamingResponse(found, media_type="text/event-stream")
+
+    def _place(self, request: Request) -> Place | None:
+        return self._runs.find(str(request.path_params["run_id"]))
+
+    async def _live(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        return JSONResponse({"row": self._runs.row(place), "live": live_of(place.path)})
+
+    def _asked(self, name: str, kind: str) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            place = self._place(request)
+            if place is None:
+                return _gone()
+            return await self._answered(kind, {"path": str(place.path)}, stamp_of(place.path)[:2])
+
+        answer.__name__ = name
+        return answer
+
+    async def _series(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        text = request.query_params.get("q", "")
+        try:
+            asked = json.loads(text) if text else {}
+            if len(text) > ASKED_BYTES_MAX or not isinstance(asked, dict):
+                raise ValueError
+        except (ValueError, RecursionError):
+            return _wrong("q: is no JSON of a question")
+        if not has_recording(place.path):
+            return await self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
+        try:
+            if "queries" not in asked:
+                return JSONResponse(await run_in_threadpool(catalogue_of, place.path))
+            return JSONResponse(await run_in_threadpool(lines_of, place.path, asked))
+        except AssayError as error:
+            return _wrong(str(error))
+
+    async def _compare(self, request: Request) -> Response:
+        places = self._two(request)
+        if places is None:
+            return _gone()
+        paths = [str(place.path) for place in places]
+        return await self._answered("compare", {"paths": paths}, [stamp_of(place.path)[:2] for place in places])
+
+    async def _comparison_page(self, request: Request) -> Response:
+        places = self._two(request)
+        if places is None:
+            return _gone()
+        paths = [str(place.path) for place in places]
+        state = [stamp_of(place.path)[:2] for place in places]
+        return await self._answered("comparison_page", {"paths": paths}, state, media_type=TYPES[".html"])
+
+    def _two(self, request: Request) -> list[Place] | None:
+        found = [self._runs.find(request.query_params.get(name, "")) for name in ("a", "b")]
+        places = [place for place in found if place is not None]
+        return places if len(places) == len(found) else None
+
+    async def _table(self, request: Request) -> Response:
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        return await self._answered(
+            "table", {"path": str(place.path)}, stamp_of(place.path)[:2], media_type="text/csv; charset=utf-8"
+        )
+
+    async def _report_now(self, request: Request) -> Response:
+        """The report of a run as it stands, which lies in no folder."""
+        place = self._place(request)
+        if place is None:
+            return _gone()
+        state = stamp_of(place.path)[:2]
+        return await self._answered("report", {"path": str(place.path)}, state, media_type=TYPES[".html"])
+
+    async def _report(self, request: Request) -> Response:
+        """A report that lies in a run; it is a file from anywhere."""
+        place, name = self._place(request), str(request.path_params["name"])
+        if place is None or name not in REPORTS:
+            return _gone()
+        try:
+            descriptor = _opened(place.path, name)
+        except OSError:
+            return _gone()
+        headers = {"content-security-policy": REPORT_POLICY}
+        if name.endswith(".pdf"):
+            # A browser's own viewer does not open in a sandbox.
+            headers["content-disposition"] = f'attachment; filename="{name}"'
+        return StreamingResponse(_pieces(descriptor), media_type=TYPES[Path(name).suffix], headers=headers)
+
+    async def _answered(
+        self, kind: str, asked: Mapping[str, Any], state: object, *, media_type: str = "application/json"
+    ) -> Response:
+        try:
+            pieces = await self._asking.answer(kind, dict(asked), repr(state))
+        except NotAnswered as error:
+            return _wrong(str(error))
+        headers = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
+        return StreamingResponse(pieces, media_type=media_type, headers=headers)
+
+
+def _opened(path: Path, name: str) -> int:
+    folder = Folder.open(path)
+    try:
+        descriptor = folder.open_regular(name)
+    finally:
+        folder.close()
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > REPORT_BYTES_MAX:
+        os.close(descriptor)
+        raise OSError(f"{name}: is not read")
+    return descriptor
+
+
+async def _pieces(descriptor: int) -> AsyncIterator[bytes]:
+    with os.fdopen(descriptor, "rb") as file:
+        while piece := await run_in_threadpool(file.read, CHUNK_BYTES):
+            yield piece
+
+
+def _file_response(path: Path) -> Response:
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+
+
+def _wrong(text: str) -> Response:
+    return JSONResponse({"error": text}, status_code=422)
+
+
+def _missing(text: str) -> Response:
+    return JSONResponse({"error": text}, status_code=404)
+
+
+def _gone() -> Response:
+    return _missing("This run is not there, or there no more.")
+
+
+def pages(roots: Sequence[Path], is_over: Callable[[], bool]) -> tuple[Starlette, Runs]:
+    """The application over folders of runs, and what it knows of them."""
+    runs = Runs(roots)
+    return Pages(runs, is_over).app(), runs

@@ -1,0 +1,54 @@
+// Which page is shown, and what the server says of changes meanwhile.
+
+import { announce } from "./dom.js";
+import { comparePage } from "./compare.js";
+import { listPage } from "./list.js";
+import { runPage } from "./run.js";
+
+const main = document.getElementById("main");
+const connection = document.getElementById("connection");
+let page = null;
+let source = null;
+let shownPath = null;
+
+function show() {
+  const hash = location.hash || "#/";
+  if (!hash.startsWith("#/")) return; // a place within the page
+  const words = hash.slice(2).split("/").map(decodeURIComponent);
+  const path = words.slice(0, 2).join("/");
+  if (words[0] === "run" && path === shownPath && page?.tab) { page.tab(words[2] ?? ""); return; }
+  page?.close?.();
+  shownPath = path;
+  if (words[0] === "run" && words[1]) page = runPage(words[1], words[2] ?? "");
+  else if (words[0] === "compare" && words[2]) page = comparePage(words[1], words[2]);
+  else page = listPage();
+  document.title = `${page.title} - Assay`;
+  main.replaceChildren(page.el);
+  main.focus({ preventScroll: true });
+  announce(page.title);
+  listen(words[0] === "run" ? words[1] : null);
+}
+
+function listen(run) {
+  source?.close();
+  source = new EventSource(run ? `/api/events?run=${encodeURIComponent(run)}` : "/api/events");
+  source.onopen = () => { connection.textContent = ""; page.reconnected?.(); };
+  source.onerror = () => { connection.textContent = "The server does not answer; trying again."; };
+  for (const name of ["list", "live", "run", "gone", "over", "recorded"]) {
+    source.addEventListener(name, (event) => page[`on_${name}`]?.(JSON.parse(event.data)));
+  }
+}
+
+document.getElementById("theme").addEventListener("click", () => {
+  const root = document.documentElement;
+  const isDark = root.classList.contains("dark") || (!root.classList.contains("light") && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.classList.toggle("dark", !isDark);
+  root.classList.toggle("light", isDark);
+  localStorage.setItem("theme", isDark ? "light" : "dark");
+  shownPath = null;
+  show();
+});
+document.documentElement.classList.add(localStorage.getItem("theme") ?? "auto");
+addEventListener("hashchange", show);
+addEventListener("error", (event) => { connection.textContent = `A fault of this page: ${event.message}`; });
+show();

@@ -1,0 +1,57 @@
+// The matrix of tiers and resources over time, moved by a slider, and what most likely causes what it shows.
+
+import { get, h, reading, table } from "./dom.js";
+import { duration, moment } from "./words.js";
+
+const STATES = { hot: "▲ hot", warm: "△ warm", ok: "· ok", "no data": "no data", "too few samples": "too few samples" };
+
+export function matrixView(run) {
+  return reading("the bottlenecks", get(`/api/runs/${run}/matrix`), (found) => {
+    const box = h("div", {});
+    const at = h("output", { for: "when" });
+    const slider = h("input", { type: "range", id: "when", class: "slider", min: 0, max: found.windows.length, value: 0, step: 1 });
+    const draw = () => {
+      const window = found.windows[slider.value - 1];
+      const words = window ? `${moment(window.from_s)} to ${moment(window.to_s)} UTC` : "All of the time";
+      at.textContent = words;
+      slider.setAttribute("aria-valuetext", words);
+      box.replaceChildren(cells(found, window?.cells ?? found.cells, words));
+    };
+    slider.addEventListener("input", draw);
+    draw();
+    const causes = found.causes.filter((one) => one.cause !== "none");
+    return [
+      found.is_enough ? null : h("p", { class: "warn" }, "Too little was recorded for a verdict."),
+      h("div", { class: "bar" }, h("label", { for: "when" }, "When"), slider, at),
+      box,
+      h("h2", {}, "What most likely causes it"),
+      ...(causes.length ? causes : found.causes).map((one) => cause(one)),
+      found.not_looked_for.length ? h("p", { class: "quiet" }, `Not looked for, since nothing was recorded of it: ${found.not_looked_for.map((one) => one.cause).join(", ")}.`) : null,
+      ...found.notices.map((text) => h("p", { class: "warn" }, text)),
+    ].filter(Boolean);
+  });
+}
+
+function cells(found, shown, words) {
+  const rows = new Map();
+  for (const cell of shown) {
+    const key = `${cell.tier} ${cell.host}`.trim();
+    rows.set(key, { ...(rows.get(key) ?? {}), [cell.resource]: cell });
+  }
+  return table(`Tiers by resources, ${words}: the measure of each cell that is nearest to its threshold.`, ["Tier", ...found.resources],
+    [...rows].map(([name, own]) => [name, ...found.resources.map((resource) => {
+      const cell = own[resource];
+      if (!cell || cell.state === "no data") return { class: "quiet", text: "no data" };
+      const long = cell.minutes ? `; ${duration(cell.minutes * 60)} beyond its threshold` : "";
+      return { class: `state-${cell.state}`, text: `${STATES[cell.state] ?? cell.state}: ${cell.words}${long}` };
+    })]), "matrix");
+}
+
+function cause(one) {
+  const when = one.from_utc_ns ? `, ${moment(one.from_utc_ns / 1e9)} to ${moment(one.to_utc_ns / 1e9)} UTC` : "";
+  return h("section", { class: "card" },
+    h("h3", {}, one.cause === "none" ? one.title : `${one.title} (confidence ${Math.round(one.confidence * 100)} %${when})`),
+    h("ul", {}, one.evidence.map((item) => h("li", {}, item.text))),
+    one.against.length ? h("p", { class: "quiet" }, `Against it: ${one.against.join("; ")}`) : null,
+    h("p", {}, h("strong", {}, "What to do next: "), one.advice));
+}

@@ -1,0 +1,48 @@
+// Values in people's units.
+
+const three = (value) => (value === 0 ? "0" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
+const thousands = (value) => Math.round(value).toLocaleString("en-US");
+
+export function latency(ns) {
+  for (const [size, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "us"]]) if (Math.abs(ns) >= size) return `${three(ns / size)} ${unit}`;
+  return `${three(ns)} ns`;
+}
+
+export function bytes(count) {
+  for (const [size, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
+    if (Math.abs(count) >= size) return `${three(count / size)} ${unit}`;
+  }
+  return `${three(count)} B`;
+}
+
+export function value(number, unit) {
+  if (number === null || number === undefined || !Number.isFinite(number)) return "-";
+  if (unit === "ns") return latency(number);
+  if (unit === "bytes") return bytes(number);
+  if (unit === "bytes_per_s") return `${bytes(number)}/s`;
+  if (unit === "share") return `${three(number * 100)} %`;
+  if (unit === "iops") return thousands(number);
+  return Math.abs(number) >= 1000 ? thousands(number) : three(number);
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "-";
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
+  return `${Math.round(seconds / 86400)} days`;
+}
+
+export function moment(seconds) {
+  return seconds ? new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19) : "-";
+}
+
+// The unit of a series by the end of its name.
+export function unitOf(metric, kind) {
+  if (metric.endsWith("_share")) return "share";
+  if (metric.endsWith("_ns")) return "ns";
+  if (metric.endsWith("bytes")) return kind === "delta" ? "bytes_per_s" : "bytes";
+  return metric.includes("ios_count") ? "iops" : "";
+}
+
+export const metricWords = (metric) => metric.replace(/_(count|ns|share)$/, "").replaceAll("_", " ");

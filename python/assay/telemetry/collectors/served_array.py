@@ -1,0 +1,102 @@
+"""What a served array tells of itself each second: volumes, members, disks, cache, rebuilds, how late answers left.
+
+Source: `crates/serve`, the command `counters`. Times of volumes are the model's; lateness is what this host added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from assay.telemetry.columns import Reading
+
+State = Mapping[str, Any]
+
+
+class ServedArrayCollector:
+    """Counters of one array.
+
+    Parameters
+    ----------
+    ask
+        Has a command carried out and returns the answer.
+    roles
+        Role of each volume.
+    """
+
+    name = "array"
+    tier = "storage"
+    source = "array"
+
+    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str]) -> None:
+        self._ask, self._roles = ask, roles
+
+    def sample(self) -> State:
+        """Ask for the counters.
+
+        Raises
+        ------
+        AssayError
+            The array is gone.
+        """
+        found: State = self._ask({"command": "counters"})
+        return found
+
+    def readings(self, before: State, after: State, interval_ns: int) -> Iterator[Reading]:
+        """Values of the interval between two samples."""
+        for old, new in zip(before["volumes"], after["volumes"], strict=True):
+            role = self._roles.get(new["name"], "data")
+            yield from _volume(f"volume/{new['name']}", old["served"], new["served"], role)
+        for old, new in zip(before["members"], after["members"], strict=False):
+            yield from _member(old, new, interval_ns)
+        yield from _whole(before, after)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _volume(entity: str, old: State, new: State, role: str) -> Iterator[Reading]:
+    for side in ("read", "write"):
+        count = new[f"{side}s"] - old[f"{side}s"]
+        yield Reading(entity, f"{side}_ios_count", "delta", float(count), role)
+        yield Reading(entity, f"{side}_bytes", "delta", float(new[f"{side}_bytes"] - old[f"{side}_bytes"]), role)
+        if count:
+            mean_ns = (new[f"{side}_ns"] - old[f"{side}_ns"]) / count
+            yield Reading(entity, f"{side}_latency_mean_ns", "gauge", mean_ns, role)
+    yield Reading(entity, "flush_ios_count", "delta", float(new["flushes"] - old["flushes"]), role)
+    yield Reading(entity, "error_count", "delta", float(new["errors"] - old["errors"]), role)
+
+
+def _member(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
+    entity = new["name"]
+    for metric in ("written_bytes", "destaged_bytes", "rebuilt_bytes"):
+        # A rebuild that begins counts from nothing.
+        yield Reading(entity, metric, "delta", float(max(new[metric] - old[metric], 0)))
+    reads, hits = new["reads"] - old["reads"], new["read_hits"] - old["read_hits"]
+    yield Reading(entity, "read_ios_count", "delta", float(reads))
+    if reads > 0:
+        yield Reading(entity, "read_hit_share", "gauge", hits / reads)
+    yield Reading(entity, "dirty_bytes", "gauge", float(new["dirty_bytes"]))
+    yield Reading(entity, "lost_chunks_count", "gauge", float(new["lost_chunks"]))
+    missing = sum(disk["state"] != "present" for disk in new["disks"])
+    yield Reading(entity, "degraded_count", "gauge", float(missing))
+    shares = [disk["rebuilt_share"] for disk in new["disks"] if disk["rebuilt_share"] is not None]
+    if shares:
+        yield Reading(entity, "rebuilt_share", "gauge", min(shares))
+    for before, after in zip(old["disks"], new["disks"], strict=True):
+        for side in ("read", "write"):
+            count = max(after[f"{side}s"] - before[f"{side}s"], 0)
+            yield Reading(after["name"], f"{side}_ios_count", "delta", float(count))
+        busy = max(after["busy_ns"] - before["busy_ns"], 0) / interval_ns
+        yield Reading(after["name"], "busy_share", "gauge", min(busy, 1.0))
+
+
+def _whole(before: State, after: State) -> Iterator[Reading]:
+    late, earlier = after["lateness"], before["lateness"]
+    count = late["count"] - earlier["count"]
+    if count > 0:
+        yield Reading("array", "lateness_mean_ns", "gauge", (late["late_ns"] - earlier["late_ns"]) / count)
+    overdriven = late["overdriven_s"] > earlier["overdriven_s"]
+    yield Reading("array", "overdriven_share", "gauge", float(overdriven))
+    yield Reading("array", "power_share", "gauge", float(after["power"]))
+    yield Reading("array", "volatile_bytes", "gauge", float(after["volatile_bytes"]))

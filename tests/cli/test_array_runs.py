@@ -1,0 +1,193 @@
+"""Targets that serve an array for a run: faults while it is measured, databases on it, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from assay_command import Bench
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
+)
+needs_loops = pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="there are no loop devices here")
+
+DATABASE = "raid=10&volumes=data:1,log:1&cache=64MiB&size=3G"
+
+
+def events(bench: Bench, *what: tuple[str, str]) -> Path:
+    path = bench.folder / "events.toml"
+    path.write_text("".join(f'[[event]]\nat = "{at}"\ndo = "{do}"\n' for at, do in what))
+    return path
+
+
+def refuse_anything_left(bench: Bench) -> None:
+    assert str(bench.folder) not in Path("/proc/self/mountinfo").read_text()
+    backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    assert not [text for text in backing if str(bench.folder) in text]
+    assert not list(bench.folder.rglob(".*.assay-array"))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def tpcc(bench: Bench, options: str, *arguments: Any) -> tuple[Any, ...]:
+    target = f"embedded+array:ps6100xv?{options}&at={bench.folder}/group"
+    return ("oltp", "tpcc", target, "load", "run", "check", "--warehouses", "1", "--users", "4", *map(str, arguments))
+
+
+def test_a_profile_serves_its_array_pulls_a_disk_meanwhile_and_takes_all_away(bench: Bench) -> None:
+    target = f"array:ps6100xv?raid=10&volumes=data:1&size=16M&at={bench.folder}/group"
+    plan = events(bench, ("1s", "pull member0/disk3 keep-spare"), ("1.2s", "slow path0 x2"))
+    load = ("--block", "8K", "--read", "70", "--queue-depth", "4", "--warmup", "200ms", "--duration", "2s")
+
+    outcome = bench.assay("profile", target, *load, "--events", plan, "--no-report", "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    (point,) = outcome.document["points"]
+    (served,) = point["served"]
+    assert [event["what"] for event in served["events"]] == [
+        "member0/disk3: pulled",
+        "path0: 2 times slower",
+    ]
+    assert [phase["state"] for phase in served["phases"]] == ["healthy", "degraded"]
+    assert served["lateness"]["ios"] > 0
+    assert served["volumes"][0]["read_iops"] > 0
+    assert outcome.document["target"]["served"][0]["served"]["folder"] == f"{bench.folder}/group"
+    assert (bench.folder / "group.store").is_dir()
+    assert not (bench.folder / "group").exists()
+    refuse_anything_left(bench)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("profile", "null:", "--events", "good.toml"), "nothing here is served by this run"),
+        (("profile", "array:ps6100xv", "--events", "bad.toml"), "did you mean 'do'?"),
+        (("profile", "array:ps6100xv", "--events", "odd.toml"), "did you mean 'pull'?"),
+        (("profile", "array:ps6100xv?durabilty=lying"), "did you mean 'durability'?"),
+        (("profile", "array:ps6100xv?durability=paper"), "accepted: battery, volatile, lying"),
+        (("profile", "array:ps6100xv", "--size", "1G"), "array:NAME?size=20G"),
+        (("profile", "array:ps6100xv", "--volume", "log=/tmp/x"), "give it alone"),
+        (("profile", "array:nosuch"), "unknown"),
+        (("oltp", "tpcc", "embedded+array:ps6100xv?volumes=data:1,tempdb:1"), "leave out tempdb"),
+        (("oltp", "tpcc", "embedded+array:ps6100xv?volumes=data:2,log:1&databases=2"), "as many volumes of each role"),
+        (("oltp", "tpcc", "embedded+array:ps6100xv?databases=many"), "whole number"),
+        (("oltp", "tpcc", "embedded+array:ps6100xv?set.fsycn=off"), "did you mean 'fsync'?"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_served(
+    bench: Bench, arguments: tuple[str, ...], complaint: str
+) -> None:
+    (bench.folder / "good.toml").write_text('[[event]]\nat = "1s"\ndo = "pull member0/disk3"\n')
+    (bench.folder / "bad.toml").write_text('[[event]]\nat = "1s"\ndoo = "pull member0/disk3"\n')
+    (bench.folder / "odd.toml").write_text('[[event]]\nat = "1s"\ndo = "pul member0/disk3"\n')
+
+    outcome = bench.assay(*arguments)
+
+    assert outcome.code == 2
+    assert complaint in outcome.complaint
+    refuse_anything_left(bench)
+
+
+def test_a_dry_run_serves_nothing(bench: Bench) -> None:
+    outcome = bench.assay("profile", "array:ps6100xv?volumes=data:2,log:1&size=3G", "--dry-run")
+
+    assert outcome.code == 0
+    assert "volume log01" in outcome.stdout
+    assert not (bench.folder / "assay-arrays").exists()
+
+
+@needs_loops
+def test_a_database_on_an_array_loses_a_disk_and_nothing_else(bench: Bench) -> None:
+    plan = events(bench, ("1s", "pull member0/disk3"))
+
+    outcome = bench.assay(
+        *tpcc(bench, DATABASE, "--duration", "3s", "--warmup", "500ms", "--events", plan, "--no-report", "--json")
+    )
+
+    assert outcome.code == 0, outcome.stderr
+    (point,) = outcome.document["points"]
+    told = [event["what"] for event in point["served"][0]["events"]]
+    assert told[:2] == ["member0/disk3: pulled", "member0/disk3: rebuild begins"]
+    assert all(condition["met"] for condition in outcome.document["oltp"]["conditions"])
+    assert {volume["name"] for volume in point["served"][0]["volumes"]} == {"data01", "log01"}
+    refuse_anything_left(bench)
+
+
+@needs_loops
+@pytest.mark.slow(reason="a database for each kind of cache")
+@pytest.mark.parametrize(("durability", "code"), [("battery", 0), ("volatile", 0), ("lying", 4)])
+def test_a_power_cut_amid_transactions_takes_what_an_array_that_lies_acknowledged(
+    bench: Bench, durability: str, code: int
+) -> None:
+    plan = events(bench, ("7s", "cut-power"), ("8s", "restore"))
+    options = f"{DATABASE}&durability={durability}"
+
+    outcome = bench.assay(
+        *tpcc(bench, options, "--duration", "10s", "--warmup", "1s", "--events", plan, "--no-report", "--json")
+    )
+
+    (cut,) = outcome.document["points"][0]["oltp"]["power_cuts"]
+    assert cut["acknowledged"] > 0
+    if code == 0:
+        assert outcome.code == 0, outcome.stderr
+        assert (cut["missing"], cut["error"]) == (0, None)
+        assert all(condition["met"] for condition in outcome.document["oltp"]["conditions"])
+    else:
+        # Where the database comes back at all, it lacks orders that users were told of.
+        assert outcome.code in (3, 4)
+        assert cut["missing"] or cut["error"]
+    refuse_anything_left(bench)
+
+
+@needs_loops
+@pytest.mark.slow(reason="two databases are loaded")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_leaves_nothing_either(bench: Bench, number: int) -> None:
+    with bench.started(*tpcc(bench, DATABASE, "--duration", "60s"), forked=False) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        running.process.send_signal(number)
+        running.process.wait()
+    # The server of the array learns of it from its standard input.
+    wait_until(lambda: not list(bench.folder.glob(".*.assay-array")))
+    refuse_anything_left(bench)
+
+
+@needs_loops
+@pytest.mark.slow(reason="a database is loaded")
+def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(bench: Bench) -> None:
+    with bench.started(*tpcc(bench, DATABASE, "--duration", "60s"), forked=False) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        note = (bench.folder / ".group.assay-array").read_text()
+        os.kill(int(note.partition('"pid": ')[2].partition(",")[0]), signal.SIGKILL)
+        outcome = running.end()
+    assert outcome.code == 3
+    assert "the server of the array ended" in outcome.stderr
+    refuse_anything_left(bench)
+
+
+@needs_loops
+@pytest.mark.slow(reason="two of the fault scripts of benches/array_faults.py")
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "benches" / "array_faults.py"
+    command = (sys.executable, str(script), "--first", "1", "--seeds", "2")
+
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert done.returncode == 0, done.stdout

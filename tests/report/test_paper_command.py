@@ -1,0 +1,165 @@
+"""`assay report --paper` from end to end: its files, what is kept between runs, and what it refuses in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sample import Sample, io, write_run
+from sample_paper import made, measured_run
+
+from assay.document.elements import Paragraph
+from assay.report.paper.texts import Texts
+from assay.report.paper.write import Asked, write_paper
+from assay.results.run_folder import RunFolder
+from sizing_needs import recording
+
+if TYPE_CHECKING:
+    from assay_command import Bench
+
+
+def other_target(folder: Path) -> Path:
+    """A run on a modelled array."""
+    sample = Sample(3)
+    sample.random_point("custom", io(8192, 0.7, "mix"), 8, 20)
+    target = {
+        "volumes": [{"name": "v01", "kind": "model", "role": "data"}],
+        "array": {"name": "ps6100xv", "title": "A"},
+    }
+    return write_run(
+        folder, sample, series=False, cache_span=None, target=target, command=["profile", "model:ps6100xv"]
+    )
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_a_paper_is_three_files_and_words_that_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    asked = Asked(runs=[measured_run(tmp_path)], folder=folder, formats=["html", "md"])
+    assert [path.name for path in write_paper(asked).files] == ["paper.toml", "paper.html", "paper.md"]
+    assert {path.suffix for path in (folder / "paper-figures").iterdir()} == {".svg"}
+
+    words = folder / "paper.toml"
+    said = words.read_text().replace('title = ""', 'title = "Orders <b>"')
+    said = said.replace("studies = []", 'studies = ["degraded"]')
+    words.write_text(said + 'sizing = "We buy nothing."\nfil = "x"\n')
+    kept = words.read_text()
+    again = write_paper(asked)
+    assert [path.name for path in again.files] == ["paper.html", "paper.md"]
+    assert "paper.toml: remarks.fil: this paper has no such section" in again.notices[0]
+    assert words.read_text() == kept
+    page = (folder / "paper.html").read_text()
+    assert "<h1>Orders &lt;b&gt;</h1>" in page
+    assert "We buy nothing." in page
+    assert "None of the runs holds the study degraded" in page
+
+
+@pytest.mark.slow(reason="pages and PDF are tested without a command")
+def test_of_one_run_it_stands_in_its_folder(bench: Bench) -> None:
+    run = measured_run(bench.folder)
+    done = bench.assay("report", "--paper", run)
+    assert done.code == 0, done.stderr
+    assert (run / "paper.pdf").read_bytes().startswith(b"%PDF")
+    assert {path.name for path in run.iterdir()} >= {"paper.html", "paper.pdf", "paper.md", "paper.toml"}
+
+
+def test_runs_of_different_targets_are_refused(bench: Bench) -> None:
+    runs = [measured_run(bench.folder / "a"), other_target(bench.folder / "b")]
+    done = bench.assay("report", "--paper", *runs, "-o", bench.folder / "paper")
+    assert done.code == 2
+    assert "R1 of host db07.example, device vda; R2 of model:ps6100xv; give --several-targets" in done.complaint
+    assert not (bench.folder / "paper").exists()
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_runs_of_different_targets_are_kept_apart_where_that_is_said(tmp_path: Path) -> None:
+    document = made([measured_run(tmp_path / "a"), other_target(tmp_path / "b")], several=True)
+    configuration = next(section for section in document.sections if section.name == "configuration")
+    headings = [block.text for block in configuration.blocks if block.kind == "heading"]
+    assert headings == ["Storage of host db07.example", "A", "Host db07.example"]
+
+
+def test_a_recording_of_five_minutes_is_refused(bench: Bench) -> None:
+    run = recording(bench.folder / "rec", seconds=300, every_s=10)
+    done = bench.assay("report", "--paper", run, "-o", bench.folder / "paper")
+    assert done.code == 2
+    assert "the recording covers 5 min, which no paper can rest on" in done.complaint
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_a_recording_of_five_minutes_says_so_where_it_is_accepted(tmp_path: Path) -> None:
+    document = made([recording(tmp_path / "rec", seconds=300, every_s=10)], short=True)
+    section = next(one for one in document.sections if one.name == "record")
+    texts = [block.text for block in section.blocks if block.kind == "paragraph"]
+    assert "The recording covers 5 min of the 168 hours of a week [R1]" in texts[1]
+
+
+def test_templates_of_the_user_take_the_place_of_shipped_ones(bench: Bench) -> None:
+    folder, run = bench.folder / "own", measured_run(bench.folder)
+    assert bench.assay("report", "--new-template", folder).code == 0
+    (folder / "objectives.txt").write_text("Objectives of {{ customer }}: <b> #eval(1).")
+    document = made([run], texts=Texts(folder))
+    objectives = next(section for section in document.sections if section.name == "objectives")
+    assert objectives.blocks == [Paragraph("Objectives of : <b> #eval(1).")]
+
+    (folder / "objectives.txt").write_text("\n{{ custumer }}")
+    done = bench.assay("report", "--paper", run, "-o", bench.folder / "paper", "--template", folder)
+    assert done.code == 2
+    assert "objectives.txt line 2: unknown field 'custumer'; did you mean 'customer'?" in done.complaint
+    assert not (bench.folder / "paper").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--paper", "RUN", "RUN"], "is given twice"),
+        (["RUN", "RUN"], "takes one run; of several runs --paper makes a paper"),
+        (["RUN", "--anonymise"], "--anonymise: is an option of --paper"),
+        (["RUN", "-o", "x"], "--output: is an option of --paper"),
+        (["--paper", "RUN", "--units", "miles"], "--units: 'miles' is unknown; accepted: both, binary, decimal"),
+        (["--paper", "RUN", "--export", "csv"], "--export and --paper exclude each other"),
+        (["--paper", "RUN", "--template", "nothing"], "--template nothing: is no folder"),
+        (["--paper", "nothing"], "nothing does not exist; name a run folder"),
+        (["--paper"], "give the folder of a run"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_exit_code_2(bench: Bench, arguments: list[str], said: str) -> None:
+    run = measured_run(bench.folder) if "RUN" in arguments else None
+    done = bench.assay("report", *(str(run) if word == "RUN" else word for word in arguments))
+    assert (done.code, said in done.complaint) == (2, True), done.stderr
+
+
+def test_wrong_words_are_refused(bench: Bench) -> None:
+    run = measured_run(bench.folder)
+    (run / "paper.toml").write_text('titel = "x"')
+    done = bench.assay("report", "--paper", run)
+    assert (done.code, "unknown key 'titel'; did you mean 'title'?" in done.complaint) == (2, True)
+
+
+def test_a_page_of_others_is_not_replaced(bench: Bench) -> None:
+    run = measured_run(bench.folder)
+    for name in ("paper.html", "paper.md", "paper.pdf"):
+        (run / name).write_text("mine")
+        done = bench.assay("report", "--paper", run)
+        assert (done.code, "was not written by Assay" in done.complaint) == (2, True)
+        assert (run / name).read_text() == "mine"
+        (run / name).unlink()
+
+
+@pytest.mark.slow(reason="tests/report/test_report_sizing.py has the sections")
+def test_a_sizing_becomes_the_guideline(bench: Bench) -> None:
+    need = bench.folder / "need.toml"
+    need.write_text(
+        '[[database]]\nname = "o"\nsize = "200GB"\niops = 500\n[[candidate]]\narray = "nvme-mirror"\nraid = ["1"]\n'
+    )
+    done = bench.assay("size", need, "--no-sensitivity", "--no-report", "-o", bench.results)
+    assert done.code == 0, done.stderr
+    (sized,) = bench.results.iterdir()
+    done = bench.assay(
+        "report", "--paper", measured_run(bench.folder / "r"), sized, "-o", bench.folder / "paper", "--no-pdf"
+    )
+    assert done.code == 0, done.stderr
+    page = (bench.folder / "paper" / "paper.html").read_text()
+    answer = RunFolder.open(sized).manifest["sizing"]
+    assert answer["chosen"]["cheapest"]["label"] in page
+    assert "None of the runs holds a sizing" not in page

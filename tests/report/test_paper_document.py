@@ -1,0 +1,266 @@
+"""The document of a paper: its sections, its words, and that every number in it is one of its runs' JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden import check_golden, outline
+from sample import Sample, write_run
+from sample_paper import both_runs, made, measured_run
+from sample_study import study_run
+
+from assay.document.elements import Block, Bullets, Document, Facts, Figure, Notices, Paragraph, Table
+from assay.document.references import numbers_of, plain_text, see, spans_of
+from assay.document.remarks import WORDS
+from assay.errors import UsageError
+from assay.report.paper.assemble import drafts
+from assay.report.paper.front import OWN_WORDS
+from assay.report.paper.names import Names
+from assay.report.paper.sources import read_sources
+from assay.report.paper.texts import shipped
+from assay.report.paper.words import Words
+from assay.studies.words import figure_text, percent_text
+from assay.units import format_bytes, format_duration, format_latency, format_throughput
+
+pytestmark = pytest.mark.usefixtures("unchecked_charts")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return both_runs(tmp_path_factory.mktemp("paper"))
+
+
+@pytest.fixture(scope="module")
+def document(runs: list[Path]) -> Document:
+    return made(runs)
+
+
+def texts_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Every text that a reader reads, but commands and settings, which are quoted as they are."""
+    for block in blocks:
+        match block:
+            case Paragraph():
+                yield block.text
+            case Bullets():
+                yield from block.items
+            case Facts():
+                yield from (value for _, value in block.items)
+            case Notices():
+                yield from (notice.text for notice in block.items)
+            case Table():
+                yield block.caption
+                yield from (cell.text for row in block.rows for cell in row)
+            case Figure():
+                yield block.caption
+                yield block.alternative
+
+
+def test_the_document_is_as_it_was_looked_at(document: Document) -> None:
+    check_golden("paper.txt", outline(document))
+
+
+def test_sections_come_in_the_order_of_white_papers(document: Document) -> None:
+    numbers = numbers_of(document)
+    assert [numbers.title(one.name, one.title) for one in document.sections] == [
+        "1. Executive summary", "2. Objectives and audience", "3. Terms", "4. Test configuration",
+        "5. Method and limits", "6. RAID policy", "7. Storage report: ext4 on vda", "8. Best practices",
+        "9. Sizing guideline", "10. Limitations", "Appendix A. Every setting", "Appendix B. Every point",
+        "Appendix C. How to repeat it", "Appendix D. References",
+    ]  # fmt: skip
+
+
+def test_figures_and_tables_are_numbered_and_no_two_blocks_share_a_name(document: Document) -> None:
+    blocks = [block for section in document.sections for block in section.blocks]
+    names = [block.name for block in blocks if isinstance(block, Figure | Table | Facts)]
+    assert len(names) == len(set(names))
+    labels = list(numbers_of(document).labels.values())
+    for kind in ("Figure", "Table"):
+        own = [label for label in labels if label.startswith(kind)]
+        assert own == [f"{kind} {number}" for number in range(1, len(own) + 1)] != []
+
+
+def test_every_point_that_is_named_can_be_led_to(document: Document, runs: list[Path]) -> None:
+    numbers = numbers_of(document)
+    blocks = [block for section in document.sections for block in section.blocks]
+    spans = [span for text in texts_of(blocks) for span in spans_of(text, numbers)]
+    named = {span.text for span in spans if re.fullmatch(r"R\d+\.p\d+", span.text)} - {"R1.p0007"}
+    assert named
+    assert named <= numbers.anchors
+    points = [json.loads(line)["id"] for line in (runs[0] / "points.jsonl").read_text().splitlines()]
+    assert {f"R1.{point_id}" for point_id in points} | {"R1", "R2"} <= numbers.anchors
+
+
+def test_every_figure_and_table_of_a_run_names_it(document: Document) -> None:
+    for section in document.sections:
+        for block in section.blocks:
+            if isinstance(block, Figure | Table) and re.match(r"r\d+-", block.name):
+                number = block.name.partition("-")[0].upper()
+                assert re.search(rf"\b{number}\b", block.caption), block.caption
+
+
+# Numbers
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+CONSTANTS = {"95", "90", "100"}
+"""Of captions that say what whiskers, bands and lines are."""
+
+
+def numbers_in(text: str) -> set[str]:
+    text = re.sub(r"R\d+(\.p\d+(-p\d+)?)?|(Figure|Table|section|appendix) \w+", "", text)
+    return {number.rstrip(",") for number in NUMBER.findall(text)}
+
+
+def forms(value: float) -> Iterator[str]:
+    """A value as people read it, in every unit that it may have."""
+    yield from (f"{value:,.0f}", f"{value:.3g}", f"{value:,.4g}", f"{value:,.6g}", f"{value:.10g}", f"{value:g}")
+    yield from (f"{value * 100:.3g}", f"{value * 100:.0f}", f"{value * 100:.1f}", percent_text(value))
+    yield from (format_latency(value), format_bytes(value), format_throughput(value), format_duration(value))
+    yield from (figure_text(value, "bytes_per_s"), f"{value / 1e12:,.2f}", f"{value / 1e9:.4g}", f"{value:.2g}")
+
+
+def numbers_of_json(value: Any) -> Iterator[str]:
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int | float):
+        if abs(value) < 1e19:
+            for form in forms(abs(value)):
+                yield from numbers_in(form)
+    elif isinstance(value, str):
+        yield from numbers_in(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from numbers_in(str(key))
+            yield from numbers_of_json(item)
+    else:
+        yield str(len(value))
+        for item in value:
+            yield from numbers_of_json(item)
+
+
+def known_numbers(runs: list[Path]) -> set[str]:
+    """Numbers of the runs' JSON in words, how many things there are in it, and those that templates and terms have."""
+    known = {*CONSTANTS}
+    everything: list[Any] = []
+    for run in runs:
+        everything += [json.loads((run / "run.json").read_text())]
+        everything += [[json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]]
+    known |= set(numbers_of_json(everything))
+    for text in (*shipped().values(), *(text for pair in (*WORDS, *OWN_WORDS) for text in pair)):
+        known |= numbers_in(text)
+    return known
+
+
+def unknown_numbers(document: Document, runs: list[Path]) -> dict[str, str]:
+    known = known_numbers(runs)
+    found = {}
+    for section in document.sections:
+        for text in texts_of(section.blocks):
+            # Times of the clock are shown as dates.
+            shown = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d UTC)?", "", text)
+            found |= dict.fromkeys(numbers_in(shown) - known, f"{section.name}: {text}")
+    return found
+
+
+def test_every_number_is_in_the_json_of_the_runs(document: Document, runs: list[Path]) -> None:
+    assert unknown_numbers(document, runs) == {}
+
+
+def test_a_number_that_is_in_no_run_is_found(document: Document, runs: list[Path]) -> None:
+    first = document.sections[0]
+    forged = [Paragraph(block.text.replace("2,667", "2,668")) if isinstance(block, Paragraph) else
+              Bullets([item.replace("2,667", "2,668") for item in block.items]) if isinstance(block, Bullets) else block
+              for block in first.blocks]  # fmt: skip
+    assert forged != first.blocks
+    changed = Document(document.title, "", [type(first)(first.name, first.title, forged)], "")
+    assert list(unknown_numbers(changed, runs)) == ["2,668"]
+
+
+# What is missing
+
+
+def test_a_study_that_is_asked_for_and_not_there_says_so(runs: list[Path]) -> None:
+    document = made(runs, words=Words(studies=["degraded", "raid-policy"]))
+    section = next(one for one in document.sections if one.name == "degraded")
+    texts = list(texts_of(section.blocks))
+    assert "None of the runs holds the study degraded" in texts[0]
+    assert "assay study run degraded model:ps6100xv?volumes=12" in texts[-1]
+
+
+def test_a_study_that_does_not_exist_is_refused(runs: list[Path]) -> None:
+    with pytest.raises(UsageError, match=r"studies: .*raid-polcy"):
+        made(runs, words=Words(studies=["raid-polcy"]))
+
+
+def test_sections_without_their_run_say_so(tmp_path: Path) -> None:
+    document = made([measured_run(tmp_path, checked=False)])
+    told = {section.name: " ".join(texts_of(section.blocks)) for section in document.sections}
+    assert "None of the runs holds a sizing" in told["sizing"]
+    assert "None of the runs holds a check of best practice" in told["best-practices"]
+
+
+def test_a_run_without_points_is_a_paper(tmp_path: Path) -> None:
+    document = made([write_run(tmp_path, Sample(4), series=False, cache_span=None, verdict=[], parts=[])])
+    section = next(one for one in document.sections if one.name == "assess")
+    assert "No point of run R1 was measured" in " ".join(texts_of(section.blocks))
+
+
+def test_a_study_under_way_says_so(tmp_path: Path) -> None:
+    run = study_run(tmp_path, "raid-policy")
+    manifest = json.loads((run / "run.json").read_text())
+    study = {
+        key: value for key, value in manifest["study"].items() if key not in ("results", "sentences", "comparisons")
+    }
+    (run / "run.json").write_text(json.dumps(manifest | {"study": study, "status": "running"}))
+    section = next(one for one in made([run]).sections if one.name == "raid-policy")
+    assert any("nothing has been compared yet" in text for text in texts_of(section.blocks))
+
+
+# What the user says
+
+
+def test_the_user_has_title_authors_objectives_and_remarks(runs: list[Path]) -> None:
+    words = Words(title="Orders", subtitle="An examination", authors=["A", "B"], customer="C", audience="Auditors.",
+                  objectives="One.\n\nTwo.", remarks={"raid-policy": "First.\n\nSecond."})  # fmt: skip
+    document = made(runs, words=words)
+    assert (document.title, document.subtitle, document.authors) == ("Orders", "An examination", "A and B for C")
+    told = {section.name: list(texts_of(section.blocks)) for section in document.sections}
+    assert told["objectives"][:2] == ["One.", "Two."]
+    assert "Auditors." in told["objectives"]
+    assert told["raid-policy"][-2:] == ["First.", "Second."]
+
+
+# References
+
+
+def test_references_become_numbers_and_lead_to_what_they_name(document: Document) -> None:
+    numbers = numbers_of(document)
+    name = next(name for name, label in numbers.labels.items() if label == "Figure 1")
+    assert plain_text(f"see {see(name)} in {see('points')}", numbers) == "see Figure 1 in appendix B"
+    assert [span.target for span in spans_of(f"{see(name)} [R1, R2] R2.p0001", numbers) if span.target] == [
+        name, "point-R1", "point-R2", "point-R2.p0001",
+    ]  # fmt: skip
+    # What is not there is text.
+    assert [span.target for span in spans_of("[R9] R9.p0001 SQL Server 2008 R2 xR1.p0001", numbers)] == [None] * 5
+
+
+# Documentation
+
+
+def test_the_fields_of_templates_are_documented(runs: list[Path]) -> None:
+    root = Path(__file__).parents[2]
+    sources = read_sources(runs, names=Names(hidden=False), several_targets=False, short=False)
+    made_of = {one.template: one for one in drafts(sources, Words(studies=["degraded"]), "assay report --paper")}
+    text = (root / "docs" / "paper.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) ?\| (.*?) ?\|$", text, flags=re.MULTILINE)
+    documented = {name: (fields, shown) for name, fields, shown in rows if f"{name}.txt" in shipped()}
+    assert set(documented) == {name.removesuffix(".txt") for name in shipped() if name.endswith(".txt")}
+    assert len(made_of) == len(documented) - 2  # neither recording nor reliability
+    for name, draft in made_of.items():
+        assert re.findall("`(.*?)`", documented[name][0]) == list(draft.fields), name
+        if name != "configuration":
+            assert re.findall("`(.*?)`", documented[name][1]) == list(draft.shown), name

@@ -1,0 +1,114 @@
+"""What the page asks other processes for, asked here in this one."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from assay.serve import answers
+
+
+@pytest.fixture
+def profile(results: Path) -> dict[str, str]:
+    return {"path": str(results / "profile")}
+
+
+def test_the_view_has_points_in_rows_answers_and_the_verdict(profile: dict[str, str]) -> None:
+    found = answers.view(profile)
+    point = found["points"][0]
+    assert set(point["figures"]) == {one["name"] for one in found["figures"][point["kind"]]}
+    assert found["answers"][0]["text"].endswith("IOPS")
+    assert found["verdict"][0]["met"] is True
+    assert found["run"]["status"] == "done"
+
+
+def test_a_database_has_its_own_figures(results: Path) -> None:
+    found = answers.view({"path": str(results / "oltp")})
+    assert "nopm" in {one["name"] for one in found["figures"]["tpcc"]}
+
+
+def test_points_that_are_damaged_leave_the_rest(results: Path, profile: dict[str, str]) -> None:
+    path = results / "profile" / "points.jsonl"
+    path.write_bytes(b"{\n" + path.read_bytes())
+    found = answers.view(profile)
+    assert found["points"] == []
+    assert "damaged" in found["notices"][0]
+
+
+def test_findings_are_those_of_the_report(profile: dict[str, str]) -> None:
+    found = answers.findings(profile)
+    headings = [block["text"] for block in found["sections"][0]["blocks"] if block["kind"] == "heading"]
+    assert "What it holds" in headings
+    json.dumps(found)
+
+
+def test_series_are_catalogued_and_drawn(profile: dict[str, str]) -> None:
+    there = answers.series(profile)
+    group = next(one for one in there["groups"] if one["source"] == "assay")
+    question = {
+        "from_s": there["from_s"],
+        "to_s": there["to_s"],
+        "steps": 50,
+        "queries": [{"host": group["host"], "source": "assay", "metric": "read_ios_count"}],
+    }
+    found = answers.series(profile | question)
+    (line,) = found["panels"][0]["lines"]
+    assert len(line["values"]) == len(found["t"]) == 50
+    assert any(line["values"])
+
+
+def test_the_matrix_is_that_of_the_diagnosis_and_moves_through_time(results: Path) -> None:
+    found = answers.matrix({"path": str(results / "oltp")})
+    assert found["resources"] == ["cpu", "memory", "network", "disk"]
+    assert {cell["resource"] for cell in found["cells"]} == set(found["resources"])
+    edges = [(one["from_s"], one["to_s"]) for one in found["windows"]]
+    assert edges
+    assert all(before[1] == pytest.approx(after[0]) for before, after in pairwise(edges))
+    assert found["causes"][0]["advice"]
+
+
+def test_a_run_is_the_same_as_itself(results: Path) -> None:
+    path = str(results / "profile")
+    found = answers.compare({"paths": [path, path]})
+    assert "0 changed" in found["sentence"]
+    assert found["columns"][3:5] == ["A", "B"]
+
+
+def test_points_go_out_as_csv(profile: dict[str, str]) -> None:
+    head, *rows = answers.table(profile).splitlines()
+    assert {"id", "part", "met"} <= {*head.split(",")}
+    assert len(rows) == len(answers.view(profile)["points"])
+
+
+@pytest.mark.slow(reason="the report's own tests draw its figures")
+def test_the_report_is_made_of_a_run_that_goes_on(results: Path, profile: dict[str, str]) -> None:
+    path = results / "profile" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "running"}))
+    page = answers.report(profile)
+    assert "was still going on" in page
+    assert not (results / "profile" / "report.html").exists()
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, arguments: list[str], asked: str) -> int:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(asked))
+    return answers.main(arguments)
+
+
+@pytest.mark.parametrize("asked", ["{", "[]", "{}", '{"path": 1}', '{"path": "/nowhere"}', '{"path": "\\u0000"}'])
+def test_what_cannot_be_answered_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    assert answered(monkeypatch, ["view"], asked) != 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_an_unknown_question_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answered(monkeypatch, ["everything"], "{}") == 2
+    assert capsys.readouterr().err.startswith("accepted: view, findings")

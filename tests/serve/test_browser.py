@@ -1,0 +1,370 @@
+"""The pages in a real browser: no errors, figures that go on while a run does, zoom, names from anywhere, many points.
+
+Chromium of the system, without a window. Its scripts run under the page's own policy, under which Playwright's
+`wait_for_function` cannot run a text: what is waited for is asked for again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+
+from assay.results import live as live_file
+from assay.results.folder import Folder
+from assay.results.run_folder import RunFolder
+from assay.serve.app import pages
+from assay.serve.guard import Guard
+from assay.serve.runs import id_of
+from assay.telemetry.columns import Reading
+from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+pytestmark = [
+    pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="Chromium is not installed"),
+    # Threads of the server and of the browser end with the process.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+slow = pytest.mark.slow(reason="the list and one run are tried in the browser anyway")
+
+TOKEN = "t" * 43
+WAIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(results: Path) -> Iterator[str]:
+    """A server over the runs, in a thread of this process."""
+    over = threading.Event()
+    app, _ = pages([results, results.parent / "recording"], over.is_set)
+    guard = Guard(app, token=TOKEN, hosts=[], port=0)
+    config = uvicorn.Config(guard, port=0, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    listening = config.bind_socket()
+    port = listening.getsockname()[1]
+    guard._hosts.add(f"127.0.0.1:{port}")
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{port}/?token={TOKEN}"
+    over.set()
+    server.should_exit = True
+    thread.join(20)
+    listening.close()
+    assert not thread.is_alive()
+
+
+class Tab:
+    """A page that was entered, and everything it complained of."""
+
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        self.base = address.split("?")[0]
+        self.page.goto(address)
+        self.until(lambda: self.page.locator("h1").count() and "Runs and recordings" in self.text)
+        self.ready()
+
+    @property
+    def text(self) -> str:
+        shown: str = self.page.evaluate("document.body.innerText")
+        return shown
+
+    def until(self, happened: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            # A page that is just left has nothing to ask.
+            try:
+                if happened():
+                    return
+            except playwright.Error:
+                pass
+            assert time.monotonic() < deadline, f"it did not happen: {self.text[:2000]} {self.complaints}"
+            self.page.wait_for_timeout(30)
+
+    def go(self, place: str) -> None:
+        self.page.goto(f"{self.base}#/{place}")
+        self.ready()
+
+    def ready(self) -> None:
+        self.until(lambda: "Reading" not in self.text and not self.page.locator("[aria-busy=true]").count())
+
+    def plots(self) -> int:
+        return self.page.locator(".uplot").count()
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[Tab]:
+    tab = Tab(browser, address)
+    yield tab
+    tab.context.close()
+    assert tab.complaints == []
+
+
+def tell(folder: Path, **changed: Any) -> None:
+    """Say what a run does at this moment, as it does itself."""
+    now_ns = time.time_ns()
+    told: dict[str, Any] = {
+        "written_utc_ns": now_ns, "part": "oltp", "what": "8 KiB random", "phase": "measuring", "left_s": 12.0,
+        "done_share": None, "waiting": "", "done": 1, "errors": {"count": 0, "word": "errors"},
+        "gauges": [{"name": "iops", "title": "IOPS", "unit": "iops", "value": 4321.0, "history": [4000.0, 4321.0]}],
+        "times_utc_ns": [now_ns - 10**9, now_ns], "host": {"cpu_share": 0.25, "devices": []},
+        "nearest": {"limit": "read.mean<=2ms", "scope": "data", "share": 0.9, "where": "now", "text": "1.80 ms"},
+        "curve": {"axis": "outstanding", "title": "IOPS", "unit": "iops", "points": []}, "points": [],
+    }  # fmt: skip
+    live_file.write(Folder.open(folder), told | changed)
+
+
+def test_the_list_and_one_run_are_shown_without_a_complaint(tab: Tab, results: Path) -> None:
+    assert {"profile", "oltp", "verify"} <= set(tab.text.split())
+    tab.page.get_by_label("Filter").fill("tpcc missed")
+    tab.until(lambda: "0 of 3" in tab.text or "1 of 3" in tab.text)
+    tab.page.get_by_label("Filter").fill("")
+    tab.page.get_by_role("link", name="profile", exact=True).click()
+    tab.until(lambda: tab.plots() >= 2)
+    assert "218 IOPS" in tab.text
+    # What goes on in a run is seen while it does.
+    tell(results / "profile")
+    tab.until(lambda: "Going on now" in tab.text and "4,321" in tab.text)
+
+
+@slow
+def test_every_page_is_shown_without_a_complaint(tab: Tab, results: Path) -> None:
+    for name in ("profile", "oltp", "verify"):
+        run = id_of(results / name)
+        for part in ("", "/points", "/time", "/bottlenecks", "/findings"):
+            tab.go(f"run/{run}{part}")
+            assert tab.page.locator("[role=alert]:visible").count() == 0, tab.text
+    tab.go("run/none")
+    assert "not there" in tab.text
+    tab.complaints[:] = [text for text in tab.complaints if "404" not in text]
+
+
+@slow
+@pytest.mark.parametrize("width", [1440, 900, 390])
+def test_no_page_is_wider_than_its_window(browser: Browser, address: str, results: Path, width: int) -> None:
+    tab = Tab(browser, address, color_scheme="dark")
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    for place in ("", f"run/{id_of(results / 'oltp')}", f"run/{id_of(results / 'oltp')}/bottlenecks"):
+        tab.go(place)
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+    tab.context.close()
+    assert tab.complaints == []
+
+
+@slow
+def test_a_run_is_watched_while_it_goes_on_and_after(tab: Tab, results: Path) -> None:
+    run = results / "profile"
+    tell(run)
+    tab.go(f"run/{id_of(run)}")
+    tab.until(lambda: "4,321" in tab.text and "90 % of it" in tab.text)
+    point = {"id": "p0099", "part": "oltp", "kind": "io", "name": "8 KiB random", "load": "7 outstanding", "size": 7.0,
+             "figures": [{"name": "iops", "title": "IOPS", "unit": "iops", "value": 777.0, "text": "777 IOPS"}],
+             "met": True, "missed": [], "ended_by": "time", "errors": 0}  # fmt: skip
+    gauges = [{"name": "iops", "title": "IOPS", "unit": "iops", "value": 9876.0, "history": [9876.0]}]
+    tell(run, gauges=gauges, times_utc_ns=[time.time_ns()], points=[point])
+    tab.until(lambda: "9,876" in tab.text)
+    tab.page.get_by_role("link", name="Points", exact=True).click()
+    tab.until(lambda: "p0099" in tab.text)
+    (run / live_file.NAME).unlink()
+    tab.until(lambda: "Going on now" not in tab.text)
+
+
+@slow
+def test_a_folder_that_disappears_is_said_to_be_gone(tab: Tab, results: Path) -> None:
+    tab.go(f"run/{id_of(results / 'oltp')}")
+    shutil.rmtree(results / "oltp")
+    tab.until(lambda: "is not there any more" in tab.text)
+    tab.page.get_by_role("link", name="Runs and recordings").click()
+    tab.until(lambda: "2 of 2" in tab.text)
+
+
+@slow
+def test_a_new_run_appears_in_the_list(tab: Tab, results: Path) -> None:
+    shutil.copytree(results / "oltp", results / "another")
+    tab.until(lambda: "another" in tab.text)
+
+
+@slow
+def test_two_runs_are_compared(tab: Tab, results: Path) -> None:
+    shutil.copytree(results / "profile", results / "profile-again")
+    tab.until(lambda: "profile-again" in tab.text)
+    for name in ("profile", "profile-again"):
+        tab.page.get_by_label(f"choose {name} to compare", exact=True).check()
+    tab.page.get_by_role("button", name="Compare two").click()
+    tab.until(lambda: "0 changed" in tab.text and tab.plots() >= 2)
+
+
+@slow
+def test_a_figure_is_zoomed_by_mouse_and_by_keys(tab: Tab, results: Path) -> None:
+    tab.go(f"run/{id_of(results / 'profile')}/time")
+    tab.until(lambda: tab.plots() >= 2)
+    whole = tab.page.locator("p[role=status]").inner_text()
+    box = tab.page.locator(".u-over").first.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 50)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 50, steps=4)
+    tab.page.mouse.up()
+    tab.until(lambda: tab.page.locator("p[role=status]").inner_text() != whole)
+    tab.ready()
+    tab.page.get_by_role("button", name="Whole time").first.click()
+    tab.until(lambda: tab.page.locator("p[role=status]").inner_text() == whole)
+    tab.ready()
+    tab.page.locator(".plot").first.focus()
+    tab.page.keyboard.press("+")
+    tab.until(lambda: tab.page.locator("p[role=status]").inner_text() != whole)
+    tab.page.locator(".plot").first.focus()
+    tab.page.keyboard.press("0")
+    tab.until(lambda: tab.page.locator("p[role=status]").inner_text() == whole)
+
+
+@slow
+def test_what_is_seen_goes_out_as_png_csv_and_table(tab: Tab, results: Path, tmp_path: Path) -> None:
+    tab.go(f"run/{id_of(results / 'profile')}")
+    tab.until(lambda: tab.plots() >= 2)
+    for name, begins in (("PNG", b"\x89PNG"), ("CSV", b"load,")):
+        with tab.page.expect_download() as waiting:
+            tab.page.get_by_role("button", name=name, exact=True).first.click()
+        waiting.value.save_as(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    tab.page.get_by_role("button", name="Table", exact=True).first.click()
+    assert tab.page.locator("figure .scroll table").first.is_visible()
+
+
+@slow
+def test_names_from_anywhere_are_text(tab: Tab, results: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    run = results / f"{hostile} \N{RIGHT-TO-LEFT OVERRIDE}x"
+    shutil.move(results / "profile", run)
+    manifest = json.loads((run / "run.json").read_text())
+    manifest["verdict"][0] |= {"question": hostile, "meaning": f"</td><script>alert(2)</script>{hostile}"}
+    manifest["notices"] = [hostile]
+    (run / "run.json").write_text(json.dumps(manifest))
+    lines = [json.loads(line) for line in (run / "points.jsonl").read_text().splitlines()]
+    for point in lines:
+        point["part"], point["workload"]["name"] = hostile, hostile
+    (run / "points.jsonl").write_text("".join(f"{json.dumps(point)}\n" for point in lines))
+    tell(run, phase=hostile, what=hostile, gauges=[{"name": hostile, "title": hostile, "unit": hostile, "value": 1.0,
+                                                    "history": [1.0]}])  # fmt: skip
+    tab.until(lambda: "onerror" in tab.text)
+    for part in ("", "/points", "/time", "/bottlenecks", "/findings"):
+        tab.go(f"run/{id_of(run)}{part}")
+        assert hostile in tab.text
+        assert tab.page.locator("img").count() == 0
+
+
+@slow
+def test_ten_thousand_points_are_shown(tab: Tab, results: Path) -> None:
+    run = results / "profile"
+    first = json.loads((run / "points.jsonl").read_text().splitlines()[0])
+    with (run / "points.jsonl").open("w") as file:
+        for number in range(10_000):
+            load = {"outstanding": number + 1, "queue_depth": number + 1, "workers": 1}
+            file.write(json.dumps(first | {"id": f"p{number:05}", "key": f"k{number}", "load": load}) + "\n")
+    tab.go(f"run/{id_of(run)}/points")
+    tab.until(lambda: "1 to 100 of 10000" in tab.text)
+    tab.page.get_by_role("button", name="Older").click()
+    tab.until(lambda: "101 to 200 of 10000" in tab.text)
+    tab.page.get_by_role("link", name="Results", exact=True).click()
+    tab.until(lambda: tab.plots() >= 2)
+
+
+@slow
+def test_a_recording_is_shown_from_hours_down_to_a_disk(tab: Tab, results: Path) -> None:
+    folder = results.parent / "recording"
+    now_ns = time.time_ns() // 10**9 * 10**9
+    manifest = {"parts": [], "status": "done", "recording": {"files": [], "hosts": ["h"], "notices": []}}
+    RunFolder.create_at(folder, "record", manifest).close()
+    with FlightWriter(folder, keep_bytes=KEEP_MIN_BYTES, host="h") as writer:
+        writer.begin({"host": "h", "interval_s": "1.0", "told": "{}"})
+        for second in range(-1800, 0):
+            readings = [Reading(f"member{place}/disk{disk}", "busy_share", "gauge", 0.1 + 0.2 * disk)
+                        for place in range(2) for disk in range(2)]  # fmt: skip
+            writer.add(readings, t_ns=now_ns + second * 10**9, interval_ns=10**9, tier="storage", source="model")
+        writer.commit()
+        tab.until(lambda: "recording" in tab.text.split())
+        tab.go(f"run/{id_of(folder)}")
+        tab.until(lambda: tab.plots() == 1)
+        assert "member0" in tab.page.locator(".u-legend").inner_text()
+        tab.page.get_by_role("button", name="member1", exact=True).click()
+        tab.until(lambda: "member1/disk0" in tab.page.locator(".u-legend").inner_text())
+        tab.page.get_by_role("button", name="15 min").click()
+        tab.ready()
+        before = tab.page.locator("p[role=status]").inner_text()
+        # What is recorded meanwhile appears by itself.
+        late_ns = time.time_ns()
+        writer.add([Reading("member1/disk0", "busy_share", "gauge", 0.9)], t_ns=late_ns, interval_ns=10**9,
+                   tier="storage", source="model")  # fmt: skip
+        writer.commit()
+        tab.page.wait_for_timeout(5000)
+        writer.add([Reading("member1/disk0", "busy_share", "gauge", 0.9)], t_ns=late_ns + 5 * 10**9,
+                   interval_ns=10**9, tier="storage", source="model")  # fmt: skip
+        writer.commit()
+        tab.until(lambda: tab.page.locator("p[role=status]").inner_text() != before)
+
+
+@slow
+def test_the_slider_moves_the_matrix_through_time(tab: Tab, results: Path) -> None:
+    tab.go(f"run/{id_of(results / 'oltp')}/bottlenecks")
+    assert "All of the time" in tab.text
+    tab.page.get_by_label("When").focus()
+    tab.page.keyboard.press("ArrowRight")
+    tab.until(lambda: "All of the time" not in tab.text)
+
+
+@slow
+def test_dark_and_light_are_chosen_by_hand_and_kept(tab: Tab) -> None:
+    def paper() -> str:
+        colour: str = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return colour
+
+    before = paper()
+    tab.page.get_by_role("button", name="Dark or light").click()
+    changed = paper()
+    assert changed != before
+    tab.page.reload()
+    tab.until(lambda: "3 of 3" in tab.text)
+    assert paper() == changed
+
+
+@slow
+def test_the_keyboard_reaches_everything(tab: Tab) -> None:
+    reached = set()
+    for _ in range(20):
+        tab.page.keyboard.press("Tab")
+        reached.add(tab.page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+    assert {"Skip to the content", "theme", "filter", "profile"} <= reached
+
+
+@slow
+def test_a_server_that_ends_is_said_to_be_away(browser: Browser, results: Path, address: str) -> None:
+    tab = Tab(browser, address)
+    tab.context.set_offline(True)
+    tab.page.evaluate("document.dispatchEvent(new Event('x'))")
+    tab.page.route("**/*", lambda route: route.abort())
+    tab.go(f"run/{id_of(results / 'oltp')}")
+    tab.until(lambda: "The server does not answer" in tab.text)
+    tab.context.close()

@@ -1,0 +1,224 @@
+"""What the page is told: the list, one run, files and names from anywhere, and runs that are there no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking_pages import Site
+
+from assay.results.flight import NAME
+from assay.results.run_folder import RunFolder
+from assay.serve.app import STATIC
+from assay.serve.asking import NotAnswered
+from assay.serve.runs import LISTED_BYTES_MAX, Runs, id_of
+from assay.serve.watch import _Follower, event
+
+
+def listed(site: Site) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in site.ask("/api/runs").document["runs"]}
+
+
+class TestList:
+    def test_each_run_says_what_it_is_and_how_it_stands(self, site: Site) -> None:
+        rows = listed(site)
+        assert set(rows) == {"profile", "oltp", "verify"}
+        assert (rows["oltp"]["verb"], rows["oltp"]["met"], rows["oltp"]["missed"]) == ("oltp", 10, 1)
+        assert rows["oltp"]["headline"].startswith("cpu of the server")
+        assert rows["profile"]["target"] == "assay.dat"
+        assert not rows["profile"]["live"]
+
+    def test_the_newest_comes_first(self, site: Site) -> None:
+        started = [row["started_s"] for row in site.ask("/api/runs").document["runs"]]
+        assert started == sorted(started, reverse=True)
+
+    def test_a_run_that_cannot_be_read_is_listed_with_the_reason(self, site: Site, results: Path) -> None:
+        (results / "profile" / "run.json").write_text("{")
+        assert "damaged" in listed(site)["profile"]["error"]
+
+    def test_a_manifest_that_is_too_large_is_not_read_for_the_list(self, site: Site, results: Path) -> None:
+        with (results / "profile" / "run.json").open("a") as file:
+            file.write(" " * LISTED_BYTES_MAX)
+        assert listed(site)["profile"]["status"] == "not read"
+
+    def test_a_folder_that_is_a_run_is_shown_by_itself(self, results: Path) -> None:
+        assert [place.path for place in Runs([results / "oltp"]).places()] == [results / "oltp"]
+
+    def test_what_was_read_is_not_read_again_until_it_changes(
+        self, results: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        runs = Runs([results])
+        first = runs.rows()
+        opened: list[Path] = []
+        plainly = RunFolder.open
+        monkeypatch.setattr(RunFolder, "open", lambda path: opened.append(path) or plainly(path))
+        assert runs.rows() == first
+        assert opened == []
+        manifest = json.loads((results / "oltp" / "run.json").read_text())
+        (results / "oltp" / "run.json").write_text(json.dumps(manifest | {"status": "failed"}))
+        assert {row["name"]: row["status"] for row in runs.rows()}["oltp"] == "failed"
+        assert opened == [results / "oltp"]
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/static/../app.py", "/static/%2e%2e/app.py", "/../../etc/passwd", "/static//etc/passwd",
+            "/static/uplot/../../guard.py", "/runs/{id}/run.json", "/runs/{id}/points.jsonl",
+            "/runs/{id}/../oltp/run.json", "/runs/{id}/%2e%2e%2frun.json", "/runs/..%2f..%2f/report.html",
+            "/runs/{id}/evidence/F0001/expected.bin", "/api/runs/../../view", "/static/uplot/LICENSE",
+        ],
+    )  # fmt: skip
+    def test_no_path_leads_out_of_what_is_shown(self, site: Site, results: Path, path: str) -> None:
+        answered = site.ask(path.replace("{id}", id_of(results / "verify")))
+        assert answered.status == 404
+        assert b"root:" not in answered.body
+        assert b"schema_version" not in answered.body
+
+    def test_a_folder_that_is_a_link_is_not_shown(self, site: Site, results: Path, tmp_path: Path) -> None:
+        shutil.move(results / "oltp", tmp_path / "elsewhere")
+        (results / "oltp").symlink_to(tmp_path / "elsewhere")
+        assert set(listed(site)) == {"profile", "verify"}
+
+    def test_a_report_that_is_a_link_is_not_followed(self, site: Site, results: Path, tmp_path: Path) -> None:
+        secret = tmp_path / "secret.html"
+        secret.write_text("secret")
+        (results / "profile" / "report.html").symlink_to(secret)
+        assert listed(site)["profile"]["reports"] == []
+        assert site.ask(f"/runs/{id_of(results / 'profile')}/report.html").status == 404
+
+    def test_a_report_that_is_a_pipe_is_not_waited_for(self, site: Site, results: Path) -> None:
+        os.mkfifo(results / "profile" / "report.html")
+        assert site.ask(f"/runs/{id_of(results / 'profile')}/report.html").status == 404
+
+    def test_a_report_from_anywhere_runs_nothing(self, site: Site, results: Path) -> None:
+        (results / "profile" / "report.html").write_text("<script>steal()</script>")
+        answered = site.ask(f"/runs/{id_of(results / 'profile')}/report.html")
+        policy = answered.headers["content-security-policy"]
+        assert answered.body == b"<script>steal()</script>"
+        assert policy.startswith("sandbox")
+        assert "allow-scripts" not in policy
+        assert "allow-same-origin" not in policy
+        assert "script-src" not in policy
+        assert "default-src 'none'" in policy
+
+    def test_a_report_on_paper_is_handed_over_as_a_file(self, site: Site, results: Path) -> None:
+        (results / "profile" / "report.pdf").write_bytes(b"%PDF-1.7")
+        answered = site.ask(f"/runs/{id_of(results / 'profile')}/report.pdf")
+        assert answered.headers["content-disposition"] == 'attachment; filename="report.pdf"'
+        assert answered.headers["content-type"] == "application/pdf"
+
+    def test_names_of_any_bytes_are_shown(self, site: Site, results: Path) -> None:
+        hostile = os.fsdecode(b"<img src=x onerror=alert(1)> \xff\n")
+        shutil.move(results / "oltp", results / hostile)
+        assert "<img src=x onerror=alert(1)> \\xff\\n" in listed(site)
+
+    def test_the_page_has_no_script_and_no_style_in_itself(self) -> None:
+        page = (STATIC / "index.html").read_text()
+        assert not re.search(r"<script(?![^>]* src=)", page)
+        assert "style=" not in page
+        assert "<style" not in page
+        for path in (STATIC / "index.html", *STATIC.glob("*.js"), *STATIC.glob("*.css")):
+            text = path.read_text()
+            assert "innerHTML" not in text
+            assert not re.search(r"https?://(?!www\.w3\.org)", text), f"{path.name} names another server"
+
+
+class TestOneRun:
+    def test_a_run_that_is_gone_is_said_to_be(self, site: Site, results: Path) -> None:
+        run = id_of(results / "oltp")
+        shutil.rmtree(results / "oltp")
+        for name in ("live", "view", "series", "matrix", "findings"):
+            answered = site.ask(f"/api/runs/{run}/{name}")
+            assert (answered.status, answered.document["error"]) == (404, "This run is not there, or there no more.")
+
+    def test_the_view_comes_from_a_process_of_its_own(self, site: Site, results: Path) -> None:
+        found = site.ask(f"/api/runs/{id_of(results / 'profile')}/view").document
+        assert found["points"][0]["id"] == "p0001"
+        assert found["figures"]["io"][0] == {"name": "iops", "title": "IOPS", "unit": "iops"}
+
+    def test_what_that_process_says_is_wrong_is_told(self, site: Site, results: Path) -> None:
+        (results / "profile" / "run.json").write_text('{"schema_version": 99}')
+        answered = site.ask(f"/api/runs/{id_of(results / 'profile')}/view")
+        assert answered.status == 422
+        assert "newer Assay" in answered.document["error"]
+
+    @pytest.mark.parametrize("question", ["{", "[]", "{}}", '{"queries": 1}', "x" * 20_000])
+    def test_a_question_of_another_form_is_refused(
+        self, site: Site, results: Path, monkeypatch: pytest.MonkeyPatch, question: str
+    ) -> None:
+        async def no_answer(*_: object) -> object:
+            raise NotAnswered("what is asked for has another form")
+
+        monkeypatch.setattr("assay.serve.asking.Asking.answer", no_answer)
+        assert site.ask(f"/api/runs/{id_of(results / 'profile')}/series?q={question}").status == 422
+
+    def test_a_damaged_recording_is_said_to_be(self, site: Site, results: Path) -> None:
+        (results / "profile" / NAME).write_bytes(b"no database at all" * 100)
+        answered = site.ask(f"/api/runs/{id_of(results / 'profile')}/series")
+        assert answered.status == 422
+        assert "cannot be read" in answered.document["error"]
+
+    def test_a_recording_that_is_none_is_said_to_be(self, site: Site, results: Path) -> None:
+        sqlite3.connect(results / "profile" / NAME).execute("CREATE TABLE other (x)")
+        assert "is no recording" in site.ask(f"/api/runs/{id_of(results / 'profile')}/series").document["error"]
+
+
+class TestEvents:
+    def follower(self, results: Path) -> _Follower:
+        return _Follower(Runs([results]), id_of(results / "profile"))
+
+    def names(self, follower: _Follower) -> list[str]:
+        return [one.decode().split("\n")[0].removeprefix("event: ") for one in follower.news()]
+
+    def test_what_a_run_says_of_itself_is_passed_on_once(self, results: Path) -> None:
+        (results / "profile" / "live.json").write_text(json.dumps({"phase": "measuring", "gauges": []}))
+        follower = self.follower(results)
+        assert list(follower.news()) == [event("live", {"phase": "measuring", "gauges": []})]
+        assert self.names(follower) == []
+
+    def test_a_run_that_ends_says_so(self, results: Path) -> None:
+        (results / "profile" / "live.json").write_text("{}")
+        follower = self.follower(results)
+        assert self.names(follower) == ["live"]
+        (results / "profile" / "live.json").unlink()
+        assert self.names(follower) == ["over"]
+
+    def test_files_that_change_are_told(self, results: Path) -> None:
+        follower = self.follower(results)
+        self.names(follower)
+        with (results / "profile" / "points.jsonl").open("a") as file:
+            file.write("\n")
+        assert self.names(follower) == ["run"]
+
+    def test_a_folder_that_disappears_is_told_once(self, results: Path) -> None:
+        follower = self.follower(results)
+        self.names(follower)
+        shutil.rmtree(results / "profile")
+        assert self.names(follower) == ["gone"]
+        assert self.names(follower) == []
+
+    def test_a_file_of_a_run_that_was_killed_is_not_taken_for_life(self, results: Path) -> None:
+        path = results / "profile" / "live.json"
+        path.write_text("{}")
+        os.utime(path, (1, 1))
+        assert self.names(self.follower(results)) == []
+
+    @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b"[" * 100_000, b"1" * (2**20 + 1)])
+    def test_a_file_that_says_nothing_is_passed_over(self, results: Path, content: bytes) -> None:
+        (results / "profile" / "live.json").write_bytes(content)
+        assert self.names(self.follower(results)) == []
+
+    def test_a_value_that_is_no_number_does_not_break_the_page(self, results: Path) -> None:
+        (results / "profile" / "live.json").write_text('{"left_s": NaN, "phase": "' + "x" * 5000 + '"}')
+        (told,) = self.follower(results).news()
+        document = json.loads(told.decode().split("data: ")[1])
+        assert document["left_s"] is None
+        assert len(document["phase"]) == 2000

@@ -1,0 +1,121 @@
+"""Targets on served arrays as they are read, what this machine must have, and what is recorded each second."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.errors import NotSupported, UsageError
+from assay.targets.arrays.served import folder
+from assay.targets.arrays.served.events import events_in, events_of
+from assay.targets.arrays.served.spec import parse_served
+from assay.targets.databases import parse_databases
+from assay.telemetry.collectors import ServedArrayCollector
+
+
+def test_the_same_array_has_the_same_folder_and_another_array_another() -> None:
+    folders = {
+        parse_served(f"array:{text}").folder
+        for text in ("ps6100xv?raid=10", "ps6100xv?raid=50", "ps6100xv?raid=10&size=2G", "fas2040")
+    }
+
+    assert len(folders) == 4
+    assert parse_served("array:ps6100xv?raid=10").folder in folders
+    # What survives a power cut is no other array.
+    assert parse_served("array:ps6100xv?raid=10&durability=lying").folder in folders
+
+
+def test_a_database_lies_on_volumes_by_role_and_several_share_them_out() -> None:
+    (one,) = parse_databases(["embedded+array:ps6100xv?volumes=data:4,log:1&at=/srv/group&set.work_mem=8MB"], {})
+    two = parse_databases(["embedded+array:ps6100xv?volumes=data:4,log:2&at=/srv/group&databases=2"], {})
+
+    assert (one.directory, one.wal_directory) == (
+        Path("/srv/group.mnt/data01/pg"),
+        Path("/srv/group.mnt/log01/wal"),
+    )
+    assert (one.settings, one.data_volumes) == ({"work_mem": "8MB"}, ("data01", "data02", "data03", "data04"))
+    assert [spec.data_volumes for spec in two] == [("data01", "data03"), ("data02", "data04")]
+    assert [spec.wal_directory for spec in two] == [Path(f"/srv/group.mnt/log0{number}/wal") for number in (1, 2)]
+    assert [spec.name for spec in parse_databases([one.recorded], {})] == ["ps6100xv"]
+
+
+def test_events_come_in_order_whatever_the_file_says(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[event]]\nat = "2min"\ndo = "restore"\n[[event]]\nat = "90s"\ndo = "cut-power"\n')
+
+    written = events_in([str(plan)])
+
+    assert [(event.at_ns, event.command["command"]) for event in events_of(written)] == [
+        (90 * 10**9, "cut-power"),
+        (120 * 10**9, "restore"),
+    ]
+
+
+def test_a_machine_that_cannot_mount_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "FUSE", tmp_path / "fuse")
+    with pytest.raises(NotSupported, match="there is no /dev/fuse here"):
+        folder.refuse_folder(tmp_path / "array")
+    (tmp_path / "fuse").touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(NotSupported, match="/dev/fuse cannot be opened; run as root, or install fuse3"):
+        folder.refuse_folder(tmp_path / "array")
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(folder.shutil, "which", lambda _: None)
+    with pytest.raises(NotSupported, match="fusermount3 is missing"):
+        folder.refuse_folder(tmp_path / "array")
+
+
+def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    if not folder.FUSE.exists():
+        pytest.skip("there is no FUSE here")
+    (tmp_path / "note").touch()
+    with pytest.raises(UsageError, match="is not empty"):
+        folder.refuse_folder(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="is a link"):
+        folder.refuse_folder(tmp_path / "link")
+
+
+def counters(**changes: Any) -> dict[str, Any]:
+    served = {"reads": 10, "read_bytes": 81920, "read_ns": 20_000_000, "writes": 0, "write_bytes": 0, "write_ns": 0}
+    disk = {
+        "name": "member0/disk0",
+        "state": "present",
+        "rebuilt_share": None,
+        "reads": 5,
+        "writes": 1,
+        "busy_ns": 10**8,
+    }
+    member = {
+        "name": "member0", "reads": 10, "read_hits": 4, "written_bytes": 0, "destaged_bytes": 0, "rebuilt_bytes": 0,
+        "dirty_bytes": 4096, "lost_chunks": 0, "disks": [disk],
+    }  # fmt: skip
+    return {
+        "power": True,
+        "volatile_bytes": 0,
+        "volumes": [{"name": "data01", "served": served | {"flushes": 1, "errors": 0} | changes}],
+        "members": [member],
+        "lateness": {
+            "count": changes.get("reads", 10),
+            "late_ns": 100_000 * changes.get("reads", 10),
+            "overdriven_s": 0,
+        },
+    }
+
+
+def test_each_second_has_rates_and_latencies_of_volumes_and_the_lateness() -> None:
+    collector = ServedArrayCollector(lambda _command: counters(), {"data01": "data"})
+    after = counters(reads=30, read_bytes=245_760, read_ns=80_000_000)
+
+    found = {(one.entity, one.metric): one for one in collector.readings(collector.sample(), after, 10**9)}
+
+    assert found["volume/data01", "read_ios_count"].value == 20
+    assert found["volume/data01", "read_latency_mean_ns"].value == 3_000_000
+    assert found["volume/data01", "read_latency_mean_ns"].role == "data"
+    assert ("volume/data01", "write_latency_mean_ns") not in found
+    assert found["array", "lateness_mean_ns"].value == 100_000
+    assert found["member0", "dirty_bytes"].value == 4096
