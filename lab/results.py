@@ -23,7 +23,7 @@ NOT_YET = "not run"
 UNTRIED = (
     ("Power cuts", "PostgreSQL and MariaDB under `assay oltp`, cut and checked"),
     ("Power cuts", "replay of every flush point of a write log (blklogwrites, dm-log-writes)"),
-    ("Kinds of devices", "LUKS, thin pools, discard"),
+    ("Kinds of devices", "discard"),
     ("Paths", "kernel iSCSI against LIO over delay and loss; retransmits; `diagnose` names the slow path"),
     ("Paths", "figures against fio inside the same machine"),
     ("Faults", "a full thin pool; dm-log-writes prefixes; dm-error in the middle of every verb"),

@@ -115,6 +115,22 @@ KINDS = {
         f" lvcreate {LVM} -qy -Zn -L 32M -n lv lab",
         unmake=f"vgchange {LVM} -qan lab; vgremove {LVM} -qf lab; pvremove {LVM} -qff /dev/vdb",
     ),
+    "LUKS": Kind(
+        device="/dev/mapper/secret",
+        members=("vdb",),
+        make="modprobe dm_crypt; printf x | cryptsetup luksFormat -q"
+        " --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/vdb -;"
+        " printf x | cryptsetup open --type luks --key-file - /dev/vdb secret",
+        unmake="cryptsetup close secret",
+    ),
+    "thin volume": Kind(
+        device="/dev/mapper/thin",
+        members=("dm-1", "dm-0", "vdb", "vdc"),
+        make='modprobe dm_thin_pool; dmsetup create meta --table "0 8192 linear /dev/vdb 0";'
+        ' dmsetup create pool --table "0 $(cat /sys/block/vdc/size) thin-pool /dev/mapper/meta /dev/vdc 128 0";'
+        ' dmsetup message pool 0 "create_thin 0"; dmsetup create thin --table "0 98304 thin /dev/mapper/pool 0"',
+        unmake="dmsetup remove thin; dmsetup remove pool; dmsetup remove meta",
+    ),
     "multipath, two ports": Kind(
         device="/dev/mapper/mp",
         members=("sdb", "sdc"),
@@ -143,7 +159,8 @@ def kind(lab: Machine, name: str) -> Iterator[Kind]:
     lab.shell(f"( {kind.make or 'true'} ) >&2")
     yield kind
     lab.shell(f"( {kind.unmake or 'true'} ) >&2")
-    wipe = " ".join(f"/dev/{member}" for member in kind.members) or kind.device
+    disks = [member for member in kind.members if not member.startswith("dm-")]
+    wipe = " ".join(f"/dev/{disk}" for disk in disks) or kind.device
     lab.shell(
         f"for disk in {wipe}; do dd if=/dev/zero of=$disk bs=1M oflag=direct status=none 2>/dev/null || true; done"
     )
@@ -166,7 +183,7 @@ def test_a_profile_knows_the_device(lab: Machine, kind: Kind, observed: Callable
     (point,) = done.document["points"]
     run = lab.share / str(done.document["run_folder"]).removeprefix(f"{SHARE}/")
     (volume,) = json.loads((run / "run.json").read_text())["target"]["volumes"]
-    in_sys = lab.shell(f"basename $(readlink -f {kind.device})").strip()
+    in_sys = lab.in_sys(kind.device)
 
     observed(
         f"stack {' on '.join([volume['device_stack'][0], ', '.join(volume['device_stack'][1:])]).removesuffix(' on ')}"

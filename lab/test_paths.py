@@ -68,8 +68,7 @@ def restore(lab: Machine, path: str) -> None:
 
 def io_count(lab: Machine) -> int:
     """Return how many reads and writes the map has completed."""
-    fields = lab.shell(f"cat /sys/block/$(basename $(readlink -f {MAP}))/stat").split()
-    return int(fields[0]) + int(fields[4])
+    return lab.reads(MAP) + lab.writes(MAP)
 
 
 def series(run: Path, source: str, metric: str) -> dict[str, float]:
@@ -89,6 +88,7 @@ def series(run: Path, source: str, metric: str) -> dict[str, float]:
 )
 def test_a_profile_goes_on_when_a_path_is_lost(lab: Machine, observed: Callable[[str], None]) -> None:
     running = lab.start("assay", "profile", MAP, *LOAD, *OUTPUT)
+    lab.wait_for_run(running)
     lab.wait_until(lambda: io_count(lab) > 1000, running)
     lose(lab, PATHS[1])
     done = running.end()
@@ -117,6 +117,7 @@ def test_verify_passes_when_all_paths_come_back(lab: Machine, observed: Callable
     running = lab.start(
         "assay", "verify", MAP, "--overwrite", MAP, "--size", "16M", "--memory", "2M", "--duration", "30s", *OUTPUT
     )
+    lab.wait_for_run(running)
     lab.wait_until(lambda: io_count(lab) > 500, running)
     for path in PATHS:
         lose(lab, path)

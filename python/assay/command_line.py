@@ -27,7 +27,7 @@ INTERRUPTED = 130
 """Exit code of Ctrl-C and SIGTERM, as in `assay.errors`, which is not loaded yet."""
 
 _DATABASES = r"(?:postgresql|postgres|mariadb|mysql|mssql)"
-_STORAGE = r"(?:file|faulty|model|null|embedded|duckdb):"
+_STORAGE = r"(?:file|faulty|model|null|embedded|duckdb|spark-local):"
 # A scheme that is misspelt or unknown precedes a password as well as one that is right, and so does one a slash short.
 _URL = re.compile(rf"(?i)(?<![a-z0-9+.-])(?:(?!{_STORAGE})[a-z][a-z0-9+.-]*://|{_DATABASES}(?::/?|//))")
 # Connection strings of libpq and ODBC are no targets, and hold passwords all the same.

@@ -13,6 +13,7 @@ from assay.progress import SILENT, Display
 from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Point
 from assay.run.execute import Above, Execution, Raising
+from assay.run.hosts.opened import workload_at
 from assay.targets.target import Target
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
@@ -117,7 +118,7 @@ def first_examined(target: Target, first: Part[Any], manifest: Mapping[str, Any]
     chosen = first.target or target
     try:
         if not first.optional:
-            workload_of(first.plan).examine(first, chosen, manifest, display)
+            workload_at(workload_of(first.plan), chosen).examine(first, chosen, manifest, display)
         yield
     finally:
         chosen.leave(SILENT)

@@ -63,7 +63,7 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "snapshots in place": (["profile", "model:ps6100xv?snapshots=3"], ["'snapshots'", "write-anywhere only"]),
     "reclamation in place": (["profile", "model:ps6100xv?reclamation=yes"], ["'reclamation'", "write-anywhere only"]),
     "a filer full of snapshots": (
-        ["profile", "model:fas3070?reclamation=yes&snapshots=200"],
+        ["profile", "model:fas3070?reclamation=yes&snapshots=400"],
         ["reclamation is impossible", "fewer snapshots"],
     ),
     "toml with options": (["model", "show", "ps6100xv?raid=50", "--toml"], ["--toml"]),

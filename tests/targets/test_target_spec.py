@@ -198,16 +198,10 @@ def test_the_folder_of_a_user_that_is_not_there_is_named() -> None:
         parse_targets(["~no-such-user-here/f"])
 
 
-@pytest.mark.parametrize("scheme", ["embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb"])
+@pytest.mark.parametrize("scheme", ["embedded", "postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark"])
 def test_databases_are_no_storage_and_passwords_are_not_repeated(scheme: str) -> None:
     with pytest.raises(UsageError, match=f"{scheme}:... is a database, not storage; `assay --help` lists") as error:
         parse_targets([f"{scheme}://user:hunter2@host/db?password=hunter2"])
-    assert "hunter2" not in str(error.value)
-
-
-def test_kinds_of_later_versions_say_so_and_do_not_repeat_passwords() -> None:
-    with pytest.raises(UsageError, match="not available in this version") as error:
-        parse_targets(["spark://user:hunter2@host/db?password=hunter2"])
     assert "hunter2" not in str(error.value)
 
 

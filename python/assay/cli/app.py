@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from assay.cli import array, assess, check, compare, diagnose, importing, model, record, report, serve, size, study
+from assay.cli import (
+    agent,
+    array,
+    assess,
+    check,
+    compare,
+    diagnose,
+    importing,
+    model,
+    record,
+    report,
+    serve,
+    size,
+    study,
+)
 from assay.cli.console import run_guarded
 from assay.cli.verb import add_verbs_of_workloads, verb_of, verbs_of_workloads
 from assay.targets.secrets import take_secrets
@@ -73,6 +87,7 @@ app.command(name="import", epilog=importing.EXAMPLES)(importing.import_)
 app.command(name="check", epilog=check.EXAMPLES)(check.check)
 app.command(name="diagnose", epilog=diagnose.EXAMPLES)(diagnose.diagnose)
 app.command(name="size", epilog=size.EXAMPLES)(size.size)
+app.command(name="agent", hidden=True)(agent.agent)
 app.add_typer(record.app, name="record")
 app.add_typer(study.app, name="study")
 app.add_typer(model.app, name="model")

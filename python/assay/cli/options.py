@@ -91,6 +91,24 @@ Declared = Mapping[str, tuple[Any, Any]]
 
 NOTHING: Declared = {}
 PERMISSIONS: Declared = {"overwrite": (Overwrite, None), "yes_destroy": (YesDestroy, None)}
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hosts",
+        help="Load from these hosts at once, over ssh: a,b,c; local is a process here. Of --cluster: how many.",
+        rich_help_panel=TARGET,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", help="Load from hosts of a Ray cluster: ray://HOST:10001 or auto.", rich_help_panel=TARGET
+    ),
+]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="All hosts use the same target, not one each.", rich_help_panel=TARGET)
+]
+OVER_HOSTS: Declared = {"hosts": (Hosts, None), "cluster": (Cluster, None), "shared": (Shared, False)}
 ON_STORAGE: Declared = {
     "volumes": (Volumes, None),
     "size": (Size, None),

@@ -23,6 +23,8 @@ from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
 from assay.run.chains import in_order
 from assay.run.execute import Execution, estimate_s, exit_code_of, failures_told, new_folder, print_json, run_document
+from assay.run.hosts.opened import workload_at
+from assay.run.hosts.target import end_hosts
 from assay.run.part import part_from_report, part_report
 from assay.run.request import Request
 from assay.run.resumed import refuse_other_targets, refuse_strange_folder
@@ -106,12 +108,14 @@ def _start(
     options.validate()
     request.dry_run = options.dry_run
     target, parts = choose_targets(request, parts)
-    target.notices += options.notices
-    if options.dry_run:
-        show_plan(verb, target, parts, options, study)
-        return
-    rehearse_exports(options.export, parts)
-    with examined_first(target, in_order(parts, study)[0], {}, options):
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        target.notices += options.notices
+        if options.dry_run:
+            show_plan(verb, target, parts, options, study)
+            return
+        rehearse_exports(options.export, parts)
+        stack.enter_context(examined_first(target, in_order(parts, study)[0], {}, options))
         folder = new_folder(options.output, verb, sys.argv[1:], request.to_dict(), parts, study)
         if told is not None:
             folder.update(**told())
@@ -170,9 +174,19 @@ def _resume(verb: str, path: Path, options: OutputOptions, context: typer.Contex
     request.dry_run = options.dry_run
     sizes = {volume["name"]: volume["size_bytes"] for volume in manifest["target"]["volumes"]}
     target, parts = choose_targets(request, parts, sizes)
+    with ExitStack() as stack:
+        stack.callback(end_hosts, target)
+        _go_on(verb, folder, request, target, parts, options)
+
+
+def _go_on(
+    verb: str, folder: RunFolder, request: Request, target: Target, parts: Sequence[Part[Any]], options: OutputOptions
+) -> None:
+    """Go on with a run whose targets are those that it began with."""
+    path, manifest, study = folder.path, folder.manifest, folder.manifest.get("study")
     own = [part.target for part in parts if part.target is not None]
     for part in parts:
-        if bool((part.target or target).databases) != (workload_of(part.plan).runs_on == "databases"):
+        if (part.target or target).runs_on != workload_of(part.plan).runs_on:
             raise RunFolderError(f"--resume {path}: part {part.name} does not fit its target; the folder was changed")
     refuse_other_targets(folder, [target, *own], request.overwrite)
     if options.dry_run:
@@ -289,7 +303,8 @@ def show_plan(
         for line in target.lines():
             print(line)
     for part in parts:
-        for line in workload_of(part.plan).lines(part, part.target or target):
+        on = part.target or target
+        for line in workload_at(workload_of(part.plan), on).lines(part, on):
             print(line)
     time = "until interrupted" if math.isinf(longest) else f"{format_duration(shortest)} to {format_duration(longest)}"
     targets = [part.target or target for part in parts]
@@ -325,5 +340,6 @@ def _plan_document(
     if study is not None:
         document |= {"study": study, "parts": [part_report(part) for part in parts]}
     for part in parts:
-        document |= workload_of(part.plan).document(part, part.target or target)
+        on = part.target or target
+        document |= workload_at(workload_of(part.plan), on).document(part, on)
     return document

@@ -184,8 +184,10 @@ def measuring(
         for option in options:
             if option.name not in own_names:
                 of_plan.setdefault(option.name, []).append(option)
+        # What measures nothing of its own is spread over no hosts.
+        over = opt.OVER_HOSTS if workload is not None and only is None else opt.NOTHING
         taken = own_names | of_plan.keys()
-        shared = {name: one for name, one in {**on, **opt.OF_OUTPUT}.items() if name not in taken}
+        shared = {name: one for name, one in {**on, **over, **opt.OF_OUTPUT}.items() if name not in taken}
 
         def run(context: typer.Context, **values: Any) -> None:
             given = Given(
@@ -200,7 +202,11 @@ def measuring(
                 options=options,
                 preset=values.get("preset"),
                 plan_file=values.get("plan"),
-                target={name: values[name] for name in shared if name in opt.ON_STORAGE and values[name] is not None},
+                target={
+                    name: values[name]
+                    for name in shared
+                    if name in {**opt.ON_STORAGE, **opt.OVER_HOSTS} and values[name] is not None
+                },
             )
             if "resume_run" in shared and values["resume_run"] is not None:
                 resume(verb, values["resume_run"], given.shown, context)

@@ -193,7 +193,7 @@ def server_text(database: Record) -> str:
     """Kind and version of a database server."""
     kind = str(database.get("kind") or DASH)
     names = {"postgresql": "PostgreSQL", "embedded": "embedded PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
-             "mssql": "SQL Server", "duckdb": "DuckDB"}  # fmt: skip
+             "mssql": "SQL Server", "duckdb": "DuckDB", "spark": "Spark"}  # fmt: skip
     return shorten(f"{names.get(kind, kind)} {database.get('version') or ''}".strip(), 60)
 
 

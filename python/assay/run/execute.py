@@ -21,6 +21,7 @@ from assay.results.run_folder import RunFolder
 from assay.results.shapes.point import Answer, Point, VerdictLine
 from assay.run.ahead import Ahead
 from assay.run.chains import forget_unfinished, in_order
+from assay.run.hosts.opened import workload_at
 from assay.run.live import Live
 from assay.run.notices import notices_of
 from assay.run.part import part_report
@@ -178,14 +179,15 @@ class Execution:
             bands=self.above.bands,
         )
         with ExitStack() as stack:
-            if all(target.is_virtual for target in self._targets.all):
+            if all(target.is_virtual and target.is_here for target in self._targets.all):
                 opens = stack.enter_context(Ahead(ordered, self._targets, common)).open
             else:
                 opens = self._open
             self._run_in_turn(ordered, common, opens, recorder)
 
     def _open(self, part: Part[Any], context: RunContext) -> OpenWorkload:
-        return workload_of(part.plan).open(part, self._targets.of(part), context)
+        target = self._targets.of(part)
+        return workload_at(workload_of(part.plan), target).open(part, target, context)
 
     def _run_in_turn(self, ordered: Sequence[Part[Any]], common: RunContext, opens: Opens, recorder: Recorder) -> None:
         numbers = itertools.count(len(self.folder.points()) + 1)
@@ -427,7 +429,7 @@ def run_document(folder: RunFolder) -> dict[str, Any]:
     manifest = folder.manifest
     keys = ("schema_version", "verb", "status", "error", "target", "host", "build", "engine", "cache_span", "parts")
     own = [workload.document_key for workload in workloads() if workload.document_key is not None]
-    special = {key: manifest[key] for key in ("study", *own) if manifest.get(key)}
+    special = {key: manifest[key] for key in ("study", "hosts", *own) if manifest.get(key)}
     return {
         **{key: manifest.get(key) for key in keys},
         **special,

@@ -69,10 +69,21 @@ class Request:
     """Volumes may be named for one of several databases or logs: `db1=PATH,log1=PATH`."""
     crash_journal: str | None = None
     """Where acknowledged writes shall be recorded."""
+    hosts: list[str] = field(default_factory=list)
+    """Hosts that the load is spread over, as they were given; none for this process alone."""
+    cluster: str | None = None
+    """A Ray cluster whose hosts they are."""
+    shared: bool = False
+    """All hosts use the same target."""
     after_crash: str | None = None
     """The journal of a run that a crash ended; nothing is written then."""
     dry_run: bool = False
     """Nothing is served: the volumes of an array are told of, and not there."""
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether agents do the work."""
+        return bool(self.hosts) or self.cluster is not None
 
     def choose(
         self, parts: Sequence[Part[Any]], sizes: dict[str, int] | None = None, by_path: dict[str, int] | None = None

@@ -14,6 +14,7 @@ from assay import _core
 from assay.errors import RefusedTarget, RunFolderError
 from assay.paths import printable
 from assay.results.run_folder import RunFolder
+from assay.run.hosts.target import HostsTarget
 from assay.targets.storage.safety import Examined
 from assay.targets.storage.target import StorageTarget
 from assay.targets.target import Target
@@ -72,7 +73,44 @@ def refuse_other_targets(folder: RunFolder, targets: Sequence[Target], overwrite
     RefusedTarget
         A file or device is another one, or nothing but the folder says that it belongs to the run.
     """
-    recorded = {volume["path"]: volume for volume in folder.manifest["target"]["volumes"] if volume.get("path")}
+    volumes = folder.manifest["target"]["volumes"]
+    for target in targets:
+        if isinstance(target, HostsTarget):
+            _refuse_other_hosts(folder, target)
+            target.refuse_others(folder.path.name, volumes)
+    refuse_other_volumes(folder.path.name, volumes, targets, overwrite)
+
+
+def _refuse_other_hosts(folder: RunFolder, target: HostsTarget) -> None:
+    """A point is one of so many hosts: with others no point of the folder could be taken over."""
+    before, now = len(folder.manifest.get("hosts") or target.members), len(target.members)
+    if before != now:
+        raise RefusedTarget(
+            f"--resume {printable(folder.path)}: the run began with {before} hosts, and there are {now} now; bring back"
+            " those that are missing, or begin a new run"
+        )
+
+
+def refuse_other_volumes(
+    run: str, volumes: Sequence[Mapping[str, Any]], targets: Sequence[Target], overwrite: Collection[str]
+) -> None:
+    """Refuse to go on where a volume of this host is not that of the run.
+
+    Parameters
+    ----------
+    run
+        Its id.
+    volumes
+        As its manifest has them.
+    targets, overwrite
+        As of `refuse_other_targets`.
+
+    Raises
+    ------
+    RefusedTarget
+        A file or device is another one, or nothing but the folder says that it belongs to the run.
+    """
+    recorded = {volume["path"]: volume for volume in volumes if volume.get("path")}
     named = {os.path.realpath(path) for path in overwrite}
     for target in targets:
         if not isinstance(target, StorageTarget):
@@ -81,10 +119,10 @@ def refuse_other_targets(folder: RunFolder, targets: Sequence[Target], overwrite
             if volume.path is not None:
                 # What is only read needs no permission.
                 permitted = volume.spec.name in target.foreign or str(volume.path) in named
-                _refuse_other(folder, volume, recorded.get(str(volume.spec.path)), permitted)
+                _refuse_other(run, volume, recorded.get(str(volume.spec.path)), permitted)
 
 
-def _refuse_other(folder: RunFolder, volume: Examined, recorded: Mapping[str, Any] | None, permitted: bool) -> None:
+def _refuse_other(run: str, volume: Examined, recorded: Mapping[str, Any] | None, permitted: bool) -> None:
     shown = printable(volume.spec.path or "")
     permission = f"give --overwrite {shown} to say that it is meant"
     identity = (recorded or {}).get("identity")
@@ -100,5 +138,5 @@ def _refuse_other(folder: RunFolder, volume: Examined, recorded: Mapping[str, An
             )
         return
     mark = volume.hold.mark
-    if not permitted and (mark is None or mark.run != folder.path.name):
+    if not permitted and (mark is None or mark.run != run):
         raise RefusedTarget(f"{shown}: nothing but the run folder says that it belongs to the run; {permission}")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
 from assay.progress import Display
+from assay.run.hosts.opened import workload_at
+from assay.run.hosts.target import choose_over_hosts
 from assay.run.request import Request
 from assay.targets.arrays.served.process import served_array
 from assay.targets.databases import is_database, parse_databases
@@ -42,6 +44,11 @@ def choose_targets(
     RefusedTarget, OutOfSpace, UsageError
         As `Request.choose` and `choose_databases` raise them.
     """
+    if request.is_spread:
+        over = choose_over_hosts(request, parts, sizes)
+        return over, [workload_of(part.plan).fitted(part, over) for part in parts]
+    if request.shared:
+        raise UsageError("--shared: says what hosts have in common; give --hosts, too")
     shared = [part for part in parts if part.target_text is None]
     together: dict[tuple[str, ...], list[Part[Any]]] = {}
     for part in with_those_beside(parts):
@@ -159,7 +166,8 @@ class PartTargets:
             raise
 
     def _made_ready(self, part: Part[Any], manifest: Mapping[str, Any]) -> Part[Any]:
-        target, workload = self.of(part), workload_of(part.plan)
+        target = self.of(part)
+        workload = workload_at(workload_of(part.plan), target)
         part = workload.examine(part, target, manifest, self.display)
         workload.prepare(part, target, self.display, self.interrupt)
         if not any(target is used for used in self._used):
@@ -190,11 +198,16 @@ class PartTargets:
 
     def collectors(self) -> list[Collector[Any]]:
         """What records the host throughout; nothing where no part is part of it."""
-        return host_collectors(self.devices) if any(not target.is_virtual for target in self.all) else []
+        return (
+            host_collectors(self.devices)
+            if any(not target.is_virtual and target.is_here for target in self.all)
+            else []
+        )
 
     def own_collectors(self, part: Part[Any]) -> list[Collector[Any]]:
         """What else records while a part runs."""
-        return target_collectors(self.of(part), self.devices)
+        target = self.of(part)
+        return target_collectors(target, self.devices) if target.is_here else []
 
     def facts(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """The manifest's `target`: the run's, with what the parts so far used besides.

@@ -117,6 +117,18 @@ def typed_password() -> Secret | None:
     return _typed[0] if _typed else None
 
 
+def secrets_for_wire() -> tuple[dict[str, str], str | None]:
+    """Passwords by the words that stand for them, and what was typed: for the pipe to an agent, and nowhere else."""
+    return {word: secret.reveal() for word, secret in _kept.items()}, _typed[0].reveal() if _typed else None
+
+
+def keep_secrets(words: Mapping[str, str], typed: str | None) -> None:
+    """Keep the passwords that came over a pipe, as those of this process."""
+    _kept.update({word: Secret(text) for word, text in words.items()})
+    if typed is not None:
+        _typed[:] = [Secret(typed)]
+
+
 def secrets_for_child() -> dict[str, str]:
     """Environment for a process that this one becomes, and which takes them out of it again (`take_secrets`)."""
     return {word: secret.reveal() for word, secret in _kept.items()}

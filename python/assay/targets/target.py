@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from assay.progress import Display
@@ -15,6 +15,16 @@ class Target(Protocol):
     """Volumes, databases, or whatever else a workload runs on."""
 
     notices: list[str]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process does the work on it; else agents do, on their hosts."""
+        ...
+
+    @property
+    def runs_on(self) -> Literal["storage", "databases"]:
+        """What it is."""
+        ...
 
     @property
     def databases(self) -> Sequence[Database]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.targets.arrays.served.watch import PowerCut
     from assay.telemetry.recorder import Recorder
     from assay.workloads.beside import Beside
+    from assay.workloads.spread import Together
 
 Record = Mapping[str, Any]
 
@@ -58,6 +59,8 @@ class RunContext:
     """Whether the part that follows continues this one."""
     beside: Beside | None = None
     """What runs while points are measured."""
+    together: Together | None = None
+    """What a point has in common with those that other hosts measure at the same time."""
     load_begins: Callable[[], None] = lambda: None
     """Told by a measurement when its first transactions or I/Os are under way."""
     load_goes_on: Callable[[], None] = lambda: None
@@ -71,6 +74,33 @@ class RunContext:
     points: list[Point] = field(default_factory=list)
     """Points of the part so far."""
     notices: list[str] = field(default_factory=list)
+
+    def begin_together(self) -> None:
+        """Wait for the moment at which all hosts begin, where there are several.
+
+        Raises
+        ------
+        Interrupted
+            The run ends.
+        """
+        if self.together is not None:
+            self.together.begin()
+
+    def window_of_all(self, started_ns: int, interval_s: float, from_tick: int, to_tick: int) -> tuple[int, int]:
+        """The ticks of a window in which all hosts ran, each tick by its middle; the window where this host is alone.
+
+        Raises
+        ------
+        Interrupted, IoFailed
+            The run ends, or hosts did not run at the same time.
+        """
+        if self.together is None:
+            return from_tick, to_tick
+        tick_ns = interval_s * 1e9
+        both = self.together.window(started_ns + round(from_tick * tick_ns), started_ns + round(to_tick * tick_ns))
+        first, last = (round((at_ns - started_ns) / tick_ns) for at_ns in both)
+        first = min(max(first, from_tick), to_tick - 1)
+        return first, max(min(last, to_tick), first + 1)
 
     def note(self, text: str) -> None:
         """Say something once in the run's notices."""

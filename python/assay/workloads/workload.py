@@ -13,16 +13,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
-from assay.errors import NotSupported
+from assay.errors import NotSupported, UsageError
 from assay.fields import within
 from assay.reading import names_of_presets, preset_table, validated
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits
+from assay.results.merged import merged, merged_point
 from assay.results.shapes.kinds import Shapes
 from assay.results.shapes.point import Point, VerdictLine
 from assay.units import format_iops, format_latency, format_throughput
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import ExaminationPart, P, Part
+from assay.workloads.spread import Share
 
 if TYPE_CHECKING:
     from assay.document.elements import Section
@@ -186,6 +188,9 @@ class Workload(ABC, Generic[P]):
     """Whether its points are reads and writes as other tools of storage measure them."""
     apart: ClassVar[tuple[str, ...]] = ()
     """What takes time besides points, for `--dry-run`."""
+
+    adds: frozenset[str] = frozenset()
+    """Names of its figures that add up over hosts, beside those of `results/merged.py`."""
 
     examination: tuple[ExaminationPart, ...] = ()
     """Its parts of the whole examination of a folder."""
@@ -366,6 +371,31 @@ class Workload(ABC, Generic[P]):
     def importers(self) -> Sequence[RunImporter]:
         """Formats of other programs' results that `assay import` makes a run of."""
         return ()
+
+    # Several hosts
+
+    def share(self, plan: P, share: Share) -> P:
+        """The plan of one of several hosts: users and rates are spread, and what all use is kept apart.
+
+        By default every host does all of it on a target of its own.
+
+        Raises
+        ------
+        UsageError
+            It cannot be spread over so many hosts, or not where all use the same target.
+        """
+        if share.shared:
+            raise UsageError(f"--shared: a {self.kind} workload writes; give each host a target of its own")
+        return plan
+
+    def merged(self, points: Sequence[Record]) -> dict[str, Any]:
+        """Figures of one point from those that hosts measured at the same time."""
+        return merged_point(points, self.adds)
+
+    def merged_told(self, told: Sequence[Record]) -> dict[str, Any]:
+        """What a run tells as a whole, from what it tells of each host."""
+        found: dict[str, Any] = merged(told, adds=self.adds)
+        return found
 
     # Report
 

@@ -94,16 +94,22 @@ impl Held {
             ranges.iter().flat_map(words).for_each(|(word, mask)| self.held[word] |= mask);
             return;
         }
-        let mut due = 0;
+        // Neighbours stay together, as I/Os bring them in together: by words, and what room is left line by line.
+        let (mut seen, mut taken) = (0, 0);
         for (word, mask) in ranges.iter().flat_map(words) {
-            let mut absent = mask & !self.held[word];
-            while absent != 0 {
-                due += room;
-                if due >= missing {
-                    due -= missing;
-                    self.held[word] |= absent & absent.wrapping_neg();
-                }
-                absent &= absent - 1;
+            let absent = mask & !self.held[word];
+            let count = u64::from(absent.count_ones());
+            seen += count;
+            if taken + count <= room && taken * missing < room * seen {
+                taken += count;
+                self.held[word] |= absent;
+            }
+        }
+        for (word, mask) in ranges.iter().flat_map(words) {
+            while taken < room && mask & !self.held[word] != 0 {
+                let absent = mask & !self.held[word];
+                self.held[word] |= absent & absent.wrapping_neg();
+                taken += 1;
             }
         }
     }

@@ -11,6 +11,7 @@ from assay.document.remarks import Remarks
 from assay.document.text import DASH, NOT_MEASURED, joined, moment, percent, shorten
 from assay.report.facts import measured_points, workload_of_run
 from assay.report.sections.array import array_blocks, served_blocks
+from assay.report.sections.hosts import hosts_blocks
 from assay.report.sections.verdict import verdict_word
 from assay.results.source import Record, RunFacts
 from assay.units import format_bytes, format_duration
@@ -32,7 +33,8 @@ def method_section(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) ->
             blocks.append(queue_table(volumes))
     else:
         blocks.append(Paragraph("The run does not describe its target."))
-    blocks += [Heading("Host and engine"), Facts("host", host_facts(run, remarks)), Heading("Timing")]
+    blocks += [Heading("Host and engine"), Facts("host", host_facts(run, remarks))]
+    blocks += [*hosts_blocks(run, facts.points), Heading("Timing")]
     blocks.append(Paragraph(timing_text(facts, [text for found in remarks.values() for text in found.timing])))
     blocks += [Paragraph(text) for found in remarks.values() for text in found.method]
     if run.get("parts") and run.get("imported") is None:

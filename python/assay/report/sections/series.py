@@ -209,9 +209,7 @@ def _model_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
             )
         },
     )  # fmt: skip
-    rows += panel_rows(
-        "blocks written per block of hosts", clock, {"log": _over_entities(model, "write_amplification", 1.0, "mean")}
-    )
+    rows += panel_rows("write amplification", clock, {"log": _over_entities(model, "write_amplification", 1.0, "mean")})
     return rows + panel_rows("ports busy (%)", clock, {"fullest": _over_entities(ports, "busy_share", 0.01)})
 
 

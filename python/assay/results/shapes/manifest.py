@@ -14,6 +14,7 @@ from assay.results.shapes.terms import (
     STRICT,
     Count,
     Flag,
+    Integer,
     MaybeAmount,
     MaybeCount,
     Name,
@@ -129,6 +130,18 @@ class Host(TypedDict, total=False):
     python: Text
 
 
+class RunHost(TypedDict, total=False):
+    """A host of a run over several: its clock when the run began, and what its share told."""
+
+    name: Required[Name]
+    hostname: Text
+    host: Host | None
+    clock_offset_ns: Integer | None
+    clock_error_ns: MaybeCount
+    lost: Text
+    told: dict[str, Any] | None
+
+
 class Request(TypedDict, total=False):
     """What the user asked of the target: of storage paths and volumes, of databases targets."""
 
@@ -213,6 +226,7 @@ class Manifest(TypedDict, total=False):
     request: Request
     target: Target | None
     host: Host | None
+    hosts: list[RunHost] | None
     build: dict[str, Text] | None
     engine: Engine | None
     answers: list[Answer] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Required
+from typing import Annotated, Any, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
@@ -13,6 +13,7 @@ from assay.results.shapes.terms import (
     Count,
     Flag,
     HistogramText,
+    Integer,
     Interval,
     MaybeAmount,
     MaybeCount,
@@ -172,6 +173,30 @@ class Beside(TypedDict, total=False):
     slowdown_95: Interval
 
 
+class HostPoint(TypedDict, total=False):
+    """What one host of several did: its clock before the point, and its own point."""
+
+    name: Required[Name]
+    clock_offset_ns: Integer | None
+    clock_error_ns: MaybeCount
+    clock_drift_ns: Integer | None
+    point: dict[str, Any]
+    lost: Text
+    until_then: Text
+
+
+class Together(TypedDict, total=False):
+    """How far apart several hosts measured a point, by one clock."""
+
+    count: Count
+    start_skew_ns: MaybeCount
+    first_done_utc_ns: MaybeCount
+    last_done_utc_ns: MaybeCount
+    window_ns: MaybeCount
+    skew_share: MaybeAmount
+    skewed: Flag
+
+
 class ServedEvent(TypedDict, total=False):
     """What happened to an array, and how it is from then on."""
 
@@ -291,6 +316,8 @@ class Point(TypedDict, total=False):
     beside: Beside | None
     served: list[ServedPoint] | None
     imported: ImportedFrom | None
+    hosts: list[HostPoint] | None
+    together: Together | None
     band_90: Interval
     band_basis: Text
     limits: list[JudgedLimit]

@@ -13,7 +13,7 @@ from assay.errors import OpenFailed
 from assay.targets.databases.spec import TlsMode
 from assay.targets.secrets import Secret
 
-Dialect = Literal["postgresql", "mariadb", "mysql", "mssql", "duckdb"]
+Dialect = Literal["postgresql", "mariadb", "mysql", "mssql", "duckdb", "spark"]
 Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
 """Told how many steps are done, and of how many."""

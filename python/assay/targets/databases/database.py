@@ -81,6 +81,8 @@ class Database(ABC):
     """Whether Assay makes the database and runs its server."""
     in_process: ClassVar[bool] = False
     """Whether it runs within this process: it takes no connections from the core, its sessions take rows as Arrow."""
+    takes_changes: ClassVar[bool] = True
+    """Whether rows of its tables can be inserted and deleted once they are loaded."""
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
 

@@ -32,6 +32,10 @@ def open_database(spec: DatabaseSpec, table_set: TableSet) -> Database:
         from assay.targets.databases.duckdb import Duckdb
 
         return Duckdb(spec, table_set)
+    if spec.kind == "spark":
+        from assay.targets.databases.spark import Spark
+
+        return Spark(spec, table_set)
     from assay.targets.databases.mssql import SqlServer
 
     return SqlServer(spec, table_set)

@@ -78,6 +78,7 @@ def refuse_layout(database: Database, *, places: int, ways: int | None, scale: i
         "mariadb": "InnoDB keeps every table in a file of its own and moves none to another directory; partition one",
         "mysql": "InnoDB keeps every table in a file of its own and moves none to another directory; partition one",
         "duckdb": "it keeps all tables in one file",
+        "spark": "it keeps each table in a folder of Parquet files",
     }
     if places > 1 and database.dialect in why:
         raise NotSupported(f"{database.spec.display}: has no tablespaces to spread over: {why[database.dialect]}")

@@ -1,4 +1,4 @@
-"""Reading database targets: `embedded:DIR`, `duckdb:PATH`, `postgresql://...`, `mariadb://...`, `mssql://...`."""
+"""Reading database targets: `embedded:DIR`, `duckdb:PATH`, `postgresql://...`, `mssql://...`, `spark-local:DIR`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.targets.arrays.served.spec import ServedSpec, parse_served
 from assay.targets.databases.tuning import SETTINGS
 from assay.targets.secrets import Secret, is_placeholder, secret_named, typed_password
 
-Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb"]
+Kind = Literal["embedded", "postgresql", "mariadb", "mssql", "duckdb", "spark"]
 TlsMode = Literal["disable", "prefer", "require", "verify-ca", "verify-full"]
 
 TLS_MODES: tuple[TlsMode, ...] = ("disable", "prefer", "require", "verify-ca", "verify-full")
@@ -39,6 +39,8 @@ _SCHEMES: dict[str, Kind] = {
     "mysql": "mariadb",
     "mssql": "mssql",
     "duckdb": "duckdb",
+    "spark": "spark",
+    "spark-local": "spark",
 }
 
 SPELT: dict[Kind, str] = {
@@ -47,10 +49,11 @@ SPELT: dict[Kind, str] = {
     "postgresql": "postgresql://USER@HOST/DATABASE",
     "mariadb": "mariadb:// (mysql:// too)",
     "mssql": "mssql://",
+    "spark": "spark-local:DIR or spark://HOST:7077/DIR",
 }
 """How a target of each kind is written."""
 
-_PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433}
+_PORTS = {"postgresql": 5432, "mariadb": 3306, "mssql": 1433, "spark": 7077}
 _PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mariadb": "MYSQL_PWD", "mssql": "MSSQL_PASSWORD"}
 _DEFAULT_SOCKETS = {"postgresql": "/var/run/postgresql", "mariadb": "/run/mysqld/mysqld.sock"}
 
@@ -74,6 +77,10 @@ _OPTIONS_BY_KIND = {
         "max_temp_directory_size": "most of that, such as max_temp_directory_size=100GB",
         "checkpoint_threshold": "log at which it is written to the file, such as checkpoint_threshold=1GB",
         "preserve_insertion_order": "true or false",
+    },
+    "spark": {
+        "java": "folder of a Java, such as java=/usr/lib/jvm/java-17-openjdk-amd64",
+        "spark.NAME": "a setting of Spark, such as spark.driver.memory=4g",
     },
 }
 
@@ -216,7 +223,7 @@ def parse_database(text: str, environ: Mapping[str, str] = os.environ) -> Databa
         hint = f"did you mean {nearest[0]}:? " if nearest else ""
         raise UsageError(
             f"{named} is no database; {hint}accepted: embedded:DIR, embedded+array:NAME, duckdb:PATH, "
-            "postgresql://USER@HOST/DATABASE, mariadb://, mysql://, mssql://"
+            "postgresql://USER@HOST/DATABASE, mariadb://, mysql://, mssql://, spark-local:DIR, spark://HOST:7077/DIR"
         )
     if scheme.lower() == ON_ARRAY:
         return _parse_on_array(text)[0]
@@ -224,6 +231,8 @@ def parse_database(text: str, environ: Mapping[str, str] = os.environ) -> Databa
         return _parse_embedded(rest)
     if kind == "duckdb":
         return _parse_duckdb(rest)
+    if kind == "spark":
+        return _parse_spark(scheme.lower(), rest)
     return _UrlReader(scheme.lower(), kind, environ).read(rest)
 
 
@@ -326,6 +335,34 @@ def _parse_duckdb(rest: str) -> DatabaseSpec:
     )
 
 
+def _parse_spark(scheme: str, rest: str) -> DatabaseSpec:
+    place, _, options_text = rest.partition("?")
+    host, port = None, 0
+    if scheme == "spark":
+        match = re.fullmatch(r"//([A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?(/.+)", place)
+        if match is None:
+            raise UsageError("spark: is written spark://HOST:7077/DIR, DIR as this host and all executors see it")
+        host, port, place = match[1], int(match[2] or _PORTS["spark"]), match[3]
+    if not place.strip() or "\0" in rest:
+        raise UsageError("spark-local: needs a folder for the tables, such as spark-local:/srv/assay-spark")
+    settings = _options(f"{scheme}:", "spark", options_text)
+    directory = _absolute(place, f"{scheme}:")
+    kept = "&".join(f"{key}={value}" for key, value in settings.items())
+    shown = f"spark-local:{directory}" if host is None else f"spark://{host}:{port}{directory}"
+    return DatabaseSpec(
+        kind="spark",
+        name=directory.name or "spark",
+        display=f"{scheme}:{rest}",
+        kept=shown + (f"?{kept}" if kept else ""),
+        host=host,
+        port=port,
+        database=directory.name,
+        tls="disable",
+        directory=directory,
+        settings=settings,
+    )
+
+
 def _kept_embedded(directory: Path, wal_directory: Path | None, options_text: str) -> str:
     """The target with its paths in full, as a run folder keeps it."""
     options = [
@@ -350,11 +387,13 @@ def _options(what: str, kind: Kind, text: str) -> dict[str, str]:
         key, _, value = item.partition("=")
         if key.startswith("set.") and kind == "embedded":
             _check_setting(key.removeprefix("set."))
+        elif key.startswith("spark.") and kind == "spark":
+            pass
         elif key not in known:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {nearest[0]!r}? " if nearest else ""
             # A password with a bare ? may end up here.
-            shown = repr(key) if nearest or kind in ("embedded", "duckdb") else "of that name"
+            shown = repr(key) if nearest or kind in ("embedded", "duckdb", "spark") else "of that name"
             raise UsageError(f"{what} has no option {shown}; {hint}accepted: {', '.join(known)}")
         if not value:
             raise UsageError(

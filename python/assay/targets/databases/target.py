@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from assay.errors import AssayError, Interrupted, UsageError
 from assay.progress import Display
@@ -37,6 +37,8 @@ class DatabaseTarget:
     """Block devices under each role; none for servers elsewhere."""
     notices: list[str] = field(default_factory=list)
     is_virtual: bool = False
+    is_here: bool = True
+    runs_on: Literal["storage", "databases"] = "databases"
     layout_bytes: None = None
     device_names: list[str] = field(default_factory=list)
     """None: the devices under databases are recorded while a part runs on them."""

@@ -57,11 +57,19 @@ FAULTY_OPTIONS = {
 }
 """Options of `faulty:` and what they mean."""
 
-_DATABASES = ("embedded", "embedded+array", "duckdb", "postgresql", "postgres", "mariadb", "mysql", "mssql")
+_DATABASES = (
+    "embedded",
+    "embedded+array",
+    "duckdb",
+    "spark",
+    "spark-local",
+    "postgresql",
+    "postgres",
+    "mariadb",
+    "mysql",
+    "mssql",
+)
 """Kinds of target that are no storage: transactions run on them."""
-
-_LATER = ("spark",)
-"""Kinds of target that are planned; named so that they are not taken for paths."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
@@ -229,10 +237,6 @@ def _parse_one(text: str, role: str) -> VolumeSpec:
         )
     if scheme == "array":
         raise UsageError("target array:... is a whole target; give it alone, to a verb that measures or verifies")
-    if scheme in _LATER:
-        raise UsageError(
-            f"target {scheme}:... is not available in this version; give a file, a folder, a device or null:"
-        )
     if scheme:
         nearest = difflib.get_close_matches(scheme, ("null", "file", "faulty", "model", "array"), n=1)
         hint = f"did you mean {nearest[0]}:? " if nearest else ""

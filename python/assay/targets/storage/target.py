@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering, OutOfSpace, RefusedTarget, UsageError
@@ -88,6 +88,8 @@ class StorageTarget:
     io_timeout_s: float = 0.0
     """Longest time that an I/O of a part may take; settling takes as long at most."""
     databases: tuple[()] = ()
+    is_here: bool = True
+    runs_on: Literal["storage", "databases"] = "storage"
     devices: dict[str, list[str]] = field(default_factory=dict)
     """None of databases: its own are recorded throughout."""
     _is_ready: bool = False

@@ -95,6 +95,9 @@ def database_collectors(databases: Sequence[Database], *, beside: bool = True) -
     }
     servers: dict[tuple[object, ...], list[Database]] = {}
     for database in databases:
+        if database.dialect == "spark":
+            # It counts no reads and writes: what its storage does is seen at the devices.
+            continue
         servers.setdefault(database.server, []).append(database)
     return [
         kinds.get(group[0].dialect, MariadbCollector)(

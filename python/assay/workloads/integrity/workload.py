@@ -128,6 +128,16 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
         """Lay out what is to be read from and is not a database of its own."""
         target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
 
+    # Several hosts
+
+    adds = frozenset(
+        {
+            *("findings", "transient", "persistent", "injected", "observable", "masked"),
+            *("pages", "pages_verified", "bytes_verified", "pages_written", "bytes_written", "resizes"),
+            *("expected_state_bytes", "log_blocks"),
+        }
+    )
+
     # A run
 
     def open(self, part: Part[IntegrityPlan], target: Any, context: RunContext) -> OpenIntegrity:

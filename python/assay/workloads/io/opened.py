@@ -280,6 +280,8 @@ class Measurement:
         if opened.model is None:
             opened.context.recorder.sample()
             opened.context.recorder.drain()
+        if opened.model is None:
+            opened.context.begin_together()
         session = open_session(
             self.workload,
             opened.volumes,
@@ -409,6 +411,8 @@ class Measurement:
 
     def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
         to_tick = max(self._end_tick(from_tick), from_tick + 1)
+        if self.opened.model is None and self.error is None:
+            from_tick, to_tick = self.opened.context.window_of_all(self.started_ns, self.interval_s, from_tick, to_tick)
         seconds = (to_tick - from_tick) * self.interval_s
         fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
         measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))

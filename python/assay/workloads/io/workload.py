@@ -21,8 +21,10 @@ from assay.workloads.io.opened import OpenIo
 from assay.workloads.io.plan import Plan, load_plan
 from assay.workloads.io.session import check_workload
 from assay.workloads.io.shapes import SHAPES
+from assay.workloads.io.share import shared_plan
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
+from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
 from assay.workloads.workload import Conclusion, Needs, Record, SeenIo, Workload
 
@@ -119,6 +121,18 @@ class IoWorkload(Workload[Plan]):
     def prepare(self, part: Part[Plan], target: Any, display: Display, interrupt: threading.Event) -> None:
         """Lay the target out."""
         target.make_ready(part.plan.timing.io_timeout_s, display, interrupt)
+
+    # Several hosts
+
+    def share(self, plan: Plan, share: Share) -> Plan:
+        """Totals are spread, and every point lasts as long on all hosts; a shared volume is read, or written apart.
+
+        Raises
+        ------
+        UsageError
+            There is less than one I/O outstanding for each host.
+        """
+        return shared_plan(plan, share)
 
     # A run
 

@@ -187,6 +187,8 @@ class OpenMailbox(OpenWorkload):
         """Let the load come to rest; gives the first tick that counts, and what the databases did until then."""
         running.until_phase("load")
         self.target.laid_out_bytes |= self.target.sizes
+        if self.model is None:
+            self.context.begin_together()
         running.core.set_rate(rate)
         warmup_ticks = max(round(self.plan.timing.warmup_s / self.interval_s), 1)
         from_tick = running.complete_ticks + warmup_ticks

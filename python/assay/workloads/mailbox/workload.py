@@ -20,6 +20,7 @@ from assay.workloads.mailbox.shapes import SHAPES
 from assay.workloads.mailbox.verdict import mailbox_lines
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
+from assay.workloads.spread import Share
 from assay.workloads.steps import points_of_search
 from assay.workloads.workload import Conclusion, Needs, Record, Workload
 
@@ -126,6 +127,30 @@ class MailboxWorkload(Workload[MailboxPlan]):
         if any(volume.spec.kind == "null" for volume in target.volumes):
             raise UsageError("target null: holds no databases; give files, devices or model:NAME")
         check_layout(part.plan, target.volumes, place(part.plan, seats_of_volumes(target.volumes)))
+
+    # Several hosts
+
+    adds = frozenset(
+        {
+            *("mailboxes", "mailboxes_held", "target_iops", "achieved_iops", "operations"),
+            *("pages", "pages_verified", "bad_pages", "log_files", "log_files_per_s"),
+        }
+    )
+
+    def share(self, plan: MailboxPlan, share: Share) -> MailboxPlan:
+        """Mailboxes are spread over the hosts, with their I/Os.
+
+        Raises
+        ------
+        UsageError
+            There are fewer mailboxes than databases, or hosts are to share a target.
+        """
+        super().share(plan, share)
+        data = plan.model_dump(mode="json") | {"mailboxes": share.whole(plan.mailboxes, "--mailboxes")}
+        for key in ("start", "end"):
+            if (load := data["search"][key]) is not None:
+                data["search"][key] = share.rate(load)
+        return self.load_plan(data, source="the plan's share of a host")
 
     # A run
 

@@ -91,6 +91,7 @@ class TestMeasurement:
         self.context.recorder.sample()
         self.context.recorder.drain()
         self._look_closely()
+        self.context.begin_together()
         started_ns = time.time_ns()
         try:
             self.queries.run()

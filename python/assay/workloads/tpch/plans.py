@@ -14,7 +14,13 @@ from assay.workloads.tpch.queries import query_text
 TEXT_MAX = 20_000
 """Characters of a plan that are kept."""
 
-EXPLAIN = {"postgresql": "EXPLAIN ", "mariadb": "EXPLAIN ", "mysql": "EXPLAIN FORMAT=TREE ", "duckdb": "EXPLAIN "}
+EXPLAIN = {
+    "postgresql": "EXPLAIN ",
+    "mariadb": "EXPLAIN ",
+    "mysql": "EXPLAIN FORMAT=TREE ",
+    "duckdb": "EXPLAIN ",
+    "spark": "EXPLAIN ",
+}
 """What asks for a plan, by dialect; SQL Server has a setting of the session instead, and is left out."""
 
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 CANONICAL = "postgres"
 
-DIALECTS = {"postgresql": "postgres", "mariadb": "mysql", "mysql": "mysql", "mssql": "tsql", "duckdb": "duckdb"}
+DIALECTS = {
+    "postgresql": "postgres",
+    "mariadb": "mysql",
+    "mysql": "mysql",
+    "mssql": "tsql",
+    "duckdb": "duckdb",
+    "spark": "spark",
+}
 """Names of the dialects in sqlglot."""
 
 
@@ -27,6 +34,7 @@ NULLS_FIRST: Mapping[str, tuple[bool, bool]] = {
     "mysql": (True, False),
     "mssql": (True, False),
     "duckdb": (False, False),
+    "spark": (True, False),
 }
 """Whether nulls come first in each dialect, ascending and descending; sqlglot writes out any other order."""
 

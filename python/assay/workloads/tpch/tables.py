@@ -80,7 +80,7 @@ _COLLATE = {"postgresql": ' COLLATE "C"', "mssql": " COLLATE Latin1_General_BIN2
 _KEYS_AT_ONCE = ("mariadb", "mysql", "mssql")
 """Rows lie in the order of the primary key and arrive in it: the key is made with the table."""
 
-_NO_INDEXES = ("duckdb",)
+_NO_INDEXES = ("duckdb", "spark")
 """Column stores skip what a filter leaves out; indexes would only slow down loading."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import NotSupported
+from assay.errors import NotSupported, UsageError
 from assay.progress import Display
 from assay.results.shapes.point import Point, VerdictLine
 from assay.targets.databases.layout import refuse_layout
@@ -17,6 +17,7 @@ from assay.workloads.databases.opening import examine_actions, prepare
 from assay.workloads.databases.plan import load_connections
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
+from assay.workloads.spread import Share
 from assay.workloads.tpch.beside import BesideTpch
 from assay.workloads.tpch.check import wrong_total
 from assay.workloads.tpch.examination import PARTS
@@ -25,6 +26,7 @@ from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences
+from assay.workloads.tpch.scores import throughput_score
 from assay.workloads.tpch.shapes import SHAPES, dss_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
@@ -104,6 +106,45 @@ class TpchWorkload(Workload[TpchPlan]):
             folders=plan.directories,
         )
         return replace(part, plan=part.plan)
+
+    # Several hosts
+
+    def share(self, plan: TpchPlan, share: Share) -> TpchPlan:
+        """Streams are spread over the hosts, whose databases are whole.
+
+        Raises
+        ------
+        UsageError
+            The power test is asked for, there are fewer streams than hosts, or these are to share a database.
+        """
+        if share.shared:
+            raise UsageError("--shared: a database takes one run at a time; give each host a database of its own")
+        if "run" in plan.actions and "power" in plan.tests:
+            raise UsageError("--hosts: the power test is one stream on one database; give --test throughput")
+        if plan.streams is None:
+            return plan
+        return plan.model_copy(update={"streams": share.whole(plan.streams, "--streams")})
+
+    def merged(self, points: Sequence[Record]) -> dict[str, Any]:
+        """One test of the streams of all hosts, which is over when the last of them is."""
+        found = super().merged(points)
+        ended_ns = max(point["measured_to_utc_ns"] for point in points)
+        seconds = (ended_ns - found["measured_from_utc_ns"]) / 1e9
+        dss = found["dss"] | {"completion_s": seconds, "throughput": None}
+        if dss["complete"] and dss["test"] == "throughput" and dss["scale"]:
+            dss["throughput"] = throughput_score(dss["streams"], seconds, scale=dss["scale"])
+        return found | {"measured_to_utc_ns": ended_ns, "measured_s": seconds, "dss": dss}
+
+    def merged_told(self, told: Sequence[Record]) -> dict[str, Any]:
+        """What all hosts' streams came to together."""
+        found = super().merged_told(told)
+        queries = [query for one in told for query in one.get("queries") or ()]
+        if found.get("scale") and queries and all(one.get("throughput") for one in told):
+            streams = sum(len({query["stream"] for query in one["queries"]}) for one in told)
+            begin_ns = min(query["started_utc_ns"] for query in queries)
+            seconds = max((query["started_utc_ns"] - begin_ns) / 1e9 + query["seconds"] for query in queries)
+            found["throughput"] = throughput_score(streams, seconds, scale=found["scale"])
+        return found
 
     # A run
 
@@ -193,6 +234,11 @@ def _examined(target: DatabaseTarget, plan: TpchPlan) -> TpchPlan:
             ways=plan.partition.ways,
             scale=target.scale[database.name],
         )
+        if "run" in plan.actions and plan.refresh and not database.takes_changes:
+            raise NotSupported(
+                f"{database.name}: the refresh functions change tables, and Parquet files take no changes; give"
+                " --no-refresh, with which there are times and no scores"
+            )
         if "run" in plan.actions and plan.refresh and database.schema().kind == "complete":
             sets_done(database)
     return plan

@@ -187,6 +187,7 @@ class OltpMeasurement:
         before = self._counters()
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
+        self.context.begin_together()
         core = _core.OltpRun(json.dumps(self._core_plan()))
         try:
             self._watch(core)
@@ -198,6 +199,10 @@ class OltpMeasurement:
         self._note_clock(*clocks)
         self._note_silence(end_tick)
         self._compare_counters(before)
+        if self.error is None:
+            self.from_tick, end_tick = self.context.window_of_all(
+                self.started_ns, self.interval_s, self.from_tick, end_tick
+            )
         return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
 
     @property

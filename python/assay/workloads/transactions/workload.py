@@ -14,6 +14,7 @@ from assay.units import format_duration, format_latency
 from assay.workloads.databases.opened import actions_done
 from assay.workloads.opened import RunContext
 from assay.workloads.plan import Part
+from assay.workloads.spread import Share
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.check import violations_total
 from assay.workloads.transactions.figures import tpm_words
@@ -97,6 +98,40 @@ class TransactionsWorkload(Workload[P]):
         done = actions_done(manifest, self.document_key, part.name)
         fitted = prepare(target, part.plan.without(done), display.phase)
         return replace(part, plan=fitted.model_copy(update={"actions": part.plan.actions}))
+
+    # Several hosts
+
+    @property
+    def adds(self) -> frozenset[str]:  # type: ignore[override]
+        """Transactions, and how much is loaded."""
+        rate, tables = self.application.rate, self.application.tables
+        own = {rate.key, tables.scale, self.application.counter, "tpm_client", "tpm_server"}
+        return frozenset({*own, "rolled_back", "retried", "failed", "calls_count"})
+
+    def share(self, plan: P, share: Share) -> P:
+        """Users, connections and rates are spread over the hosts, whose databases are whole.
+
+        Raises
+        ------
+        UsageError
+            There are fewer users than hosts, or all hosts have one database, whose users would be in each other's way.
+        """
+        if share.shared:
+            raise UsageError("--shared: transactions write; give each host a database of its own")
+        data = plan.model_dump(mode="json")
+        by_users = plan.search.axis == "users"
+        if plan.search.axis != "users":
+            data["users"] = share.whole(plan.users, "--users")
+        if plan.connections is not None:
+            data["connections"] = share.whole(plan.connections, "--connections")
+        if plan.rate is not None:
+            data["rate"] = share.rate(plan.rate)
+        if plan.search.axis != "none":
+            first, last = plan.search.first_load, plan.search.last_load
+            end = share.whole(int(last), "the last load of a search") if by_users else share.rate(last)
+            start = min(max(int(first) // share.hosts, 1), end) if by_users else share.rate(first)
+            data["search"] |= {"start": start, "end": end}
+        return self.load_plan(data, source="the plan's share of a host")
 
     # A run
 
