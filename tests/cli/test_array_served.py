@@ -174,7 +174,14 @@ def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) ->
         assert 0 < failed < 128
 
 
-@pytest.mark.parametrize(("cache", "code"), [("battery", 0), ("volatile", 0), ("lying", 4)])
+@pytest.mark.parametrize(
+    ("cache", "code"),
+    [
+        ("battery", 0),
+        pytest.param("volatile", 0, marks=pytest.mark.slow(reason="tests/store.rs cuts the power of such caches")),
+        ("lying", 4),
+    ],
+)
 def test_a_power_cut_takes_what_a_cache_that_lies_has_acknowledged(bench: Bench, cache: str, code: int) -> None:
     with serving(bench, "--cache", cache) as served:
         volumes = ("--volume", f"data={served.data},log={served.folder / 'log01'}")

@@ -116,6 +116,7 @@ def chunks(observer: psycopg.Connection[Any]) -> int:
     return int(observer.execute("SELECT count(*) FROM assay_chunk").fetchall()[0][0])
 
 
+@pytest.mark.slow(reason="the load above is killed in the same way")
 def test_a_load_into_duckdb_that_is_killed_goes_on(bench: Bench) -> None:
     target = f"duckdb:{bench.folder}/t.duckdb"
     log = bench.folder / "t.duckdb.wal"

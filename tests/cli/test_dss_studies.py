@@ -90,6 +90,7 @@ def test_the_password_of_a_place_is_nowhere(bench: Bench) -> None:
     assert not any("topsecret" in path.read_text(errors="replace") for path in bench.folder.rglob("*.json*"))
 
 
+@pytest.mark.slow(reason="other studies on databases run by default")
 def test_streams_share_one_database_or_two(bench: Bench, folder: Path) -> None:
     outcome = study(bench, "streams", f"embedded:{folder}/pg-d", "--levels", "streams=1,2", *SMALL)
 

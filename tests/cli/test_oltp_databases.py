@@ -35,7 +35,7 @@ def by_id(oltp: dict[str, Any]) -> dict[int, bool]:
     [
         "postgresql15",
         pytest.param("postgresql18", marks=pytest.mark.slow(reason="the embedded server below is one of these")),
-        "mariadb",
+        pytest.param("mariadb", marks=pytest.mark.slow(reason="the test below runs on it, step by step")),
     ],
     indirect=True,
 )
@@ -137,6 +137,7 @@ def test_a_server_that_stands_still_ends_the_run_and_is_no_good_point(
     assert "no transaction ended for" in "\n".join(outcome.document["notices"])
 
 
+@pytest.mark.slow(reason="test_dss_attacked.py kills a load through the same loader")
 def test_a_server_killed_during_a_load_ends_it_and_the_same_command_goes_on(
     bench: Bench, mortal: ServerProcess
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_user_without_rights_is_told_so(bench: Bench, postgresql18: ServerProc
     assert "look" not in outcome.complaint
 
 
+@pytest.mark.slow(reason="two whole loads; shares are tested with the plan")
 def test_two_databases_share_warehouses_and_users(
     bench: Bench, postgresql18: ServerProcess, mariadb: ServerProcess
 ) -> None:

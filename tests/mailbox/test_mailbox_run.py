@@ -114,6 +114,7 @@ def test_a_recovery_replays_the_log(bench: Bench) -> None:
     assert (found["bad_pages"], found["verified"]) == (0, True)
 
 
+@pytest.mark.slow(reason="crates/mailbox tests replays")
 def test_passive_copies_replay_and_servers_stand_apart(bench: Bench) -> None:
     outcome = run(
         bench, bench.target.parent, *LOADED, "--duration", "6s", "--servers", "2", "--passive", "1", "--log-file", "64K"

@@ -58,6 +58,7 @@ def test_probability_is_a_half_at_the_prediction_and_rises_with_the_margin() -> 
     assert sure.probability(1.2, 0.30) < sure.probability(1.2, 0.10)
 
 
+@pytest.mark.slow(reason="whole searches of two models")
 def test_a_calibrated_model_is_surer_than_one_from_data_sheets() -> None:
     asked = need({"iops": 1500}, candidate=[{"array": "ps6100xv", "raid": ["10"]}, {"array": "ps3800xv"}],
                  rules={"raid_by_role": False})  # fmt: skip

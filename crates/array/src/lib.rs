@@ -19,6 +19,7 @@ mod parity;
 mod plan;
 mod raid;
 mod rebuild;
+mod reclaiming;
 pub mod reliability;
 mod session;
 mod spread;

@@ -8,11 +8,7 @@ use assay_load::SplitMix;
 
 use crate::{
     ArrayError, Geometry, LayoutPlan, MemberPlan, SpacePlan,
-    disk::DiskCommand,
-    events::Events,
     host_flash::{LIVE_MOST, Log},
-    member::Member,
-    task::Work,
 };
 
 /// The log and what it owes.
@@ -83,7 +79,7 @@ impl Reclaim {
     }
 
     /// Blocks are written anew.
-    fn write(&mut self, blocks: &[u64], block_bytes: u64) {
+    pub(crate) fn write(&mut self, blocks: &[u64], block_bytes: u64) {
         let units = self.log.units();
         for block in blocks {
             let cleaned = self.log.write((block.min(&(self.blocks - 1)) * units) / self.blocks);
@@ -93,53 +89,14 @@ impl Reclaim {
             }
         }
     }
-}
-
-impl Member {
-    /// Reads and writes what reclaiming costs for blocks that were just placed: whole rows, at places all over the disks.
-    pub(super) fn reclaim(&mut self, now_ns: u64, blocks: &[u64], block_bytes: u64, events: &mut Events) {
-        let Some(reclaim) = &mut self.reclaim else { return };
-        reclaim.write(blocks, block_bytes);
-        loop {
-            let reclaim = self.reclaim.as_mut().expect("it is there");
-            let write = reclaim.read_bytes < reclaim.row_bytes;
-            let due_bytes = if write { &mut reclaim.move_bytes } else { &mut reclaim.read_bytes };
-            if *due_bytes < reclaim.row_bytes {
-                return;
-            }
-            *due_bytes -= reclaim.row_bytes;
-            let row_bytes = reclaim.row_bytes;
-            let (row, set) =
-                (reclaim.random.below(reclaim.rows), reclaim.random.below(u64::from(self.geometry.sets())));
-            if write {
-                self.counters.moved_bytes += row_bytes;
-            } else {
-                self.counters.cleaned_bytes += row_bytes;
-            }
-            let task = self.begin(Work::Reclaim);
-            for disk in self.disks_of_row(set as u32, row, write) {
-                if self.has(disk, row) {
-                    let (at_bytes, bytes) = (row * self.geometry.chunk_bytes(), self.geometry.chunk_bytes() as u32);
-                    let command = DiskCommand { at_bytes, bytes, write, background: true, task, queued_ns: now_ns };
-                    self.push(now_ns, disk, command, events);
-                }
-            }
-            if self.tasks[task as usize].remaining == 0 {
-                self.finish(task);
-            }
+    /// The next row that is due, of so many sets: whether it is written, its number, its set and its bytes.
+    pub(crate) fn due(&mut self, sets: u64) -> Option<(bool, u64, u32, u64)> {
+        let write = self.read_bytes < self.row_bytes;
+        let due_bytes = if write { &mut self.move_bytes } else { &mut self.read_bytes };
+        if *due_bytes < self.row_bytes {
+            return None;
         }
-    }
-
-    /// The disks that have the data of a row, and with `all` its copies and parity too.
-    fn disks_of_row(&self, set: u32, row: u64, all: bool) -> Vec<u32> {
-        let columns = 0..self.geometry.columns();
-        let copies = if all { self.geometry.policy().copies() } else { 1 };
-        let data = columns.map(|column| self.geometry.data_disk(set, row, column));
-        let mut disks: Vec<u32> = data.flat_map(|disk| disk..disk + copies).collect();
-        if all {
-            let parity = self.geometry.policy().parity_disks();
-            disks.extend((0..parity).map(|which| self.geometry.parity_disk(set, row, which)));
-        }
-        disks
+        *due_bytes -= self.row_bytes;
+        Some((write, self.random.below(self.rows), self.random.below(sets) as u32, self.row_bytes))
     }
 }

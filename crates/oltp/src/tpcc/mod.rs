@@ -1,5 +1,6 @@
 //! The TPC-C-like workload: nine tables of an order business, and five transactions on them.
 
+mod desk;
 mod input;
 mod ledger;
 mod nurand;
@@ -14,8 +15,8 @@ use serde_json::Value;
 
 pub(crate) use self::plan::Tpcc;
 use self::{
+    desk::Clerkless,
     input::{Input, User},
-    ledger::Clerkless,
     rows::{LoadChunk, TpccTable},
     statements::Statement,
 };

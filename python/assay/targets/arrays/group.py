@@ -52,11 +52,6 @@ SPACE_OPTIONS = ("reclamation", "snapshots", "snapshot_change")
 """What layouts that write anywhere keep and win back."""
 SNAPSHOT_CHANGE = 0.01
 """Share of the blocks that is written from one snapshot to the next: assumed, as of hosts with flash."""
-READ_LATE = (
-    "hosts", "start", "state", *SPACE_OPTIONS, "seed", "host_port_rate", "initiator_limit", "slow_path",
-    "path_timeout", "failover",
-)  # fmt: skip
-"""Options that nothing else reads before the plan is made."""
 FILL_LABEL_OFF = 0.10
 """A notice names a label of the fill that is off by more than this."""
 
@@ -406,7 +401,8 @@ class Configuration:
             check_consistency(pool.value)
 
     def _check_structure(self) -> None:
-        for key in READ_LATE:
+        # Some are read late: each is refused here.
+        for key in self.options:
             self.option(key, None)
         most = self.value("group.members")
         if self.members > most:
