@@ -119,8 +119,8 @@ def fio(folder: Path, seed: int, *, verifies: bool) -> list[str]:
     """The command that writes a file once in random order, or that verifies it."""
     return [
         "fio", "--name=faults", "--verify_state_save=0", f"--filename={folder}/fio", "--size=48M", "--bs=8k",
-        "--rw=randwrite", "--direct=1", "--ioengine=psync", "--numjobs=1", f"--randseed={seed}", "--verify=crc32c", "--verify_fatal=1", "--fsync=64",
-        "--output-format=terse", "--verify_only" if verifies else "--do_verify=0",
+        "--rw=randwrite", "--direct=1", "--ioengine=psync", "--numjobs=1", f"--randseed={seed}",
+        "--verify=crc32c", "--verify_fatal=1", "--fsync=64", "--output-format=terse", "--verify_only" if verifies else "--do_verify=0",
     ]  # fmt: skip
 
 
