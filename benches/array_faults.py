@@ -120,7 +120,8 @@ def fio(folder: Path, seed: int, *, verifies: bool) -> list[str]:
     return [
         "fio", "--name=faults", "--verify_state_save=0", f"--filename={folder}/fio", "--size=48M", "--bs=8k",
         "--rw=randwrite", "--direct=1", "--ioengine=psync", "--numjobs=1", f"--randseed={seed}",
-        "--verify=crc32c", "--verify_fatal=1", "--fsync=64", "--output-format=terse", "--verify_only" if verifies else "--do_verify=0",
+        "--verify=crc32c", "--verify_fatal=1", "--fsync=64", "--output-format=terse",
+        "--verify_only" if verifies else "--do_verify=0",
     ]  # fmt: skip
 
 
