@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -53,22 +55,60 @@ def timeline(
     stacked : sequence of str
         Panels whose series are areas upon each other; they need a value of every series at every step.
     """
+
+    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+        shading = _bands(bands, axis.x, axis.divisor, labelled=axis.is_first)
+        return [*shading, areas(own, panel, axis.x) if panel in stacked else lines(own, panel, axis.x)]
+
+    return panels_over_time(rows, layers, end_s=end_s, title="time since the start")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeAxis:
+    """The time axis of a panel: seconds over `divisor`, and whether the panel is the first."""
+
+    x: alt.X
+    divisor: int
+    is_first: bool
+
+
+def panels_over_time(
+    rows: Sequence[Row],
+    layers: Callable[[list[dict[str, Any]], str, TimeAxis], Sequence[alt.Chart]],
+    *,
+    end_s: float,
+    title: str = "time",
+    height_max_px: float = math.inf,
+) -> alt.TopLevelMixin | None:
+    """Panels over one time axis, which the last one names.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        As of `timeline`.
+    layers : callable
+        Makes of a panel's rows, its title and its axis what is drawn in it; rows have `t` on the axis.
+    end_s : float
+        End of the time axis, seconds.
+    title : str
+        Of the time axis.
+    height_max_px : float
+        A panel is no higher.
+    """
     panels = ordered(rows, "panel")
     if not panels:
         return None
-    minutes = end_s > 600
-    divisor, unit = (60, "min") if minutes else (1, "s")
-    domain = [0, max(end_s, 1.0) / divisor]
+    divisor, unit = (60, "min") if end_s > 600 else (1, "s")
+    scale = alt.Scale(domain=[0, max(end_s, 1.0) / divisor], nice=False)
     charts = []
     for number, panel in enumerate(panels):
         own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
-        last = number == len(panels) - 1
-        axis = alt.Axis(grid=False, labels=last, ticks=last, tickCount=10, format=".6~g")
-        title = f"time since the start ({unit})" if last else None
-        x = alt.X("t:Q", title=title, axis=axis, scale=alt.Scale(domain=domain, nice=False))
-        layers = _bands(bands, x, divisor, labelled=number == 0)
-        layers.append(areas(own, panel, x) if panel in stacked else lines(own, panel, x))
-        charts.append(alt.layer(*layers).properties(width=WIDTH, height=panel_height(len(panels))))
+        is_last = number == len(panels) - 1
+        axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
+        x = alt.X("t:Q", title=f"{title} ({unit})" if is_last else None, axis=axis, scale=scale)
+        drawn = layers(own, panel, TimeAxis(x=x, divisor=divisor, is_first=number == 0))
+        height = min(panel_height(len(panels)), height_max_px)
+        charts.append(alt.layer(*drawn).properties(width=WIDTH, height=height))
     figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=SPACING).resolve_scale(
         color="independent", strokeDash="independent"
     )

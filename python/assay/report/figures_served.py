@@ -7,9 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT
-from assay.document.series_charts import SPACING, WIDTH, lines, panel_height
+from assay.document.series_charts import WIDTH, TimeAxis, lines, panels_over_time
 
 Row = Mapping[str, Any]
 
@@ -41,27 +40,13 @@ def fault_timeline(
     end_s : float
         End of the time axis, seconds.
     """
-    panels = ordered(rows, "panel")
-    if not panels:
-        return None
-    divisor, unit = (60, "min") if end_s > 600 else (1, "s")
-    scale = alt.Scale(domain=[0, max(end_s, 1.0) / divisor], nice=False)
-    charts = []
-    for number, panel in enumerate(panels):
-        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
-        is_last = number == len(panels) - 1
-        axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
-        x = alt.X("t:Q", title=f"time ({unit})" if is_last else None, axis=axis, scale=scale)
-        layers = _shading(spans, x, divisor, end_s, is_labelled=number == 0)
-        layers.append(lines(own, panel, x))
-        if marks:
-            layers += _marks(marks, x, divisor, is_labelled=number == 0)
-        height = min(panel_height(len(panels)), PANEL_MAX_PX)
-        charts.append(alt.layer(*layers).properties(width=WIDTH, height=height))
-    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=SPACING).resolve_scale(
-        color="independent", strokeDash="independent"
-    )
-    return figure
+
+    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+        shading = _shading(spans, axis.x, axis.divisor, end_s, is_labelled=axis.is_first)
+        marked = _marks(marks, axis.x, axis.divisor, is_labelled=axis.is_first) if marks else []
+        return [*shading, lines(own, panel, axis.x), *marked]
+
+    return panels_over_time(rows, layers, end_s=end_s, height_max_px=PANEL_MAX_PX)
 
 
 def _shading(spans: Sequence[Row], x: alt.X, divisor: float, end_s: float, *, is_labelled: bool) -> list[alt.Chart]:

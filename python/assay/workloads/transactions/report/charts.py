@@ -9,7 +9,7 @@ import altair as alt
 
 from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
-from assay.document.series_charts import AREA_INK, SPACING, WIDTH, areas, lines, panel_height
+from assay.document.series_charts import AREA_INK, TimeAxis, areas, lines, panels_over_time
 
 Row = Mapping[str, Any]
 
@@ -41,26 +41,13 @@ def timeline(
     end_s : float
         End of the time axis, seconds.
     """
-    panels = ordered(rows, "panel")
-    if not panels:
-        return None
-    divisor, unit = (60, "min") if end_s > 600 else (1, "s")
-    scale = alt.Scale(domain=[0, max(end_s, 1.0) / divisor], nice=False)
-    charts = []
-    for number, panel in enumerate(panels):
-        own = [{**row, "t": row["t_s"] / divisor} for row in rows if row["panel"] == panel]
-        is_last = number == len(panels) - 1
-        axis = alt.Axis(grid=False, labels=is_last, ticks=is_last, tickCount=10, format=".6~g")
-        x = alt.X("t:Q", title=f"time ({unit})" if is_last else None, axis=axis, scale=scale)
-        layers = _shading(spans, x, divisor, is_labelled=number == 0)
-        layers.append(areas(own, panel, x) if panel in STACKED else lines(own, panel, x))
-        if marks:
-            layers.append(_marks(marks, x, divisor))
-        charts.append(alt.layer(*layers).properties(width=WIDTH, height=panel_height(len(panels))))
-    figure: alt.TopLevelMixin = alt.vconcat(*charts, spacing=SPACING).resolve_scale(
-        color="independent", strokeDash="independent"
-    )
-    return figure
+
+    def layers(own: list[dict[str, Any]], panel: str, axis: TimeAxis) -> list[alt.Chart]:
+        drawn = _shading(spans, axis.x, axis.divisor, is_labelled=axis.is_first)
+        drawn.append(areas(own, panel, axis.x) if panel in STACKED else lines(own, panel, axis.x))
+        return [*drawn, _marks(marks, axis.x, axis.divisor)] if marks else drawn
+
+    return panels_over_time(rows, layers, end_s=end_s)
 
 
 def _shading(spans: Sequence[Row], x: alt.X, divisor: float, *, is_labelled: bool) -> list[alt.Chart]:
