@@ -36,7 +36,7 @@ HOURS_SHOWN = 5
 
 
 def recorded_s(rows: pl.DataFrame) -> float:
-    """Seconds of which something is known: of the series, or the device, with most."""
+    """Seconds with a value: those of the series, or the device, that has the most."""
     import polars as pl
 
     keys = [name for name in ("host", "source", "entity", "metric") if name in rows.columns]

@@ -62,7 +62,7 @@ def see(name: str) -> str:
 
 
 def numbers_of(document: Document) -> Numbers:
-    """Number the sections of a document and, of a paper, its figures and tables."""
+    """Number the sections of a document; in a paper, number figures and tables too."""
     sections: dict[str, str] = {}
     body = appendices = 0
     for section in document.sections:

@@ -122,7 +122,7 @@ def placed(own: Mapping[Workload[Any], Sequence[Section]], place: Place) -> list
 
 
 def title_of(facts: RunFacts) -> str:
-    """What a report of the run is called."""
+    """Title of a report of the run."""
     study = study_of(facts)
     if study is not None:
         on = f", {_study_target(facts, str(study['target']))}" if study.get("target") else ""

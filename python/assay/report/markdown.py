@@ -51,7 +51,7 @@ def _comment(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""A text of which nothing is markup.
+    r"""A text without markup: what Markdown would read as such is escaped.
 
     Examples
     --------

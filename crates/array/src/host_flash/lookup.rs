@@ -11,7 +11,7 @@ use super::{
 };
 use crate::events::Event;
 
-/// Accesses after which caches and log are as the workload leaves them; what is held of the rest is filled in.
+/// After so many accesses caches and log are as the workload leaves them; the rest of what they hold is filled in.
 const WARM_ACCESSES: u64 = 1 << 20;
 
 /// Where a read found the last of what it asked for.

@@ -27,7 +27,7 @@ pub(super) struct Acknowledged {
 pub(super) struct Ledger(Arc<Mutex<VecDeque<Acknowledged>>>);
 
 impl Ledger {
-    /// Of each order its database, warehouse, district, number, customer, and when it was acknowledged.
+    /// Each order's database, warehouse, district, number and customer, and when it was acknowledged.
     pub(super) fn told(&self) -> Value {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = kept

@@ -283,7 +283,7 @@ def absent_study(name: str, target: str) -> Draft:
 
 
 def counted(sources: Sequence[Source]) -> str:
-    """How many runs of which kind there are."""
+    """The number of runs of each kind."""
     words = {"study": "study", "run": "run", "sizing": "sizing", "recording": "recording", "reliability": "computation"}
     kinds = [source.kind for source in sources]
     told = []
