@@ -272,6 +272,19 @@ def test_a_store_without_room_says_so_and_goes_on(bench: Bench) -> None:
         assert read(file, 1 << 20, 0) == pattern(1 << 20)
 
 
+def test_status_says_what_each_volume_was_asked_for_and_how_late_answers_were(bench: Bench) -> None:
+    with serving(bench) as served, direct(served.data) as file:
+        os.pwritev(file, [aligned(pattern(8192))], 0)
+        for _ in range(3):
+            read(file, 4096, 0)
+        status = served.status()
+    counted = status["volumes"][0]["served"]
+    assert [counted[each] for each in ("reads", "read_bytes", "writes", "write_bytes")] == [3, 3 * 4096, 1, 8192]
+    assert counted["read_ns"] > 0
+    assert status["lateness"]["count"] == 4
+    assert status["floor_ns"] > 0
+
+
 def test_what_is_planned_happens_and_is_logged(bench: Bench) -> None:
     events = bench.folder / "events.toml"
     events.write_text('[[event]]\nat = "0.2s"\ndo = "pull 3"\n[[event]]\nat = "0.1s"\ndo = "slow path0 x4"\n')

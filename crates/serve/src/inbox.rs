@@ -1,7 +1,7 @@
 //! What comes to the thread that owns the model: I/Os and commands, in order.
 
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
     time::Duration,
 };
 
@@ -13,8 +13,8 @@ pub(crate) enum Message {
     Io(Io),
     Command(Command, SyncSender<Result<Value, String>>),
     Attribute(AttributeCall),
-    /// How long the way to the array and back takes, and how many go through in a second.
-    Floor(u64, f64),
+    /// How many I/Os go through in a second, one at a time.
+    Most(f64),
     Stop,
 }
 
@@ -34,20 +34,41 @@ pub(crate) enum AttributeKind {
 
 #[derive(Default)]
 pub(crate) struct Inbox {
-    messages: Mutex<Vec<Message>>,
+    held: Mutex<Held>,
     came: Condvar,
 }
 
+#[derive(Default)]
+struct Held {
+    messages: Vec<Message>,
+    is_closed: bool,
+}
+
+/// Closes the inbox when the thread that reads it ends, however it ends: who waits for an answer is told that none comes.
+pub(crate) struct Closing(pub(crate) Arc<Inbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let mut held = self.0.locked();
+        held.is_closed = true;
+        drop(std::mem::take(&mut held.messages));
+    }
+}
+
 impl Inbox {
-    fn locked(&self) -> MutexGuard<'_, Vec<Message>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes a message in; drops it when nobody reads any more.
     pub(crate) fn put(&self, message: Message) {
-        let mut messages = self.locked();
-        messages.push(message);
-        if messages.len() == 1 {
-            drop(messages);
+        let mut held = self.locked();
+        if held.is_closed {
+            return;
+        }
+        held.messages.push(message);
+        if held.messages.len() == 1 {
+            drop(held);
             self.came.notify_one();
         }
     }
@@ -55,9 +76,29 @@ impl Inbox {
     /// Takes all there is; waits for the first no longer than `most`.
     pub(crate) fn take(&self, most: Duration, messages: &mut Vec<Message>) {
         let mut held = self.locked();
-        if held.is_empty() && !most.is_zero() {
+        if held.messages.is_empty() && !most.is_zero() {
             held = self.came.wait_timeout(held, most).unwrap_or_else(PoisonError::into_inner).0;
         }
-        std::mem::swap(&mut *held, messages);
+        std::mem::swap(&mut held.messages, messages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_thread_that_ended_is_told_at_once() {
+        let inbox = Arc::new(Inbox::default());
+        let closing = Closing(Arc::clone(&inbox));
+        let (before, before_answered) = sync_channel(1);
+        inbox.put(Message::Command(Command::Status {}, before));
+        drop(closing);
+        let (after, after_answered) = sync_channel(1);
+        inbox.put(Message::Command(Command::Status {}, after));
+        assert!(before_answered.recv().is_err());
+        assert!(after_answered.recv().is_err());
     }
 }

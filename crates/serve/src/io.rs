@@ -1,5 +1,7 @@
 //! I/Os of the users of a served array.
 
+use std::time::Instant;
+
 /// What an I/O asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IoKind {
@@ -12,7 +14,7 @@ pub enum IoKind {
     Flush,
     /// What is there may be forgotten, and reads as zeroes.
     Discard,
-    /// Answered at once, with so many bytes: what the way to and from the array takes is measured with it.
+    /// Answered at once, with so many bytes: how many I/Os go through the array is measured with it.
     Probe,
 }
 
@@ -22,6 +24,8 @@ pub struct Io {
     pub volume: u16,
     pub offset_bytes: u64,
     pub length_bytes: u32,
+    /// When it reached the array.
+    pub came: Instant,
     pub answer: Box<dyn Answer>,
 }
 

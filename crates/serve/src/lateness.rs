@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use assay_load::LatencyHistogram;
 use serde::Serialize;
 
+use crate::io::IoKind;
+
 /// Answers this late are felt.
 const LATE_NS: u64 = 1_000_000;
 /// Share of a second's answers that may be late before the second counts as overdriven.
@@ -60,6 +62,17 @@ pub(crate) enum EndedKind {
     Read,
     Write,
     Flush,
+}
+
+impl EndedKind {
+    /// As what an I/O is counted.
+    pub(crate) fn of(kind: &IoKind) -> Self {
+        match kind {
+            IoKind::Read => Self::Read,
+            IoKind::Write { .. } | IoKind::Discard => Self::Write,
+            IoKind::Flush | IoKind::Probe => Self::Flush,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -1,5 +1,7 @@
 //! How soon the thread is woken that owes answers.
 
+use std::{fs::File, io::Write};
+
 use serde::Serialize;
 
 /// What the system granted.
@@ -46,4 +48,13 @@ pub(crate) fn hasten(realtime: bool) -> Scheduling {
     // SAFETY: the attributes live until the call is over, and have the size they say.
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if set == 0 { Scheduling::ShortSlices } else { Scheduling::Ordinary }
+}
+
+/// Keeps processors out of sleep states that take long to leave, as long as the file is open: `Documentation/power/pm_qos_interface.rst`
+/// of Linux. Nothing where the system has no such states or does not let us.
+pub(crate) fn stay_awake() -> Option<File> {
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
+    // Microseconds.
+    file.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(file)
 }

@@ -1,15 +1,18 @@
 //! The thread that owns the model and the bytes.
 //!
 //! It drains what came, tells the model, lets the model's time follow the wall clock, answers what is due and sleeps until
-//! something is. The way to the array and back takes its own time, the floor; the model's events are taken ahead by it.
+//! something is. The way to the array and back takes its own time, the floor, and so does the work on the bytes; the model's events are
+//! taken ahead by both.
 
 mod faults;
 mod status;
 
 use std::{
-    collections::VecDeque,
+    cmp::Reverse,
+    collections::BinaryHeap,
+    fs::File,
     path::PathBuf,
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::Ordering, mpsc},
     thread::JoinHandle,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -24,13 +27,14 @@ use crate::{
     command::{Command, PlannedEvent},
     control,
     damage::Damage,
-    inbox::{AttributeCall, AttributeKind, Inbox, Message},
+    floor::{FloorNs, Gauge},
+    inbox::{AttributeCall, AttributeKind, Closing, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
     lateness::{Ended, EndedKind, Lateness},
     scheduling::{self, Scheduling},
     transport::{
         Transport,
-        fuse::{floor, mount},
+        fuse::{mount, probe},
     },
 };
 
@@ -76,11 +80,16 @@ const NEVER_NS: u64 = 1 << 62;
 const ROWS_AT_ONCE: u64 = 2;
 /// A wake that is later than this is no rule.
 const WAKE_MOST_NS: u64 = 100_000;
+/// Nor is work on an I/O's bytes that takes longer.
+const WORK_MOST_NS: u64 = 200_000;
 const HAPPENED_MOST: usize = 10_000;
 
 /// A served array.
 pub struct Served {
     inbox: Arc<Inbox>,
+    gauge: Option<Gauge>,
+    /// Processors stay awake while it is open.
+    _awake: Option<File>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
@@ -97,20 +106,26 @@ impl Served {
         let inbox = Arc::new(Inbox::default());
         let shown = plan.array.volumes().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes });
         let transport = mount(&plan.folder, shown.collect(), Arc::clone(&inbox), plan.realtime)?;
-        let mut server = Server::new(plan, model, store, Box::new(transport), Arc::clone(&inbox));
+        let floor_ns = FloorNs::default();
+        let mut server =
+            Server::new(plan, model, store, Box::new(transport), Arc::clone(&inbox), Arc::clone(&floor_ns));
         let (ready, is_ready) = mpsc::sync_channel(1);
         let realtime = plan.realtime;
+        let closing = Closing(Arc::clone(&inbox));
         let run = move || {
+            let _closing = closing;
             server.scheduling = scheduling::hasten(realtime);
             let _ = ready.send(());
             server.run()
         };
         let thread = std::thread::Builder::new().name("assay-array".into()).spawn(run);
         let thread = thread.map_err(|error| ServeError::host("a thread", error))?;
-        let served = Self { inbox, thread: Some(thread) };
+        let awake = realtime.then(scheduling::stay_awake).flatten();
+        let mut served = Self { inbox, gauge: None, _awake: awake, thread: Some(thread) };
         let _ = is_ready.recv();
-        let (floor_ns, per_s) = floor(&plan.folder)?;
-        served.inbox.put(Message::Floor(floor_ns, per_s));
+        let (gauge, per_s) = Gauge::start(&probe(&plan.folder), &floor_ns)?;
+        served.gauge = Some(gauge);
+        served.inbox.put(Message::Most(per_s));
         control::listen(&plan.store, Arc::clone(&served.inbox))?;
         Ok(served)
     }
@@ -134,6 +149,7 @@ impl Served {
     /// The mount or the store fails.
     pub fn stop(&mut self) -> Result<(), ServeError> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
+        drop(self.gauge.take());
         self.inbox.put(Message::Stop);
         thread.join().unwrap_or_else(|_| Err(ServeError::refused("the array's thread ended by a fault of Assay's")))
     }
@@ -149,6 +165,17 @@ impl Drop for Served {
 struct Pending {
     io: Io,
     came_ns: u64,
+    /// When the model took it, which may be ahead of the wall clock.
+    taken_ns: u64,
+    /// By the model, once it is known.
+    latency_ns: u64,
+}
+
+impl Pending {
+    /// When who asked for it shall have the answer.
+    fn due_ns(&self) -> u64 {
+        self.came_ns + self.latency_ns
+    }
 }
 
 pub(crate) struct Server {
@@ -159,12 +186,14 @@ pub(crate) struct Server {
     begun: Instant,
     /// Time that the model has reached.
     model_ns: u64,
-    pub(crate) floor_ns: u64,
+    floor_ns: FloorNs,
     pub(crate) most_per_s: f64,
     /// How late this thread is woken when it sleeps, lately.
     wake_ns: u64,
-    /// Over for the model, and not due yet.
-    due: VecDeque<Completion>,
+    /// How long the work on the bytes of reads, writes and flushes takes, lately.
+    work_ns: [u64; 3],
+    /// Over for the model, and not due yet: when it is, and its tag.
+    due: BinaryHeap<Reverse<(u64, u32)>>,
     pub(crate) lateness: Lateness,
     pub(crate) scheduling: Scheduling,
     pending: Vec<Option<Pending>>,
@@ -188,6 +217,7 @@ impl Server {
         store: Store,
         transport: Box<dyn Transport>,
         inbox: Arc<Inbox>,
+        floor_ns: FloorNs,
     ) -> Self {
         let mut planned = plan.events.clone();
         planned.sort_by_key(|event| std::cmp::Reverse(event.at_ns));
@@ -198,10 +228,11 @@ impl Server {
             inbox,
             begun: Instant::now(),
             model_ns: 0,
-            floor_ns: 0,
+            floor_ns,
             most_per_s: 0.0,
             wake_ns: 0,
-            due: VecDeque::new(),
+            work_ns: [0; 3],
+            due: BinaryHeap::new(),
             lateness: Lateness::new(plan.array.volumes().count()),
             scheduling: Scheduling::Ordinary,
             pending: Vec::new(),
@@ -269,7 +300,7 @@ impl Server {
                         let _ = answer.send(done);
                     }
                     Message::Attribute(call) => self.attribute(call),
-                    Message::Floor(floor_ns, per_s) => (self.floor_ns, self.most_per_s) = (floor_ns, per_s),
+                    Message::Most(per_s) => self.most_per_s = per_s,
                     Message::Stop => return self.stop(),
                 }
             }
@@ -290,30 +321,59 @@ impl Server {
         if self.damage.is_behind || !self.due.is_empty() {
             return Duration::ZERO;
         }
-        let ahead_ns = self.floor_ns + self.wake_ns;
+        let ahead_ns = self.ahead_ns();
         let model_ns = self.model.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
         let planned_ns = self.planned.last().map(|event| event.at_ns);
         let next_ns = model_ns.into_iter().chain(planned_ns).min().unwrap_or(u64::MAX);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns())).min(SLEEP_MOST)
     }
 
+    pub(crate) fn floor_ns(&self) -> u64 {
+        self.floor_ns.load(Ordering::Relaxed)
+    }
+
+    /// How far the model's time is ahead of the wall clock, so that answers are there when they are due.
+    fn ahead_ns(&self) -> u64 {
+        self.floor_ns() + self.wake_ns + self.work_ns.iter().max().copied().unwrap_or(0)
+    }
+
     /// Lets the model's time follow the wall clock, ahead of it by what answers and wakes take, and answers what is due.
     fn follow(&mut self, completions: &mut Vec<Completion>) {
         while let Some(at_ns) = self.model.next_event_ns() {
-            if at_ns > self.now_ns() + self.floor_ns + self.wake_ns {
+            if at_ns > self.now_ns() + self.ahead_ns() {
                 break;
             }
             self.model_ns = self.model.advance(at_ns, completions);
-            self.due.extend(completions.drain(..));
+            for completion in completions.drain(..) {
+                self.ended(completion);
+            }
             self.answer_due();
         }
         self.answer_due();
     }
 
+    /// An I/O is over for the model.
+    fn ended(&mut self, completion: Completion) {
+        let tag = completion.tag;
+        match &mut self.pending[tag as usize] {
+            Some(pending) => {
+                pending.latency_ns = completion.at_ns - pending.taken_ns;
+                self.due.push(Reverse((pending.due_ns(), tag)));
+            }
+            // One under way when the power went is answered after it is back.
+            None => self.free.push(tag),
+        }
+    }
+
     fn answer_due(&mut self) {
-        while self.due.front().is_some_and(|next| next.at_ns <= self.now_ns() + self.floor_ns) {
-            let completion = self.due.pop_front().expect("there is one");
-            self.complete(completion);
+        while let Some(&Reverse((due_ns, tag))) = self.due.peek() {
+            let pending = &self.pending[tag as usize];
+            let work_ns = pending.as_ref().map_or(0, |pending| self.work_ns[EndedKind::of(&pending.io.kind) as usize]);
+            if due_ns > self.now_ns() + self.floor_ns() + work_ns {
+                break;
+            }
+            self.due.pop();
+            self.complete(tag);
         }
     }
 
@@ -336,8 +396,10 @@ impl Server {
         // Disks move whole sectors.
         let first = offset_bytes / 512 * 512;
         let end = (offset_bytes + u64::from(length_bytes)).div_ceil(512) * 512;
-        let (volume, came_ns) = (io.volume, self.now_ns());
-        let pending = Pending { io, came_ns };
+        let volume = io.volume;
+        let came_ns = io.came.saturating_duration_since(self.begun).as_nanos() as u64;
+        let taken_ns = self.model_ns.max(came_ns);
+        let pending = Pending { io, came_ns, taken_ns, latency_ns: 0 };
         let tag = match self.free.pop() {
             Some(tag) => {
                 self.pending[tag as usize] = Some(pending);
@@ -349,29 +411,30 @@ impl Server {
             }
         };
         let request = Request { op, volume, offset_bytes: first, length_bytes: (end - first) as u32, buffer: 0, tag };
-        self.model_ns = self.model_ns.max(came_ns);
-        self.model.submit(self.model_ns, &request);
+        self.model_ns = taken_ns;
+        self.model.submit(taken_ns, &request);
     }
 
     /// Answers an I/O that is over for the model.
-    fn complete(&mut self, completion: Completion) {
-        self.free.push(completion.tag);
+    fn complete(&mut self, tag: u32) {
+        self.free.push(tag);
         // Those under way when the power went are answered after it is back.
-        let Some(Pending { io, came_ns }) = self.pending[completion.tag as usize].take() else { return };
-        let Io { kind, volume, offset_bytes, length_bytes, answer } = io;
-        let ended_as = match kind {
-            IoKind::Read => EndedKind::Read,
-            IoKind::Write { .. } | IoKind::Discard => EndedKind::Write,
-            IoKind::Flush | IoKind::Probe => EndedKind::Flush,
-        };
+        let Some(pending) = self.pending[tag as usize].take() else { return };
+        let (due_ns, latency_ns) = (pending.due_ns(), pending.latency_ns);
+        let Io { kind, volume, offset_bytes, length_bytes, came: _, answer } = pending.io;
+        let ended_as = EndedKind::of(&kind);
+        let begun_ns = self.now_ns();
         let failed = self.carry_out(&kind, volume, offset_bytes, length_bytes, answer);
-        let due_ns = completion.at_ns.saturating_sub(self.floor_ns).max(came_ns);
+        let now_ns = self.now_ns();
+        let work_ns = &mut self.work_ns[ended_as as usize];
+        *work_ns = (*work_ns * 15 + (now_ns - begun_ns).min(WORK_MOST_NS)) / 16;
         self.lateness.note(&Ended {
             volume: usize::from(volume),
             kind: ended_as,
             bytes: u64::from(length_bytes),
-            latency_ns: completion.at_ns.saturating_sub(came_ns),
-            late_ns: self.now_ns().saturating_sub(due_ns),
+            latency_ns,
+            // The way back is still to come, and the way here is over.
+            late_ns: (now_ns + self.floor_ns()).saturating_sub(due_ns),
             failed,
         });
     }
@@ -495,7 +558,8 @@ impl Server {
     pub(crate) fn restore_power(&mut self) {
         self.has_power = true;
         self.transport.forget_cached();
-        for io in std::mem::take(&mut self.held) {
+        for mut io in std::mem::take(&mut self.held) {
+            io.came = Instant::now();
             self.begin(io);
         }
     }

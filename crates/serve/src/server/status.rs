@@ -75,8 +75,10 @@ impl Server {
 
     /// A picture of the array as it is now.
     pub(super) fn status(&self) -> Value {
-        let volumes: Vec<Value> =
-            self.volumes.iter().map(|volume| json!({"name": volume.name, "bytes": volume.bytes})).collect();
+        let shown = self.volumes.iter().zip(&self.lateness.served);
+        let volumes: Vec<Value> = shown
+            .map(|(volume, served)| json!({"name": volume.name, "bytes": volume.bytes, "served": served}))
+            .collect();
         let slowed: Vec<Value> =
             self.damage.slowed.iter().map(|(name, times)| json!({"name": name, "times": times})).collect();
         let lost = self.damage.paths.map(|lost| match lost {
@@ -96,7 +98,7 @@ impl Server {
             "slowed": slowed,
             "lost_path": lost,
             "snapshots": self.store.snapshots(),
-            "floor_ns": self.floor_ns,
+            "floor_ns": self.floor_ns(),
             "most_iops_one_at_a_time": self.most_per_s,
             "scheduling": self.scheduling,
             "lateness": self.lateness.reading(),
