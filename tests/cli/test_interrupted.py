@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from assay_command import Bench, Outcome
+    from assay_command import Bench, Outcome, Started
 
 SIGTERM = pytest.param(signal.SIGTERM, marks=pytest.mark.slow(reason="it ends a point as Ctrl-C does, which is tried"))
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, SIGTERM], ids=lambda number: number.name)
@@ -61,11 +63,34 @@ def test_in_a_point_the_finished_ones_are_kept(bench: Bench, number: signal.Sign
     assert bench.point_lines()[: len(kept)] == kept
 
 
+GATE = """
+from pathlib import Path
+from time import sleep
+
+Path({reached!r}).touch()
+while True:
+    sleep(1)
+"""
+
+
+@contextmanager
+def started_to_the_first_figure(bench: Bench, *arguments: str | Path) -> Iterator[Started]:
+    """A command that is about to draw its first figure, and never does."""
+    gates, reached = bench.folder / "gates", bench.folder / "reached"
+    gates.mkdir()
+    (gates / "vl_convert.py").write_text(GATE.format(reached=str(reached)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{gates}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        # An interpreter of its own: one that is forked has the library already.
+        with bench.started(*arguments, forked=False) as running:
+            running.wait_until(reached.exists)
+            yield running
+
+
 @SIGNALS
 def test_in_the_report_the_measurements_are_kept(bench: Bench, number: signal.Signals) -> None:
     arguments = ("profile", "null:?latency=1ms", "--queue-depth", "1,2", "--warmup", "0s", "--duration", "0.3s")
-    with bench.started(*arguments, "--json", "-o", bench.results) as running:
-        running.wait_until(lambda: "writing the report" in running.stderr)
+    with started_to_the_first_figure(bench, *arguments, "--json", "-o", bench.results) as running:
         running.process.send_signal(number)
         outcome = running.end()
     kept = bench.point_lines()
@@ -83,17 +108,11 @@ def test_in_the_report_the_measurements_are_kept(bench: Bench, number: signal.Si
 @SIGNALS
 def test_the_verb_report_ends_with_one_line(bench: Bench, number: signal.Signals) -> None:
     bench.measure("null:?latency=1ms", "--queue-depth", "1")
-    with bench.started("report", bench.run) as running:
-        running.wait_until(loads("vl_convert", running.process.pid), every_s=0.001)
+    with started_to_the_first_figure(bench, "report", bench.run) as running:
         running.process.send_signal(number)
         outcome = running.end()
 
     assert (outcome.code, outcome.complaint) == (130, "assay: interrupted")
-
-
-def loads(module: str, pid: int) -> Callable[[], bool]:
-    """Whether a process has come so far that it has a module's library loaded."""
-    return lambda: f"/{module}" in Path(f"/proc/{pid}/maps").read_text()
 
 
 def test_a_second_signal_ends_at_once(bench: Bench) -> None:
