@@ -248,7 +248,19 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("cause", MODELS)
+OF_PATHS = pytest.mark.slow(reason="a slow path is found by the same series")
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param("throttled-queue", marks=OF_PATHS),
+        "slow-path",
+        pytest.param("network-loss", marks=OF_PATHS),
+        "degraded-raid",
+        "none",
+    ],
+)
 def test_what_is_wrong_with_a_model_is_found(bench: Bench, cause: str) -> None:
     target, depth = MODELS[cause]
     made = bench.assay(

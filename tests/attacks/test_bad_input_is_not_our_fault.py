@@ -121,11 +121,14 @@ def test_paths_of_any_bytes_work_and_are_shown_escaped(bench: Bench, locale: str
 WITHOUT_PROC = 'mount -t tmpfs none /proc && exec "$@"'
 
 
+ON_A_FILE = pytest.mark.slow(reason="a profile of a file needs more of it")
+
+
 @pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="needs root and unshare")
 @pytest.mark.parametrize(
     "asked",
     [
-        ["profile", "null:", *SHORT[2:], "--json"],
+        pytest.param(["profile", "null:", *SHORT[2:], "--json"], marks=ON_A_FILE),
         ["profile", "f", *SHORT],
         ["verify", "f", "--size", "8M", "--duration", "1s", "--no-report"],
         ["oltp", "tpcc", "embedded:d", "--warehouses", "1"],
@@ -144,7 +147,10 @@ def test_without_proc_it_works_or_says_so(bench: Bench, asked: list[str]) -> Non
         assert "fault of Assay" not in line
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+ONE = pytest.mark.slow(reason="all three at once are tried")
+
+
+@pytest.mark.parametrize("closed", [*(pytest.param(one, marks=ONE) for one in ("<&-", ">&-", "2>&-")), "<&- >&- 2>&-"])
 def test_closed_streams_are_no_fault(bench: Bench, closed: str) -> None:
     profile = ("profile", bench.target, *SHORT, "--read", "0", "-o", bench.results)
     outcome = bench.assay(*profile, prefix=("sh", "-c", f'exec "$@" {closed}', "sh"))

@@ -51,7 +51,9 @@ def names(database: Database) -> list[str]:
 # PostgreSQL: databases
 
 
-@pytest.mark.parametrize("suffix", ["_assay_part", "_assay_old"])
+@pytest.mark.parametrize(
+    "suffix", [pytest.param("_assay_part", marks=pytest.mark.slow(reason="as _assay_old")), "_assay_old"]
+)
 def test_a_database_with_the_name_of_a_copy_survives(
     postgresql: ServerProcess, loaded: Database, bench: Bench, suffix: str
 ) -> None:

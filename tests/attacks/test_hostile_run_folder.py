@@ -236,7 +236,10 @@ def test_a_point_s_id_is_a_counter(run: Path, point_id: str) -> None:
 # Reading
 
 
-@pytest.mark.parametrize("name", ["run.json", "points.jsonl", "series.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    ["run.json", pytest.param("points.jsonl", marks=pytest.mark.slow(reason="read as run.json is")), "series.parquet"],
+)
 def test_a_pipe_is_not_waited_for(run: Path, name: str) -> None:
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
