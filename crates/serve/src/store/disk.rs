@@ -1,15 +1,13 @@
 //! One modelled disk's bytes: a sparse file, and beside it a sum of each block where the array keeps sums.
 
-use std::{
-    collections::BTreeSet,
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
-};
+use std::{io, ops::Range, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::{
+    files::{Kept, Supply},
+    ranges::Ranges,
+};
 use crate::ServeError;
 
 /// Bytes under one sum.
@@ -32,8 +30,8 @@ pub enum DiskState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DiskRecord {
     pub(super) state: DiskState,
-    /// Rows that could not be computed again.
-    pub(super) bad: BTreeSet<u64>,
+    /// Blocks that could not be computed again, and were not written since.
+    pub(super) bad: Ranges,
 }
 
 impl DiskRecord {
@@ -46,32 +44,52 @@ impl DiskRecord {
 #[derive(Debug)]
 pub(super) struct Disk {
     pub(super) record: DiskRecord,
-    file: File,
-    sums: Option<File>,
+    file: Kept,
+    sums: Option<Kept>,
     bytes: u64,
+    chunk_bytes: u64,
 }
 
-fn open(path: &Path, bytes: u64) -> Result<File, ServeError> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| ServeError::at(path, error))?;
+fn open(path: &std::path::Path, bytes: u64, supply: &Supply) -> Result<Kept, ServeError> {
+    let file = Kept::open(path, supply)?;
     file.set_len(bytes).map_err(|error| ServeError::at(path, error))?;
     Ok(file)
 }
 
+/// The blocks that a range touches.
+pub(super) fn blocks(at_bytes: &Range<u64>) -> Range<u64> {
+    at_bytes.start / BLOCK_BYTES..at_bytes.end.div_ceil(BLOCK_BYTES)
+}
+
 impl Disk {
-    pub(super) fn open(path: PathBuf, bytes: u64, with_sums: bool, record: DiskRecord) -> Result<Self, ServeError> {
-        let sums = with_sums.then(|| open(&path.with_extension("sums"), bytes / BLOCK_BYTES * 4)).transpose()?;
-        Ok(Self { record, file: open(&path, bytes)?, sums, bytes })
+    /// A disk of rows of chunks.
+    pub(super) fn open(
+        path: PathBuf,
+        bytes: u64,
+        chunk_bytes: u64,
+        with_sums: bool,
+        record: DiskRecord,
+        supply: &Supply,
+    ) -> Result<Self, ServeError> {
+        let sums = || open(&path.with_extension("sums"), bytes / BLOCK_BYTES * 4, supply);
+        let sums = with_sums.then(sums).transpose()?;
+        Ok(Self { record, file: open(&path, bytes, supply)?, sums, bytes, chunk_bytes })
     }
 
-    /// Whether the disk holds what belongs into a row.
-    pub(super) fn holds(&self, row: u64) -> bool {
-        let reached = match self.record.state {
-            DiskState::Present => true,
-            DiskState::Absent => false,
-            DiskState::Rebuilding { rows } => row < rows,
-        };
-        reached && !self.record.bad.contains(&row)
+    /// Whether the disk holds what belongs into a part of a row.
+    pub(super) fn holds(&self, row: u64, within: &Range<u64>) -> bool {
+        self.takes(row) && !self.has_bad(row, within)
+    }
+
+    /// Whether the disk holds what belongs into a whole row.
+    pub(super) fn holds_row(&self, row: u64) -> bool {
+        self.holds(row, &(0..self.chunk_bytes))
+    }
+
+    /// Whether blocks of a part of a row are lost although the row could be written.
+    pub(super) fn has_bad(&self, row: u64, within: &Range<u64>) -> bool {
+        let first = row * self.chunk_bytes;
+        !self.record.bad.is_empty() && self.record.bad.overlaps(&blocks(&(first + within.start..first + within.end)))
     }
 
     /// Whether the row could be written: a disk is there, and a rebuild has come past it.
@@ -86,6 +104,11 @@ impl Disk {
     /// Reads bytes; says whether they agree with their sums. Where there are sums, reads are of whole blocks.
     pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
         self.file.read_exact_at(bytes, at_bytes)?;
+        self.fits(at_bytes, bytes)
+    }
+
+    /// Whether bytes agree with the sums that are kept of a place.
+    pub(super) fn fits(&self, at_bytes: u64, bytes: &[u8]) -> io::Result<bool> {
         let Some(sums) = &self.sums else { return Ok(true) };
         debug_assert!(at_bytes.is_multiple_of(BLOCK_BYTES) && (bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
         let mut kept = vec![0; bytes.len() / BLOCK_BYTES as usize * 4];
@@ -118,14 +141,14 @@ impl Disk {
     pub(super) fn first_data(&self, from_bytes: u64) -> Option<u64> {
         use std::os::fd::AsRawFd;
         // SAFETY: lseek takes no memory, and all other access to the file says where.
-        let at = unsafe { libc::lseek(self.file.as_raw_fd(), from_bytes as i64, libc::SEEK_DATA) };
+        let at = unsafe { libc::lseek(self.file.file().as_raw_fd(), from_bytes as i64, libc::SEEK_DATA) };
         u64::try_from(at).ok()
     }
 
     /// Bytes that the file takes where it lies.
     pub(super) fn used_bytes(&self) -> u64 {
         use std::os::unix::fs::MetadataExt;
-        self.file.metadata().map_or(0, |about| about.blocks() * 512)
+        self.file.file().metadata().map_or(0, |about| about.blocks() * 512)
     }
 
     /// All bytes are gone.

@@ -4,25 +4,33 @@
 //! memory until it is destaged. A pulled disk's bytes are gone.
 
 mod disk;
+mod files;
+mod journal;
 mod member;
+mod ranges;
 mod record;
 mod snapshot;
+mod snapshots;
 mod volatile;
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    os::{fd::AsRawFd, unix::fs::FileExt},
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
 
 use assay_array::{ArrayModel, ArrayPlan, Part};
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
+use files::{Kept, Supply, open_file};
+use journal::{Change, Journal};
 use member::Member;
 use record::{Layout, State};
 use serde::{Deserialize, Serialize};
-use snapshot::{GRAIN_BYTES, Snapshot};
+use snapshot::Snapshot;
+pub use snapshot::SnapshotReading;
+use snapshot::snapshot_path;
 use volatile::Volatile;
 
 use crate::{ServeError, StoreFault};
@@ -39,13 +47,6 @@ pub enum Durability {
     Lying,
 }
 
-/// A snapshot and what it keeps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SnapshotReading {
-    pub name: String,
-    pub bytes: u64,
-}
-
 pub struct Store {
     folder: PathBuf,
     members: Vec<Member>,
@@ -55,11 +56,13 @@ pub struct Store {
     durability: Durability,
     volatile: Volatile,
     snapshots: Vec<Snapshot>,
+    /// The snapshot that volumes go back to, until they have.
+    reverting: Option<String>,
     attributes: Vec<BTreeMap<String, Vec<u8>>>,
-    /// The row that a write is under way in, for when the server is killed.
-    intent: File,
+    journal: Journal,
     /// Rows rebuilt of each disk, in 8 bytes each.
-    progress: File,
+    progress: Kept,
+    supply: Supply,
     /// Free space is asked for again when so much has been written.
     unasked_bytes: u64,
     room_bytes: Option<u64>,
@@ -72,7 +75,6 @@ const MARGIN_BYTES: u64 = 16 << 20;
 const ASK_BYTES: u64 = 4 << 20;
 /// Where the store was given less room than there is.
 const ASK_OFTEN_BYTES: u64 = 64 << 10;
-const NO_INTENT: [u8; 16] = [0xff; 16];
 /// Most disks of all members.
 const DISKS_MAX: u64 = 4096;
 const LAYOUT: &str = "store.json";
@@ -94,12 +96,13 @@ impl Store {
         let failed = |error| ServeError::at(folder, error);
         let layout = Layout::new(plan, model, sums);
         let is_new = !folder.join(LAYOUT).exists();
-        if is_new && folder.exists() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        if is_new && folder.exists() && !is_empty(folder).map_err(failed)? {
             let message = format!("{}: is not empty and no store of Assay's; name another folder", folder.display());
             return Err(ServeError::refused(message));
         }
         fs::create_dir_all(folder).map_err(failed)?;
         let lock = lock(folder)?;
+        let supply = Supply::default();
         match record::read::<Layout>(&folder.join(LAYOUT))? {
             Some(found) => {
                 if let Some(difference) = found.difference(&layout) {
@@ -110,9 +113,9 @@ impl Store {
                     return Err(ServeError::refused(message));
                 }
             }
-            None => record::write(&folder.join(LAYOUT), &layout)?,
+            None => record::write(&folder.join(LAYOUT), &layout, &supply)?,
         }
-        let progress = open_file(&folder.join("progress"))?;
+        let progress = Kept::open(&folder.join("progress"), &supply)?;
         let mut state = match record::read::<State>(&folder.join(STATE))? {
             Some(state) => state,
             None => fresh_state(plan, model),
@@ -129,12 +132,12 @@ impl Store {
                     *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
                 }
                 let path = folder.join(format!("member{number}-disk{disk}.img"));
-                Disk::open(path, disk_bytes, sums, record)
+                Disk::open(path, disk_bytes, geometry.chunk_bytes(), sums, record, &supply)
             });
             let disks = disks.collect::<Result<Vec<_>, _>>()?;
             members.push(Member::new(geometry, disks, sums)?);
         }
-        let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name));
+        let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name, &supply));
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
         let mut store = Self {
             folder: folder.to_owned(),
@@ -144,33 +147,55 @@ impl Store {
             durability,
             volatile: Volatile::default(),
             snapshots,
+            reverting: state.reverting,
             attributes: state.attributes,
-            intent: open_file(&folder.join("intent"))?,
+            journal: Journal::open(&folder.join("journal"), &supply)?,
             progress,
+            supply,
             unasked_bytes: ASK_BYTES,
             room_bytes,
             _lock: lock,
         };
-        store.settle()?;
+        let failed = |fault: StoreFault| {
+            ServeError::host(folder.display().to_string(), std::io::Error::other(fault.to_string()))
+        };
+        store.settle().map_err(failed)?;
         store.write_state()?;
         Ok(store)
     }
 
-    /// Brings the rows in agreement that a killed server was writing.
-    fn settle(&mut self) -> Result<(), ServeError> {
-        let mut intent = [0; 16];
-        if self.intent.read_exact_at(&mut intent, 0).is_err() || intent == NO_INTENT {
-            return Ok(());
+    /// Ends what was noted and not ended, if there is something: by a killed server, or before a file failed.
+    fn settle(&mut self) -> Result<(), StoreFault> {
+        if self.journal.is_pending {
+            match self.journal.noted()? {
+                Some((member, change)) if (member as usize) < self.members.len() => self.make(member, &change)?,
+                _ => self.journal.clear()?,
+            }
         }
-        let number = |at: usize| u64::from_le_bytes(intent[at..at + 8].try_into().expect("eight bytes"));
-        let (packed, chunk) = (number(0), number(8));
-        let (member, chunks) = ((packed >> 32) as usize, packed as u32);
-        let failed = |error| ServeError::host(format!("{}: a write cut short", self.folder.display()), error);
-        for step in 0..u64::from(chunks) {
-            let settled = self.members.get_mut(member).map_or(Ok(()), |member| member.settle(chunk + step));
-            settled.map_err(|fault| failed(std::io::Error::other(fault.to_string())))?;
+        if self.reverting.is_some() { self.go_back() } else { Ok(()) }
+    }
+
+    /// Notes a change of a member and makes it.
+    fn commit(&mut self, member: u32, change: &Change) -> Result<(), StoreFault> {
+        self.journal.note(member, change)?;
+        self.make(member, change)
+    }
+
+    fn make(&mut self, member: u32, change: &Change) -> Result<(), StoreFault> {
+        self.members[member as usize].make(change)?;
+        if change.has_marks() {
+            self.write_marks()?;
         }
-        self.intent.write_all_at(&NO_INTENT, 0).map_err(failed)
+        Ok(self.journal.clear()?)
+    }
+
+    fn write_marks(&self) -> Result<(), StoreFault> {
+        self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))
+    }
+
+    /// Has changes of files end after so many, in the middle of one: for good, or only that one. For proofs.
+    pub fn end_changes_after(&mut self, changes: u64, comes_back: bool) {
+        self.supply.end_after(changes, comes_back);
     }
 
     fn write_state(&self) -> Result<(), ServeError> {
@@ -179,9 +204,10 @@ impl Store {
             disks: self.members.iter().map(disks).collect(),
             spares: self.spares.clone(),
             snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
+            reverting: self.reverting.clone(),
             attributes: self.attributes.clone(),
         };
-        record::write(&self.folder.join(STATE), &state)
+        record::write(&self.folder.join(STATE), &state, &self.supply)
     }
 
     /// Reads a part of a volume, as it was last acknowledged.
@@ -190,6 +216,7 @@ impl Store {
     /// Its bytes are lost, or a file of the store fails.
     pub fn read(&mut self, part: Part, bytes: &mut [u8]) -> Result<(), StoreFault> {
         debug_assert_eq!(part.bytes, bytes.len() as u64);
+        self.settle()?;
         if self.volatile.bytes() == 0 {
             return self.members[part.member as usize].read(part.at_bytes, bytes);
         }
@@ -242,25 +269,19 @@ impl Store {
     }
 
     fn write_to_disks(&mut self, member: u32, at_bytes: u64, bytes: &[u8]) -> Result<(), StoreFault> {
+        self.settle()?;
         self.keep_for_snapshot(member, at_bytes, bytes.len() as u64)?;
-        let chunk_bytes = self.chunk_bytes(member);
-        let (first, last) = (at_bytes / chunk_bytes, (at_bytes + bytes.len() as u64 - 1) / chunk_bytes);
-        let packed = u64::from(member) << 32 | (last - first + 1);
-        let mut intent = [0; 16];
-        intent[..8].copy_from_slice(&packed.to_le_bytes());
-        intent[8..].copy_from_slice(&first.to_le_bytes());
-        self.intent.write_all_at(&intent, 0)?;
-        let bad = self.members[member as usize].bad();
-        let written = self.members[member as usize].write(at_bytes, bytes);
-        if self.members[member as usize].bad() != bad {
-            self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
-        }
-        self.intent.write_all_at(&NO_INTENT, 0)?;
-        written
+        self.put_on_disks(member, at_bytes, bytes)
     }
 
-    fn chunk_bytes(&self, member: u32) -> u64 {
-        self.members[member as usize].chunk_bytes()
+    fn put_on_disks(&mut self, member: u32, at_bytes: u64, bytes: &[u8]) -> Result<(), StoreFault> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (change, count) = self.members[member as usize].change(at_bytes + done as u64, &bytes[done..])?;
+            self.commit(member, &change)?;
+            done += count;
+        }
+        Ok(())
     }
 
     /// Refuses a write for which the file system has no room, before a part of it is written.
@@ -276,7 +297,7 @@ impl Store {
         // SAFETY: statvfs is plain numbers, for which zeroes are values.
         let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
         // SAFETY: the descriptor is open, and the memory is that of a statvfs.
-        let asked = unsafe { libc::fstatvfs(self.intent.as_raw_fd(), &raw mut about) };
+        let asked = unsafe { libc::fstatvfs(self.journal.file().file().as_raw_fd(), &raw mut about) };
         if asked == 0 && about.f_bavail * about.f_frsize < MARGIN_BYTES + bytes * 3 {
             return Err(StoreFault::Full);
         }
@@ -328,6 +349,8 @@ impl Store {
     /// There is no disk, or a file of the store fails.
     pub fn pull(&mut self, member: u32, disk: u32) -> Result<u64, ServeError> {
         let name = disk_name(member, disk);
+        self.settle()
+            .map_err(|fault| ServeError::refused(format!("{name}: a write before cannot be ended: {fault}")))?;
         let pulled = self.disk_mut(member, disk)?;
         if pulled.record.state == DiskState::Absent {
             return Err(ServeError::refused(format!("{name}: is pulled already")));
@@ -366,14 +389,13 @@ impl Store {
     /// # Errors
     /// The store has no room, or a file of it fails.
     pub fn rebuild_to(&mut self, member: u32, disk: u32, rows: u64, most: u64) -> Result<bool, StoreFault> {
+        self.settle()?;
         let last = rows.min(self.rows[member as usize]);
         for _ in 0..most {
             match self.disk_state(member, disk) {
                 DiskState::Rebuilding { rows } if rows < last => {
-                    let bad = self.members[member as usize].bad();
-                    self.members[member as usize].rebuild_row(disk)?;
-                    if self.members[member as usize].bad() != bad {
-                        self.write_state().map_err(|error| StoreFault::Io(std::io::Error::other(error.to_string())))?;
+                    if self.members[member as usize].rebuild_row(disk)? {
+                        self.write_marks()?;
                     }
                     self.progress.write_all_at(&(rows + 1).to_le_bytes(), progress_place(member, disk))?;
                 }
@@ -402,7 +424,8 @@ impl Store {
 
     /// Chunks of a disk that were lost before they could be rebuilt.
     pub fn bad_rows(&self, member: u32, disk: u32) -> u64 {
-        self.members[member as usize].disks[disk as usize].record.bad.len() as u64
+        let member = &self.members[member as usize];
+        member.disks[disk as usize].record.bad.groups(member.chunk_bytes() / disk::BLOCK_BYTES)
     }
 
     pub fn rows(&self, member: u32) -> u64 {
@@ -456,97 +479,6 @@ impl Store {
         Ok(at_bytes)
     }
 
-    /// Keeps what blocks hold that are about to be written for the first time since the last snapshot.
-    fn keep_for_snapshot(&mut self, member: u32, at_bytes: u64, bytes: u64) -> Result<(), StoreFault> {
-        for grain in at_bytes / GRAIN_BYTES..(at_bytes + bytes).div_ceil(GRAIN_BYTES) {
-            let inside = self.inside_bytes(member, grain);
-            let Some(snapshot) = self.snapshots.last_mut() else { return Ok(()) };
-            if snapshot.has(member, grain) {
-                continue;
-            }
-            let mut held = vec![0; GRAIN_BYTES as usize];
-            match self.members[member as usize].read(grain * GRAIN_BYTES, &mut held[..inside]) {
-                Ok(()) => snapshot.keep(member, grain, &held)?,
-                // There is nothing to go back to.
-                Err(StoreFault::Lost) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the state of all volumes as it is now.
-    ///
-    /// # Errors
-    /// There is such a snapshot, the name is none, or a file of the store fails.
-    pub fn snapshot(&mut self, name: &str) -> Result<(), ServeError> {
-        let is_name =
-            !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-        if !is_name {
-            return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
-        }
-        if self.snapshots.iter().any(|snapshot| snapshot.name == name) {
-            return Err(ServeError::refused(format!("{name}: there is such a snapshot; take another name")));
-        }
-        self.flush_for(name)?;
-        self.snapshots.push(Snapshot::open(&snapshot_path(&self.folder, name), name)?);
-        self.write_state()
-    }
-
-    fn flush_for(&mut self, name: &str) -> Result<(), ServeError> {
-        self.destage_to(0).map_err(|fault| ServeError::refused(format!("{name}: the cache cannot be written: {fault}")))
-    }
-
-    /// Makes all volumes what they were at a snapshot. Later ones are forgotten.
-    ///
-    /// # Errors
-    /// There is no such snapshot, or bytes cannot be written.
-    pub fn revert(&mut self, name: &str) -> Result<(), ServeError> {
-        let Some(position) = self.snapshots.iter().position(|snapshot| snapshot.name == name) else {
-            let names: Vec<&str> = self.snapshots.iter().map(|snapshot| &snapshot.name[..]).collect();
-            let have =
-                if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) };
-            return Err(ServeError::refused(format!("{name}: no such snapshot; {have}")));
-        };
-        self.volatile.drop_all();
-        // Older ones know what was before their successor was taken; going back to that changes nothing for them.
-        let mut snapshots = std::mem::take(&mut self.snapshots);
-        let written = snapshots[position..].iter().rev().try_for_each(|snapshot| self.write_back(snapshot));
-        let later = if written.is_ok() { snapshots.split_off(position + 1) } else { Vec::new() };
-        self.snapshots = snapshots;
-        written.map_err(|error| ServeError::refused(format!("{name}: cannot be gone back to: {error}")))?;
-        self.snapshots[position].forget().map_err(|error| ServeError::at(&self.folder, error))?;
-        self.write_state()?;
-        for forgotten in later {
-            let path = snapshot_path(&self.folder, &forgotten.name);
-            fs::remove_file(&path).map_err(|error| ServeError::at(&path, error))?;
-        }
-        Ok(())
-    }
-
-    fn write_back(&mut self, snapshot: &Snapshot) -> Result<(), StoreFault> {
-        for (member, grain) in snapshot.grains() {
-            let bytes = snapshot.read(member, grain)?;
-            let inside = self.inside_bytes(member, grain);
-            match self.write_to_disks(member, grain * GRAIN_BYTES, &bytes[..inside]) {
-                Ok(()) | Err(StoreFault::Lost) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes of a grain that lie on the member.
-    fn inside_bytes(&self, member: u32, grain: u64) -> usize {
-        let all_bytes = self.rows[member as usize] * self.members[member as usize].row_bytes();
-        (all_bytes - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize
-    }
-
-    pub fn snapshots(&self) -> Vec<SnapshotReading> {
-        let reading = |snapshot: &Snapshot| SnapshotReading { name: snapshot.name.clone(), bytes: snapshot.bytes() };
-        self.snapshots.iter().map(reading).collect()
-    }
-
     /// Attributes of a volume, as those of a file.
     pub fn attributes(&self, volume: usize) -> &BTreeMap<String, Vec<u8>> {
         &self.attributes[volume]
@@ -579,17 +511,19 @@ pub fn disk_name(member: u32, disk: u32) -> String {
     format!("member{member}/disk{disk}")
 }
 
-fn snapshot_path(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("snapshot-{name}.log"))
-}
-
 fn progress_place(member: u32, disk: u32) -> u64 {
     (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
 }
 
-fn open_file(path: &Path) -> Result<File, ServeError> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    file.map_err(|error| ServeError::at(path, error))
+/// Whether a folder holds nothing, or what a server left that was killed while it made a store.
+fn is_empty(folder: &Path) -> std::io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if name != "lock" && name != "store.new" {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
@@ -604,6 +538,7 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
             .collect(),
         spares: pools.collect(),
         snapshots: Vec::new(),
+        reverting: None,
         attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
     }
 }

@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, fs, path::Path};
 use assay_array::{ArrayModel, ArrayPlan};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::disk::DiskRecord;
+use super::{
+    disk::DiskRecord,
+    files::{self, Supply},
+};
 use crate::ServeError;
 
 /// Layout of the files beneath.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What decides where a byte lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,9 @@ pub(super) struct State {
     pub(super) spares: Vec<u32>,
     /// Oldest first.
     pub(super) snapshots: Vec<String>,
+    /// The one that volumes go back to, where that has begun and not ended.
+    #[serde(default)]
+    pub(super) reverting: Option<String>,
     /// Attributes of each volume.
     pub(super) attributes: Vec<BTreeMap<String, Vec<u8>>>,
 }
@@ -100,10 +106,8 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ServeE
     serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
 
-/// Replaces a file as a whole.
-pub(super) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), ServeError> {
-    let beside = path.with_extension("new");
+/// Replaces a record as a whole.
+pub(super) fn write<T: Serialize>(path: &Path, value: &T, supply: &Supply) -> Result<(), ServeError> {
     let text = serde_json::to_vec_pretty(value).expect("records are plain");
-    let written = fs::write(&beside, text);
-    written.and_then(|()| fs::rename(&beside, path)).map_err(|error| ServeError::at(path, error))
+    files::replace(path, &text, supply).map_err(|error| ServeError::at(path, error))
 }
