@@ -7,6 +7,7 @@ mod command;
 mod control;
 mod damage;
 mod error;
+mod growing;
 mod inbox;
 mod io;
 mod lateness;

@@ -4,6 +4,7 @@
 //! something is. The way to the array and back takes its own time, the floor; the model's events are taken ahead by it.
 
 mod faults;
+mod growth;
 mod status;
 
 use std::{
@@ -24,6 +25,7 @@ use crate::{
     command::{Command, PlannedEvent},
     control,
     damage::Damage,
+    growing::Growing,
     inbox::{AttributeCall, AttributeKind, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
     lateness::{Ended, EndedKind, Lateness},
@@ -48,6 +50,10 @@ pub struct ServePlan {
     pub realtime: bool,
     /// Rows that a rebuild has under way.
     pub rebuild_depth: u32,
+    /// Pieces that move onto a new member at the same time.
+    pub rebalance_depth: u32,
+    /// Most members of a group of this array; 1: it is no group.
+    pub members_most: u32,
     /// From the loss of a controller until another serves its ports.
     pub failover_ns: u64,
     /// Most bytes of the store.
@@ -74,6 +80,8 @@ const SLEEP_MOST: Duration = Duration::from_millis(100);
 const NEVER_NS: u64 = 1 << 62;
 /// Rows of a rebuild written between two looks at what came.
 const ROWS_AT_ONCE: u64 = 2;
+/// Pieces that are copied onto a new member between two looks.
+const PIECES_AT_ONCE: u64 = 2;
 /// A wake that is later than this is no rule.
 const WAKE_MOST_NS: u64 = 100_000;
 const HAPPENED_MOST: usize = 10_000;
@@ -92,8 +100,8 @@ impl Served {
     pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
         let mut array = plan.array.clone();
         array.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
-        let model = ArrayModel::new(&array)?;
-        let store = Store::open(&plan.store, &plan.array, &model, plan.durability, plan.sums, plan.room_bytes)?;
+        let mut model = ArrayModel::new(&array)?;
+        let store = Store::open(&plan.store, &plan.array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
         let inbox = Arc::new(Inbox::default());
         let shown = plan.array.volumes().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes });
         let transport = mount(&plan.folder, shown.collect(), Arc::clone(&inbox), plan.realtime)?;
@@ -173,6 +181,7 @@ pub(crate) struct Server {
     held: Vec<Io>,
     pub(crate) has_power: bool,
     pub(crate) damage: Damage,
+    pub(crate) growing: Growing,
     /// The last comes first.
     pub(crate) planned: Vec<PlannedEvent>,
     pub(crate) happened: Vec<Happened>,
@@ -209,6 +218,7 @@ impl Server {
             held: Vec::new(),
             has_power: true,
             damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
+            growing: Growing::new(&plan.array, plan.rebalance_depth, plan.members_most),
             planned,
             happened: Vec::new(),
             volumes: plan.array.volumes().map(|each| Shown { name: each.name.clone(), bytes: each.bytes }).collect(),
@@ -216,6 +226,7 @@ impl Server {
             bytes: Vec::new(),
         };
         server.resume_faults();
+        server.resume_moves();
         server
     }
 
@@ -236,6 +247,8 @@ impl Server {
             "rebuilding"
         } else if states.contains(&DiskState::Absent) {
             "degraded"
+        } else if self.model.rebalance_reading().is_some() {
+            "rebalancing"
         } else {
             "healthy"
         }
@@ -278,6 +291,7 @@ impl Server {
             self.lateness.tick(now_ns);
             self.do_planned(now_ns);
             self.go_on_rebuilding(ROWS_AT_ONCE);
+            self.go_on_moving(PIECES_AT_ONCE);
             if self.durability != Durability::Battery {
                 self.destage();
             }
@@ -287,7 +301,7 @@ impl Server {
     /// How long nothing is due.
     fn sleeps(&self) -> Duration {
         // What is due is so soon that sleeping would be too long.
-        if self.damage.is_behind || !self.due.is_empty() {
+        if self.damage.is_behind || self.growing.is_behind || !self.due.is_empty() {
             return Duration::ZERO;
         }
         let ahead_ns = self.floor_ns + self.wake_ns;

@@ -4,6 +4,8 @@
 //! memory until it is destaged. A pulled disk's bytes are gone.
 
 mod disk;
+mod growth;
+mod joining;
 mod member;
 mod record;
 mod snapshot;
@@ -19,6 +21,7 @@ use std::{
 use assay_array::{ArrayModel, ArrayPlan, Part};
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
+use growth::Growth;
 use member::Member;
 use record::{Layout, State};
 use serde::{Deserialize, Serialize};
@@ -63,6 +66,7 @@ pub struct Store {
     /// Free space is asked for again when so much has been written.
     unasked_bytes: u64,
     room_bytes: Option<u64>,
+    growth: Growth,
     /// Held as long as the store is open.
     _lock: File,
 }
@@ -79,14 +83,14 @@ const LAYOUT: &str = "store.json";
 const STATE: &str = "state.json";
 
 impl Store {
-    /// Opens the store in a folder, or makes it.
+    /// Opens the store in a folder, or makes it. Members that have joined since it was made join the model, too.
     ///
     /// # Errors
     /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
     pub fn open(
         folder: &Path,
         plan: &ArrayPlan,
-        model: &ArrayModel,
+        model: &mut ArrayModel,
         durability: Durability,
         sums: bool,
         room_bytes: Option<u64>,
@@ -103,8 +107,11 @@ impl Store {
         match record::read::<Layout>(&folder.join(LAYOUT))? {
             Some(found) => {
                 if let Some(difference) = found.difference(&layout) {
+                    let added = record::read::<State>(&folder.join(STATE))?.map_or(0, |state| state.added);
+                    let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
                     let message = format!(
-                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made for",
+                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made \
+                         for{since}",
                         folder.display()
                     );
                     return Err(ServeError::refused(message));
@@ -117,6 +124,7 @@ impl Store {
             Some(state) => state,
             None => fresh_state(plan, model),
         };
+        let growth = Growth::restore(folder, open_file(&folder.join("moves"))?, state.added, plan, model)?;
         let (mut members, mut rows) = (Vec::new(), Vec::new());
         for (number, records) in state.disks.drain(..).enumerate() {
             let geometry = model.geometry(number as u32).clone();
@@ -128,8 +136,7 @@ impl Store {
                     let place = progress_place(number as u32, disk as u32);
                     *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
                 }
-                let path = folder.join(format!("member{number}-disk{disk}.img"));
-                Disk::open(path, disk_bytes, sums, record)
+                Disk::open(disk_path(folder, number as u32, disk as u32), disk_bytes, sums, record)
             });
             let disks = disks.collect::<Result<Vec<_>, _>>()?;
             members.push(Member::new(geometry, disks, sums)?);
@@ -149,6 +156,7 @@ impl Store {
             progress,
             unasked_bytes: ASK_BYTES,
             room_bytes,
+            growth,
             _lock: lock,
         };
         store.settle()?;
@@ -180,6 +188,7 @@ impl Store {
             spares: self.spares.clone(),
             snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
             attributes: self.attributes.clone(),
+            added: self.growth.added,
         };
         record::write(&self.folder.join(STATE), &state)
     }
@@ -488,6 +497,7 @@ impl Store {
         if self.snapshots.iter().any(|snapshot| snapshot.name == name) {
             return Err(ServeError::refused(format!("{name}: there is such a snapshot; take another name")));
         }
+        self.growth.refuse_snapshot(name)?;
         self.flush_for(name)?;
         self.snapshots.push(Snapshot::open(&snapshot_path(&self.folder, name), name)?);
         self.write_state()
@@ -579,6 +589,10 @@ pub fn disk_name(member: u32, disk: u32) -> String {
     format!("member{member}/disk{disk}")
 }
 
+fn disk_path(folder: &Path, member: u32, disk: u32) -> PathBuf {
+    folder.join(format!("member{member}-disk{disk}.img"))
+}
+
 fn snapshot_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("snapshot-{name}.log"))
 }
@@ -605,6 +619,7 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
         spares: pools.collect(),
         snapshots: Vec::new(),
         attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
+        added: 0,
     }
 }
 

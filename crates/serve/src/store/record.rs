@@ -42,6 +42,9 @@ pub(super) struct State {
     pub(super) snapshots: Vec<String>,
     /// Attributes of each volume.
     pub(super) attributes: Vec<BTreeMap<String, Vec<u8>>>,
+    /// Members that joined since the store was made.
+    #[serde(default)]
+    pub(super) added: u32,
 }
 
 impl Layout {
