@@ -3,8 +3,8 @@
     .venv/bin/python benches/array_faults.py --first 1 --seeds 50 -o benches/results/array-faults.md
 
 Takes root, FUSE, loop devices and fio. Each seed draws a RAID policy, members and a script within what the policy
-bears: disks are pulled and put in, disks and paths slow down, paths and controllers are lost and come back, and the
-array's power is cut.
+bears: disks are pulled and put in, disks and paths slow down, paths and controllers are lost and come back, the
+array's power is cut, and a second member joins where there is one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Outcome:
         return sum(event.startswith(kind) for event in self.events)
 
 
-KINDS = ("pull", "insert", "slow", "fail-path", "fail-controller", "cut-power")
+KINDS = ("pull", "insert", "slow", "fail-path", "fail-controller", "cut-power", "add-member")
 
 
 class Script:
@@ -73,7 +73,8 @@ class Script:
             self._one()
             time.sleep(self._draw.uniform(0.2, 1.2))
         self._bring_back(float("inf"))
-        while (state := self._array.ask({"command": "counters"})["state"]) != "healthy":
+        # Chunks that move onto a member do so while all is verified.
+        while (state := self._array.ask({"command": "counters"})["state"]) not in ("healthy", "rebalancing"):
             if state == "degraded":
                 self._do("insert")
             time.sleep(0.3)
@@ -85,7 +86,10 @@ class Script:
         disks = members[number]["disks"]
         disk = f"member{number}/disk{self._draw.randrange(len(disks))}"
         is_whole = all(one["state"] == "present" for one in disks)
-        kind = self._draw.choice(("pull", "pull", "insert", "slow", "slow", "path", "controller", "power"))
+        kinds = ["pull", "pull", "insert", "slow", "slow", "path", "controller", "power"]
+        if len(members) == 1:
+            kinds += ["member", "member"]
+        kind = self._draw.choice(kinds)
         waiting = {words for _, words in self._back}
         if kind == "pull" and is_whole:
             self._do(f"pull {disk}{self._draw.choice(('', ' keep-spare'))}")
@@ -98,6 +102,8 @@ class Script:
             self._do(f"fail-{kind}", "mend-paths")
         elif kind == "power" and "restore" not in waiting:
             self._do("cut-power", "restore")
+        elif kind == "member":
+            self._do("add-member")
 
     def _do(self, words: str, undone: str = "") -> None:
         try:

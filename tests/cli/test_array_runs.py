@@ -84,7 +84,7 @@ def test_a_profile_serves_its_array_pulls_a_disk_meanwhile_and_takes_all_away(be
         (("profile", "array:ps6100xv", "--size", "1G"), "array:NAME?size=20G"),
         (("profile", "array:ps6100xv", "--volume", "log=/tmp/x"), "give it alone"),
         (("profile", "array:nosuch"), "unknown"),
-        (("oltp", "tpcc", "embedded+array:ps6100xv?volumes=data:1,tempdb:1"), "leave out tempdb"),
+        (("oltp", "tpcc", "embedded+array:ps6100xv?volumes=data:2,temp:1&databases=2"), "1 for temporary files"),
         (("oltp", "tpcc", "embedded+array:ps6100xv?volumes=data:2,log:1&databases=2"), "as many volumes of each role"),
         (("oltp", "tpcc", "embedded+array:ps6100xv?databases=many"), "whole number"),
         (("oltp", "tpcc", "embedded+array:ps6100xv?set.fsycn=off"), "did you mean 'fsync'?"),

@@ -384,3 +384,57 @@ def test_volumes_that_are_mounted_are_not_reverted(bench: Bench) -> None:
         assert served.command("snapshot", "monday").code == 0
         refused = served.command("revert", "monday")
         assert (refused.code, "in use; unmount or close them first" in refused.complaint) == (2, True)
+
+
+ALONE = "ps6100xv?raid=5&members=1&volumes=data:1,log:1"
+
+
+def test_a_member_that_joins_takes_its_share_of_every_byte(bench: Bench) -> None:
+    content = pattern(VOLUME_BYTES)
+    with serving(bench, array=ALONE) as served, direct(served.data) as file:
+        os.pwritev(file, [aligned(content)], 0)
+        assert served.command("add-member").stdout.startswith("member1: joins the group")
+        served.running.wait_until(lambda: "member1: has its share" in served.running.stderr)
+        assert (served.status()["state"], served.status()["rebalance"]) == ("healthy", None)
+        assert served.command("pull", "member1/disk2").code == 0
+        assert read(file, VOLUME_BYTES, 0) == content
+    two = ALONE.replace("members=1", "members=2")
+    other = bench.assay("array", "serve", two, "--at", bench.folder / "array", "--size", SIZE)
+    assert (other.code, "members: 1, not 2" in other.complaint) == (2, True)
+
+
+def test_a_server_that_is_killed_while_chunks_move_goes_on_where_it_stood(bench: Bench) -> None:
+    content, folder = pattern(VOLUME_BYTES), bench.folder / "array"
+    with bench.started("array", "serve", ALONE, "--at", folder, "--size", "16G", forked=False) as running:
+        served = Served(bench, running, folder)
+        running.wait_until(lambda: "served until" in running.stderr)
+        with direct(served.data) as file:
+            os.pwritev(file, [aligned(content)], 0)
+            assert served.command("add-member").code == 0
+            # One member after the other; and what moves is no snapshot.
+            for arguments in (("add-member",), ("snapshot", "monday")):
+                refused = served.command(*arguments)
+                assert (refused.code, "is being filled" in refused.complaint) == (2, True)
+            assert "member1: chunks move onto it" in served.command("status").stdout
+            assert read(file, VOLUME_BYTES, 0) == content
+            running.process.kill()
+            running.process.wait()
+    assert bench.assay("array", "clean", "--at", folder).code == 0
+    with serving(bench, array=ALONE, size="16G") as served, direct(served.data) as file:
+        status = served.status()
+        assert [member["name"] for member in status["members"]] == ["member0", "member1"]
+        assert status["rebalance"]["member"] == "member1"
+        assert read(file, VOLUME_BYTES, 0) == content
+
+
+@pytest.mark.parametrize(
+    ("array", "complaint"),
+    [
+        ("fas3070?volumes=data:1", "no group that another one could join"),
+        ("ps6100xv?raid=data:10,log:50&volumes=data:1,log:1", "roles have members of their own"),
+    ],
+)
+def test_arrays_that_are_no_group_get_no_member(bench: Bench, array: str, complaint: str) -> None:
+    with serving(bench, array=array) as served:
+        refused = served.command("add-member")
+        assert (refused.code, complaint in refused.complaint) == (2, True), refused.complaint

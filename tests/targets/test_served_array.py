@@ -40,6 +40,9 @@ def test_a_database_lies_on_volumes_by_role_and_several_share_them_out() -> None
     assert [spec.data_volumes for spec in two] == [("data01", "data03"), ("data02", "data04")]
     assert [spec.wal_directory for spec in two] == [Path(f"/srv/group.mnt/log0{number}/wal") for number in (1, 2)]
     assert [spec.name for spec in parse_databases([one.recorded], {})] == ["ps6100xv"]
+    assert (one.temp_volume, [spec.temp_volume for spec in two]) == (None, [None, None])
+    both = parse_databases(["embedded+array:ps6100xv?volumes=data:2,log:2,temp:2&databases=2"], {})
+    assert [spec.temp_volume for spec in both] == ["tempdb01", "tempdb02"]
 
 
 def test_events_come_in_order_whatever_the_file_says(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ pub(crate) enum Event {
     DiskEnds { disk: u16, slot: u16 },
     /// A port or controller is lost, the hosts notice its loss, or another takes over its ports.
     Path(PathEvent),
+    /// A piece that moves has come to the member that joined; or its controller is done with that.
+    Moves { slot: u16, admitted: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,7 @@ impl Events {
             Event::Answered(command) => command << KIND_BITS | 1,
             Event::Arrived(command) => command << KIND_BITS | 3,
             Event::Path(step) => (step as u32) << KIND_BITS | 4,
+            Event::Moves { slot, admitted } => (u32::from(slot) << 1 | u32::from(admitted)) << KIND_BITS | 5,
             Event::DiskEnds { disk, slot } => u32::from(disk) << 16 | u32::from(slot) << KIND_BITS | 2,
         };
         self.set = self.set.wrapping_add(1);
@@ -70,6 +73,10 @@ impl Events {
                 1 => PathEvent::TimedOut,
                 _ => PathEvent::TakenOver,
             }),
+            5 => {
+                let packed = packed >> KIND_BITS;
+                Event::Moves { slot: (packed >> 1) as u16, admitted: packed & 1 == 1 }
+            }
             _ => Event::DiskEnds { disk: (packed >> 16) as u16, slot: (packed as u16) >> KIND_BITS },
         };
         Some((at_ns, event))

@@ -328,6 +328,27 @@ impl Links {
         }
     }
 
+    /// Carries a piece from a port of one member to that of another; returns when it is there.
+    pub(crate) fn between(&mut self, at_ns: u64, from: u32, to: u32, port: u32, bytes: u64) -> u64 {
+        let (port, bytes) = (port % self.member_ports, bytes + self.overhead_bytes);
+        let mut carry = |member: u32, way: usize| {
+            self.members[(member * self.member_ports + port) as usize][way].carry(at_ns, bytes, self.member_ps_per_byte)
+        };
+        carry(from, 1).max(carry(to, 0)) + self.half_latency_ns
+    }
+
+    /// A member joins the others.
+    pub(crate) fn join(&mut self) {
+        let (before, paths) = (self.members_count as usize, self.paths as usize);
+        self.members_count += 1;
+        self.members.extend((0..self.member_ports).map(|_| [Lane::default(); 2]));
+        joined(&mut self.turns, before, 1, &0);
+        joined(&mut self.under_way, before, paths, &0);
+        if let Some(drops) = &mut self.drops {
+            joined(&mut drops.stalled_ns, before, paths, &[0; 2]);
+        }
+    }
+
     /// What each port of a member has carried.
     pub(crate) fn of_member(&self, member: u32, now_ns: u64) -> impl Iterator<Item = PortCounters> {
         let ports = &self.members[(member * self.member_ports) as usize..][..self.member_ports as usize];
@@ -342,6 +363,15 @@ impl Links {
             0 => PortCounters { packets, packets_again, ..Lane::counters(port, now_ns) },
             _ => Lane::counters(port, now_ns),
         })
+    }
+}
+
+/// Makes room for one more member in what is kept by host and member, in so many entries of each.
+fn joined<T: Clone>(kept: &mut Vec<T>, members: usize, each: usize, empty: &T) {
+    let by_host = std::mem::take(kept);
+    for host in by_host.chunks(members * each) {
+        kept.extend_from_slice(host);
+        kept.extend(std::iter::repeat_n(empty.clone(), each));
     }
 }
 

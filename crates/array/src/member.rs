@@ -82,6 +82,8 @@ pub(crate) struct Member {
     pub(crate) counters: MemberCounters,
     /// Commands of hosts that are over, for the caller to answer.
     pub(crate) done: Vec<u32>,
+    /// Slots of pieces that were read to be moved, for the caller to carry on.
+    pub(crate) read_out: Vec<u16>,
 }
 
 impl Member {
@@ -140,6 +142,7 @@ impl Member {
             used_bytes,
             counters: MemberCounters::default(),
             done: Vec::new(),
+            read_out: Vec::new(),
         }
     }
 
@@ -233,9 +236,12 @@ impl Member {
         self.read_chunk(now_ns, task, place, within, (range.end - range.start) as u32, events);
     }
 
-    /// Whether no host waits for a task: destaging and rebuilding.
+    /// Whether no host waits for a task: destaging, rebuilding and moving.
     pub(crate) fn is_background(&self, task: u32) -> bool {
-        matches!(self.tasks[task as usize].work, Work::Destage { .. } | Work::Rebuild { .. } | Work::Reclaim)
+        matches!(
+            self.tasks[task as usize].work,
+            Work::Destage { .. } | Work::Rebuild { .. } | Work::Reclaim | Work::Move { .. }
+        )
     }
 
     /// Reads bytes of a data chunk from the disk that has them, or from those that make up for it.
@@ -336,6 +342,11 @@ impl Member {
     #[inline]
     pub(crate) fn write(&mut self, now_ns: u64, access: Access, events: &mut Events) {
         self.counters.written_bytes += access.bytes;
+        self.take(now_ns, access, events);
+    }
+
+    /// Writes what no host counts as written, too.
+    pub(crate) fn take(&mut self, now_ns: u64, access: Access, events: &mut Events) {
         if !self.write_back {
             self.write_through(now_ns, access, events);
         } else if !self.waiting_writes.is_empty()
@@ -447,6 +458,10 @@ impl Member {
             Work::Reclaim => self.finish(task),
             Work::Destage { .. } | Work::WriteThrough { .. } => self.flush_goes_on(now_ns, task, events),
             Work::Rebuild { row } => self.rebuild_goes_on(now_ns, task, row, events),
+            Work::Move { slot } => {
+                self.finish(task);
+                self.read_out.push(slot);
+            }
         }
     }
 

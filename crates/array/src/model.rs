@@ -10,6 +10,7 @@ use crate::{
     events::{Event, Events, PathEvent},
     links::{Links, PortCounters},
     member::{Member, MemberCounters},
+    rebalance::Rebalance,
     spread::Spread,
     task::Access,
     write_anywhere,
@@ -50,7 +51,7 @@ pub struct ArrayModel {
     pub(crate) spread: Spread,
     pub(crate) members: Vec<Member>,
     /// The member of each disk.
-    disks: Vec<u16>,
+    pub(crate) disks: Vec<u16>,
     volume_bytes: Vec<u64>,
     pub(crate) hosts: u32,
     max_transfer_bytes: u64,
@@ -64,7 +65,12 @@ pub struct ArrayModel {
     stranded: Vec<u32>,
     pub(crate) fault: Option<FaultPlan>,
     path_timeout_ns: u64,
+    /// Pieces that move onto a member that has joined.
+    pub(crate) rebalance: Option<Rebalance>,
 }
+
+/// Accesses of members with this bit are no commands of hosts but pieces that move: the rest is the slot.
+pub(crate) const MOVES: u32 = 1 << 31;
 
 /// What one member has done since it was made, and how it stands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -214,6 +220,7 @@ impl ArrayModel {
             stranded: Vec::new(),
             fault: plan.links.fault,
             path_timeout_ns: plan.links.hosts.path_timeout_ns,
+            rebalance: None,
         };
         if let Some(fault) = plan.links.fault {
             model.events.set(fault.at_ns, Event::Path(PathEvent::Lost));
@@ -458,6 +465,10 @@ impl ArrayModel {
                 at.disk_ends(now_ns, u32::from(disk - at.first_disk), slot, &mut self.events);
                 u32::from(member)
             }
+            Event::Moves { slot, admitted } => match self.move_comes(slot, admitted) {
+                Some(member) => member,
+                None => return,
+            },
             Event::Answered(index) => {
                 self.free_commands.push(index);
                 let Command { io, host, member, path, .. } = self.commands[index as usize];
@@ -477,6 +488,10 @@ impl ArrayModel {
         };
         for position in 0..self.members[member as usize].done.len() {
             let index = self.members[member as usize].done[position];
+            if index & MOVES > 0 {
+                self.move_ends(index & !MOVES);
+                continue;
+            }
             if self.strands(index) {
                 continue;
             }
@@ -486,6 +501,9 @@ impl ArrayModel {
             self.events.set(answered_ns, Event::Answered(index));
         }
         self.members[member as usize].done.clear();
+        if !self.members[member as usize].read_out.is_empty() {
+            self.carry_moves(member);
+        }
     }
 }
 

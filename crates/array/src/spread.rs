@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use assay_load::SplitMix;
 
-use crate::ArrayPlan;
+use crate::{
+    ArrayPlan,
+    grown::{Grown, Home},
+};
 
 /// Where a byte of a volume lies: the member, its address there, and how many bytes follow in the same page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub(crate) struct Spread {
     page_bytes: u64,
     members: Vec<Dealt>,
     volumes: Vec<Placed>,
+    /// Groups that members have joined since.
+    grown: Option<Box<Grown>>,
 }
 
 /// Where a volume is.
@@ -78,7 +83,7 @@ impl Spread {
                 Dealt::new(&dealt.collect::<Vec<_>>(), slot_bytes)
             }));
         }
-        Self { page_bytes: plan.page_bytes, members, volumes }
+        Self { page_bytes: plan.page_bytes, members, volumes, grown: None }
     }
 
     /// Bytes of a member's address space that volumes take.
@@ -90,11 +95,77 @@ impl Spread {
     /// Members that hold a volume.
     pub(crate) fn members_of(&self, volume: u16) -> Range<u32> {
         let Placed { first, members, .. } = self.volumes[usize::from(volume)];
-        first..first + members
+        // A group that members have joined is one pool.
+        if self.grown.is_some() { 0..self.members.len() as u32 } else { first..first + members }
     }
 
+    /// A member joins the one pool there is: pages move onto it as [`Self::set_moved`] says. Says how many bytes of the
+    /// member's address space they take.
+    pub(crate) fn join(&mut self, plan: &ArrayPlan) -> u64 {
+        let pages: Vec<u64> = plan.volumes().map(|volume| volume.bytes.div_ceil(plan.page_bytes)).collect();
+        let chunk_bytes = plan.pools[0].member.raid.chunk_bytes;
+        let new = || Box::new(Grown::new(&pages, plan.page_bytes, chunk_bytes));
+        let mut grown = self.grown.clone().unwrap_or_else(new);
+        let member = self.members.len() as u32;
+        let slots = grown.join(member, |volume, page| self.settled(volume, page * plan.page_bytes).member);
+        self.grown = Some(grown);
+        self.members.push(Dealt { rounds: Vec::new(), slots, slot_bytes: self.members[0].slot_bytes });
+        self.used_bytes(member)
+    }
+
+    pub(crate) fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// The moves of pages.
+    pub(crate) fn grown(&self) -> Option<&Grown> {
+        self.grown.as_deref()
+    }
+
+    /// So many pieces lie on the member that joined last.
+    pub(crate) fn set_moved(&mut self, pieces: u64) {
+        if let Some(grown) = &mut self.grown {
+            grown.set_moved(pieces);
+        }
+    }
+
+    /// Where a byte of a volume lies now.
     #[inline]
     pub(crate) fn address(&self, volume: u16, offset_bytes: u64) -> Address {
+        match &self.grown {
+            None => self.dealt(volume, offset_bytes),
+            Some(grown) => self.moved(grown, volume, offset_bytes),
+        }
+    }
+
+    fn moved(&self, grown: &Grown, volume: u16, offset_bytes: u64) -> Address {
+        let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);
+        match grown.moving(volume, page) {
+            Some((there, moved_bytes)) if within < moved_bytes => {
+                self.at_home(there, volume, within, moved_bytes - within)
+            }
+            _ => self.settled(volume, offset_bytes),
+        }
+    }
+
+    /// Where a byte lies as long as its piece has not moved onto the member that joined last.
+    pub(crate) fn settled(&self, volume: u16, offset_bytes: u64) -> Address {
+        let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);
+        match self.grown.as_ref().and_then(|grown| grown.home(volume, page)) {
+            Some(home) => self.at_home(home, volume, within, self.page_bytes - within),
+            None => self.dealt(volume, offset_bytes),
+        }
+    }
+
+    pub(crate) fn at_home(&self, home: Home, volume: u16, within: u64, left_bytes: u64) -> Address {
+        let begins_bytes = u64::from(self.volumes[usize::from(volume)].begins_bytes);
+        let slot_bytes = self.members[home.member as usize].slot_bytes;
+        Address { member: home.member, at_bytes: home.slot * slot_bytes + begins_bytes + within, left_bytes }
+    }
+
+    /// Where a byte was dealt out at the start.
+    #[inline]
+    fn dealt(&self, volume: u16, offset_bytes: u64) -> Address {
         let Placed { first, members, number, begins_bytes } = self.volumes[usize::from(volume)];
         let members = u64::from(members);
         let (page, within) = (offset_bytes / self.page_bytes, offset_bytes % self.page_bytes);

@@ -27,6 +27,8 @@ pub(crate) enum Work {
     Reclaim,
     /// A row of the lost disk is computed and written to the spare.
     Rebuild { row: u64 },
+    /// A piece of a volume is read to be moved onto a member that joined.
+    Move { slot: u16 },
 }
 
 /// Parts of a chunk.

@@ -46,6 +46,8 @@ pub enum Command {
         #[serde(default)]
         from_bytes: u64,
     },
+    /// A member like the others joins the group, and chunks of the volumes move onto it.
+    AddMember {},
     CutPower {},
     Restore {},
     Snapshot {

@@ -8,6 +8,7 @@ mod control;
 mod damage;
 mod error;
 mod floor;
+mod growing;
 mod inbox;
 mod io;
 mod lateness;

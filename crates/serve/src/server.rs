@@ -5,6 +5,7 @@
 //! taken ahead by both.
 
 mod faults;
+mod growth;
 mod status;
 
 use std::{
@@ -28,6 +29,7 @@ use crate::{
     control,
     damage::Damage,
     floor::{FloorNs, Gauge},
+    growing::Growing,
     inbox::{AttributeCall, AttributeKind, Closing, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
     lateness::{Ended, EndedKind, Lateness},
@@ -52,6 +54,10 @@ pub struct ServePlan {
     pub realtime: bool,
     /// Rows that a rebuild has under way.
     pub rebuild_depth: u32,
+    /// Pieces that move onto a new member at the same time.
+    pub rebalance_depth: u32,
+    /// Most members of a group of this array; 1: it is no group.
+    pub members_most: u32,
     /// From the loss of a controller until another serves its ports.
     pub failover_ns: u64,
     /// Most bytes of the store.
@@ -78,6 +84,8 @@ const SLEEP_MOST: Duration = Duration::from_millis(100);
 const NEVER_NS: u64 = 1 << 62;
 /// Rows of a rebuild written between two looks at what came.
 const ROWS_AT_ONCE: u64 = 2;
+/// Pieces that are copied onto a new member between two looks.
+const PIECES_AT_ONCE: u64 = 2;
 /// A wake that is later than this is no rule.
 const WAKE_MOST_NS: u64 = 100_000;
 /// Nor is work on an I/O's bytes that takes longer.
@@ -101,8 +109,8 @@ impl Served {
     pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
         let mut array = plan.array.clone();
         array.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
-        let model = ArrayModel::new(&array)?;
-        let store = Store::open(&plan.store, &plan.array, &model, plan.durability, plan.sums, plan.room_bytes)?;
+        let mut model = ArrayModel::new(&array)?;
+        let store = Store::open(&plan.store, &plan.array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
         let inbox = Arc::new(Inbox::default());
         let shown = plan.array.volumes().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes });
         let transport = mount(&plan.folder, shown.collect(), Arc::clone(&inbox), plan.realtime)?;
@@ -202,6 +210,7 @@ pub(crate) struct Server {
     held: Vec<Io>,
     pub(crate) has_power: bool,
     pub(crate) damage: Damage,
+    pub(crate) growing: Growing,
     /// The last comes first.
     pub(crate) planned: Vec<PlannedEvent>,
     pub(crate) happened: Vec<Happened>,
@@ -240,6 +249,7 @@ impl Server {
             held: Vec::new(),
             has_power: true,
             damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
+            growing: Growing::new(&plan.array, plan.rebalance_depth, plan.members_most),
             planned,
             happened: Vec::new(),
             volumes: plan.array.volumes().map(|each| Shown { name: each.name.clone(), bytes: each.bytes }).collect(),
@@ -247,6 +257,7 @@ impl Server {
             bytes: Vec::new(),
         };
         server.resume_faults();
+        server.resume_moves();
         server
     }
 
@@ -267,6 +278,8 @@ impl Server {
             "rebuilding"
         } else if states.contains(&DiskState::Absent) {
             "degraded"
+        } else if self.model.rebalance_reading().is_some() {
+            "rebalancing"
         } else {
             "healthy"
         }
@@ -309,6 +322,7 @@ impl Server {
             self.lateness.tick(now_ns);
             self.do_planned(now_ns);
             self.go_on_rebuilding(ROWS_AT_ONCE);
+            self.go_on_moving(PIECES_AT_ONCE);
             if self.durability != Durability::Battery {
                 self.destage();
             }
@@ -318,7 +332,7 @@ impl Server {
     /// How long nothing is due.
     fn sleeps(&self) -> Duration {
         // What is due is so soon that sleeping would be too long.
-        if self.damage.is_behind || !self.due.is_empty() {
+        if self.damage.is_behind || self.growing.is_behind || !self.due.is_empty() {
             return Duration::ZERO;
         }
         let ahead_ns = self.ahead_ns();

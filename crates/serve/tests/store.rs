@@ -87,8 +87,12 @@ impl Proof {
         proof
     }
 
-    fn open(&self) -> Result<Store, ServeError> {
-        Store::open(&self.folder.0, &self.plan, &self.model, self.durability, self.sums, None)
+    /// A server starts: with the model of the plan, which the store makes what it has become.
+    fn open(&mut self) -> Result<Store, ServeError> {
+        let mut model = ArrayModel::new(&self.plan).unwrap();
+        let store = Store::open(&self.folder.0, &self.plan, &mut model, self.durability, self.sums, None)?;
+        self.model = model;
+        Ok(store)
     }
 
     fn store(&mut self) -> &mut Store {
@@ -354,8 +358,48 @@ impl Proof {
         }
     }
 
+    fn add_member(&mut self) {
+        // Of eight pages a sixth member would get none.
+        if self.model.members() == 5 {
+            return;
+        }
+        let mut model = self.model.clone();
+        let grown = model.add_member(&self.plan, 0);
+        assert_eq!(grown.is_err(), self.model.rebalance_reading().is_some());
+        if grown.is_ok() {
+            let added = self.store().add_member(&model, 0);
+            assert_eq!(added.is_err(), !self.snapshots.is_empty());
+            if added.is_ok() {
+                self.model = model;
+            }
+        }
+    }
+
+    /// So many pieces move onto the new member; then the server is killed where the next one is copied and not noted.
+    fn move_pieces(&mut self, most: u64, killed: bool) {
+        for _ in 0..most {
+            let Some(reading) = self.model.rebalance_reading() else { return };
+            let (from, to) = self.model.move_of(reading.pieces_moved);
+            let copied = self.store().copy_piece(from, to);
+            if self.is_lost(from) || self.is_lost(to) {
+                // What is lost does not move, and holds up the others.
+                return;
+            }
+            copied.unwrap();
+            self.store().set_moved(reading.pieces_moved + 1, reading.pieces, from, to).unwrap();
+            self.model.set_moved(reading.pieces_moved + 1);
+        }
+        if killed && let Some(reading) = self.model.rebalance_reading() {
+            let (from, to) = self.model.move_of(reading.pieces_moved);
+            let _ = self.store().copy_piece(from, to);
+            self.happen(&Act::Kill, true);
+        }
+    }
+
     fn happen(&mut self, act: &Act, within_tolerance: bool) {
         match act {
+            Act::AddMember => self.add_member(),
+            Act::Move { pieces, killed } => self.move_pieces(*pieces, *killed),
             Act::Write { volume, at, bytes, fill } => {
                 let at = at % (VOLUME_BYTES - 20_000);
                 let bytes: Vec<u8> = (0..*bytes).map(|byte| (byte % 251) as u8 ^ fill).collect();
@@ -368,12 +412,14 @@ impl Proof {
                 }
             }
             Act::Pull { member, disk } => {
-                let disk = disk % self.disks();
-                if !within_tolerance || self.bears(*member, disk) {
-                    self.pull(*member, disk);
+                let (member, disk) = (member % self.model.members(), disk % self.disks());
+                if !within_tolerance || self.bears(member, disk) {
+                    self.pull(member, disk);
                 }
             }
-            Act::Rebuild { member, disk, share } => self.rebuild(*member, disk % self.disks(), *share),
+            Act::Rebuild { member, disk, share } => {
+                self.rebuild(member % self.model.members(), disk % self.disks(), *share);
+            }
             Act::Flush => {
                 self.store().flush().unwrap();
                 if self.durability != Durability::Lying {
@@ -392,7 +438,7 @@ impl Proof {
             }
             Act::Snapshot { name } => {
                 let name = format!("s{name}");
-                let is_new = !self.snapshots.contains_key(&name);
+                let is_new = !self.snapshots.contains_key(&name) && self.model.rebalance_reading().is_none();
                 assert_eq!(self.store().snapshot(&name).is_ok(), is_new);
                 if is_new {
                     self.durable = self.acknowledged.clone();
@@ -449,6 +495,11 @@ enum Act {
     Revert {
         name: u8,
     },
+    AddMember,
+    Move {
+        pieces: u64,
+        killed: bool,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -462,8 +513,10 @@ fn act() -> impl Strategy<Value = Act> {
                 Act::CutShort { volume, at: at / 512 * 512, bytes, fill, changes, comes_back }
             }
         ),
-        3 => (0..2_u32, any::<u32>()).prop_map(|(member, disk)| Act::Pull { member, disk }),
-        3 => (0..2_u32, any::<u32>(), prop_oneof![Just(1.0), 0.0..1.0])
+        1 => Just(Act::AddMember),
+        3 => (1..80_u64, any::<bool>()).prop_map(|(pieces, killed)| Act::Move { pieces, killed }),
+        3 => (0..4_u32, any::<u32>()).prop_map(|(member, disk)| Act::Pull { member, disk }),
+        3 => (0..4_u32, any::<u32>(), prop_oneof![Just(1.0), 0.0..1.0])
             .prop_map(|(member, disk, share)| Act::Rebuild { member, disk, share }),
         1 => Just(Act::Flush),
         1 => Just(Act::Cut),
@@ -660,25 +713,25 @@ fn blocks_written_in_place_of_lost_ones_are_there_again_and_safe() {
 
 #[test]
 fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {
-    let proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
     assert!(proof.open().err().unwrap().to_string().contains("another server has this store"));
     let Proof { folder, store, .. } = proof;
     drop(store);
     let other = plan(RaidPolicy::Raid6, false);
-    let model = ArrayModel::new(&other).unwrap();
-    let refused = Store::open(&folder.0, &other, &model, Durability::Battery, false, None).err().unwrap();
+    let mut model = ArrayModel::new(&other).unwrap();
+    let refused = Store::open(&folder.0, &other, &mut model, Durability::Battery, false, None).err().unwrap();
     assert!(refused.to_string().contains("RAID 5") && refused.to_string().contains("RAID 6"), "{refused}");
     std::fs::remove_file(folder.0.join("store.json")).unwrap();
-    let refused = Store::open(&folder.0, &other, &model, Durability::Battery, false, None).err().unwrap();
+    let refused = Store::open(&folder.0, &other, &mut model, Durability::Battery, false, None).err().unwrap();
     assert!(refused.to_string().contains("not empty"), "{refused}");
 }
 
 #[test]
 fn a_store_without_room_answers_so_and_keeps_what_it_has() {
     let plan = plan(RaidPolicy::Raid5, false);
-    let model = ArrayModel::new(&plan).unwrap();
+    let mut model = ArrayModel::new(&plan).unwrap();
     let folder = Folder::new();
-    let mut store = Store::open(&folder.0, &plan, &model, Durability::Battery, false, Some(512 * KIB)).unwrap();
+    let mut store = Store::open(&folder.0, &plan, &mut model, Durability::Battery, false, Some(512 * KIB)).unwrap();
     let mut written = Vec::new();
     let mut fault = None;
     for at in (0..VOLUME_BYTES).step_by(8192) {
@@ -695,4 +748,41 @@ fn a_store_without_room_answers_so_and_keeps_what_it_has() {
         store.read(part, &mut bytes).unwrap();
         assert!(bytes.iter().all(|byte| *byte == 7));
     }
+}
+
+#[test]
+fn a_store_that_has_grown_opens_with_its_members_and_frees_the_room_that_has_moved() {
+    let mut proof = filled(RaidPolicy::Raid6, Durability::Battery, true);
+    let before_bytes = proof.store().used_bytes();
+    proof.happen(&Act::AddMember, true);
+    proof.happen(&Act::Move { pieces: 11, killed: true }, true);
+    assert_eq!((proof.store().members(), proof.model.rebalance_reading().unwrap().pieces_moved), (3, 11));
+    proof.check();
+    proof.happen(&Act::Move { pieces: u64::MAX, killed: false }, true);
+    assert_eq!(proof.model.rebalance_reading(), None);
+    proof.happen(&Act::Kill, true);
+    assert_eq!((proof.store().members(), proof.model.rebalance_reading()), (3, None));
+    proof.check();
+    // Parity of what has moved away stays.
+    let now_bytes = proof.store().used_bytes();
+    assert!(now_bytes < before_bytes * 3 / 2, "{now_bytes} bytes, {before_bytes} before");
+    // The same array with the member from the start deals out its pages otherwise.
+    proof.store = None;
+    proof.plan.pools[0].members = 3;
+    let refused = proof.open().err().unwrap().to_string();
+    assert!(refused.contains("members: 2, not 3") && refused.contains("before 1 joined"), "{refused}");
+}
+
+#[test]
+fn what_is_lost_does_not_move_and_nothing_else_is_lost_with_it() {
+    let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    proof.happen(&Act::AddMember, true);
+    proof.pull(0, 0);
+    proof.pull(0, 1);
+    proof.happen(&Act::Move { pieces: u64::MAX, killed: false }, false);
+    let moved = proof.model.rebalance_reading().unwrap().pieces_moved;
+    proof.check();
+    proof.happen(&Act::Kill, true);
+    assert_eq!(proof.model.rebalance_reading().unwrap().pieces_moved, moved);
+    proof.check();
 }

@@ -188,6 +188,8 @@ def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -
         _print_member(member)
     for slow in found["slowed"]:
         print(f"{slow['name']}: {slow['times']} times slower")
+    if found["rebalance"]:
+        print(_rebalance_line(found["rebalance"]))
     if found["lost_path"]:
         print(f"lost: {found['lost_path']}")
     for snapshot in found["snapshots"]:
@@ -200,6 +202,11 @@ def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -
     print(_lateness_line(found))
     for event in found["events"]:
         print(f"{format_duration(event['at_ns'] / 1e9):>10}  {event['what']}")
+
+
+def _rebalance_line(rebalance: dict[str, Any]) -> str:
+    waits = f"; {rebalance['waits']}" if rebalance["waits"] else ""
+    return f"{rebalance['member']}: chunks move onto it, {rebalance['moved_share']:.0%} done{waits}"
 
 
 def _print_member(member: dict[str, Any]) -> None:
@@ -303,5 +310,6 @@ def _plain(name: str, help_text: str) -> None:
 _plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
 _plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
 _plain("mend-paths", "Bring back what was lost of paths and controllers.")
+_plain("add-member", "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.")
 _plain("cut-power", "Cut the power: nothing is answered, and what was only in a volatile cache is lost.")
 _plain("restore", "Bring the power back: what was never answered is sent again.")

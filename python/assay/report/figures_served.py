@@ -16,6 +16,7 @@ SHADES = {
     "warm-up": (BAND, 0.22),
     "degraded": (COLOURS[1], 0.22),
     "rebuilding": (COLOURS[0], 0.16),
+    "rebalancing": (COLOURS[2], 0.16),
     "no power": (LIMIT, 0.3),
 }
 """Colour and opacity of the states of an array; a healthy one is not shaded."""

@@ -366,6 +366,7 @@ impl HostFlashModel {
                 Ended::Room { node } => self.admit_waiting(node),
             },
             Event::Path(_) => unreachable!("no path of this array is lost"),
+            Event::Moves { .. } => unreachable!("no member joins this array"),
         }
     }
 

@@ -182,6 +182,7 @@ impl Server {
                 self.happens("power restored");
                 Ok(json!("power restored"))
             }
+            Command::AddMember {} => self.add_member(),
             Command::Snapshot { name } => {
                 self.store.snapshot(name)?;
                 let what = format!("snapshot {name}");

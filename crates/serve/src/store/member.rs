@@ -42,6 +42,23 @@ impl Member {
         self.geometry.chunk_bytes()
     }
 
+    pub(super) fn has_sums(&self) -> bool {
+        self.has_sums
+    }
+
+    /// Takes the room away that zeroes of the member's address space take on disks.
+    pub(super) fn punch(&mut self, at_bytes: u64, bytes: u64) {
+        let mut done = 0;
+        while done < bytes {
+            let (place, within, count) = self.piece(at_bytes + done, (bytes - done) as usize);
+            let disks = if self.has_parity { place.disk as usize..place.disk as usize + 1 } else { self.copies(place) };
+            for disk in disks.filter(|disk| self.disks[*disk].holds(place.row, &(within..within + count as u64))) {
+                self.disks[disk].punch(place.row * self.chunk_bytes() + within, count as u64);
+            }
+            done += count as u64;
+        }
+    }
+
     /// Data of a row of all sets.
     pub(super) fn row_bytes(&self) -> u64 {
         self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets())

@@ -5,6 +5,8 @@
 
 mod disk;
 mod files;
+mod growth;
+mod joining;
 mod journal;
 mod member;
 mod ranges;
@@ -24,6 +26,7 @@ use assay_array::{ArrayModel, ArrayPlan, Part};
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
 use files::{Kept, Supply, open_file};
+use growth::Growth;
 use journal::{Change, Journal};
 use member::Member;
 use record::{Layout, State};
@@ -66,6 +69,7 @@ pub struct Store {
     /// Free space is asked for again when so much has been written.
     unasked_bytes: u64,
     room_bytes: Option<u64>,
+    growth: Growth,
     /// Held as long as the store is open.
     _lock: File,
 }
@@ -81,14 +85,14 @@ const LAYOUT: &str = "store.json";
 const STATE: &str = "state.json";
 
 impl Store {
-    /// Opens the store in a folder, or makes it.
+    /// Opens the store in a folder, or makes it. Members that have joined since it was made join the model, too.
     ///
     /// # Errors
     /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
     pub fn open(
         folder: &Path,
         plan: &ArrayPlan,
-        model: &ArrayModel,
+        model: &mut ArrayModel,
         durability: Durability,
         sums: bool,
         room_bytes: Option<u64>,
@@ -106,8 +110,11 @@ impl Store {
         match record::read::<Layout>(&folder.join(LAYOUT))? {
             Some(found) => {
                 if let Some(difference) = found.difference(&layout) {
+                    let added = record::read::<State>(&folder.join(STATE))?.map_or(0, |state| state.added);
+                    let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
                     let message = format!(
-                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made for",
+                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made \
+                         for{since}",
                         folder.display()
                     );
                     return Err(ServeError::refused(message));
@@ -120,6 +127,7 @@ impl Store {
             Some(state) => state,
             None => fresh_state(plan, model),
         };
+        let growth = Growth::restore(folder, open_file(&folder.join("moves"))?, state.added, plan, model)?;
         let (mut members, mut rows) = (Vec::new(), Vec::new());
         for (number, records) in state.disks.drain(..).enumerate() {
             let geometry = model.geometry(number as u32).clone();
@@ -131,7 +139,7 @@ impl Store {
                     let place = progress_place(number as u32, disk as u32);
                     *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
                 }
-                let path = folder.join(format!("member{number}-disk{disk}.img"));
+                let path = disk_path(folder, number as u32, disk as u32);
                 Disk::open(path, disk_bytes, geometry.chunk_bytes(), sums, record, &supply)
             });
             let disks = disks.collect::<Result<Vec<_>, _>>()?;
@@ -154,6 +162,7 @@ impl Store {
             supply,
             unasked_bytes: ASK_BYTES,
             room_bytes,
+            growth,
             _lock: lock,
         };
         let failed = |fault: StoreFault| {
@@ -206,6 +215,7 @@ impl Store {
             snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
             reverting: self.reverting.clone(),
             attributes: self.attributes.clone(),
+            added: self.growth.added,
         };
         record::write(&self.folder.join(STATE), &state, &self.supply)
     }
@@ -511,6 +521,10 @@ pub fn disk_name(member: u32, disk: u32) -> String {
     format!("member{member}/disk{disk}")
 }
 
+fn disk_path(folder: &Path, member: u32, disk: u32) -> PathBuf {
+    folder.join(format!("member{member}-disk{disk}.img"))
+}
+
 fn progress_place(member: u32, disk: u32) -> u64 {
     (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
 }
@@ -540,6 +554,7 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
         snapshots: Vec::new(),
         reverting: None,
         attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
+        added: 0,
     }
 }
 

@@ -48,6 +48,9 @@ pub(super) struct State {
     pub(super) reverting: Option<String>,
     /// Attributes of each volume.
     pub(super) attributes: Vec<BTreeMap<String, Vec<u8>>>,
+    /// Members that joined since the store was made.
+    #[serde(default)]
+    pub(super) added: u32,
 }
 
 impl Layout {

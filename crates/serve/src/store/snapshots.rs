@@ -51,6 +51,7 @@ impl Store {
         if self.snapshots.iter().any(|snapshot| snapshot.name == name) {
             return Err(ServeError::refused(format!("{name}: there is such a snapshot; take another name")));
         }
+        self.growth.refuse_snapshot(name)?;
         self.flush_for(name)?;
         let path = snapshot_path(&self.folder, name);
         let mut snapshot = Snapshot::open(&path, name, &self.supply)?;

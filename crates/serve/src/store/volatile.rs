@@ -39,6 +39,13 @@ impl Volatile {
         }
     }
 
+    /// Forgets a block that nothing is read from any more.
+    pub(super) fn remove(&mut self, place: Place) {
+        if self.blocks.remove(&place).is_some() {
+            self.order.retain(|other| *other != place);
+        }
+    }
+
     /// Forgets all; says how many bytes that were.
     pub(super) fn drop_all(&mut self) -> u64 {
         let bytes = self.bytes();

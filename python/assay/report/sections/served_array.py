@@ -77,7 +77,8 @@ def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -
         return []
     caption = (
         "The load, and the array beneath it as its model times it; late: what this host added to each answer."
-        " Numbers: events of the table below. Shaded: the warm-up, and the array degraded, rebuilding or without power."
+        " Numbers: events of the table below. Shaded: the warm-up, and the array"
+        " degraded, rebuilding, rebalancing or without power."
     )
     told = f"The load and its array over {format_duration(clock.end_s)}. {_dip_sentence(served, _unit_of(point))}"
     return [Figure(f"faults-{point.get('id')}", caption, told, chart)]
@@ -114,6 +115,10 @@ def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     if not rebuilt.is_empty():
         done_share = rebuilt.group_by("step").agg(value=pl.col("value").min() * 100)
         rows += panel_rows("rebuilt (%)", clock, {"rebuilt": done_share})
+    moved = array.filter(pl.col("metric") == "rebalanced_share")
+    if not moved.is_empty():
+        moved_share = moved.group_by("step").agg(value=pl.col("value").min() * 100)
+        rows += panel_rows("rebalanced (%)", clock, {"moved": moved_share})
     dirty = array.filter(pl.col("metric") == "dirty_bytes")
     if dirty["value"].sum():
         rows += panel_rows("cache (MiB)", clock, {"dirty": gauge(dirty, "dirty_bytes", 2.0**20)})

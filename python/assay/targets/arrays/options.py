@@ -21,6 +21,8 @@ WAIT_MAX_S = 600
 SEED_MAX = (1 << 63) - 1
 ROLES = ("data", "log", "tempdb")
 """What a volume can be for, as in targets/storage/spec.py."""
+ROLES_ALSO: Mapping[str, str] = {"temp": "tempdb"}
+"""Other words for them."""
 MODES = ("normal", "fast")
 STATES = ("healthy", "degraded", "rebuilding")
 
@@ -202,6 +204,7 @@ def _by_role(read: Callable[[str, str], Any]) -> Callable[[str, str], dict[str, 
         found: dict[str, Any] = {}
         for item in text.split(","):
             role, _, value = item.partition(":")
+            role = ROLES_ALSO.get(role, role)
             _choice(key, role, ROLES)
             if role in found:
                 raise UsageError(f"model: option {key!r}: {role} is given twice; give it once")

@@ -16,6 +16,7 @@ from assay.targets.databases.connection import Connection
 from assay.targets.databases.data_files import read_small, replace_files
 from assay.targets.databases.database import file_errors
 from assay.targets.databases.launcher import closed_ancestor
+from assay.targets.databases.layout import FOLDER as TABLESPACES
 from assay.targets.databases.postgresql import Postgresql
 from assay.targets.databases.programs import Programs, choose_programs, shipped_programs
 from assay.targets.databases.run_folder import RunFolder, bases, remove_left_behind, socket_folder
@@ -33,6 +34,8 @@ _SOCKETS = "s"
 """Folder of the socket in the run's own folder: every byte of its path counts."""
 
 _SOCKET = f"/{_SOCKETS}/.s.PGSQL.{_PORT}"
+_TEMP = "assay_temp"
+"""Tablespace of temporary files, where these have a volume of their own."""
 
 
 class EmbeddedPostgresql(Postgresql):
@@ -147,6 +150,9 @@ class EmbeddedPostgresql(Postgresql):
             sockets = self._run.path / _SOCKETS
             sockets.mkdir(mode=0o700)
             os.chown(sockets, *identity.owner)
+        temp = self._temp_place()
+        if temp is not None:
+            cluster.make_tablespace(temp, identity.owner)
         self._configure(data)
         self._shown = dict(cluster.tablespaces)
         folders = [*self._folders(data), *self._shown, self._run.path / _SOCKETS]
@@ -227,7 +233,7 @@ class EmbeddedPostgresql(Postgresql):
             memory_bytes(),
             free_bytes_of(self._folders(data)[-1]),
             connections=self._connections_wanted,
-            chosen=self.spec.settings,
+            chosen=({"temp_tablespaces": _TEMP} if self._temp_place() is not None else {}) | self.spec.settings,
         )
         client = self._programs.identity.client.replace('"', '""')
         texts = {
@@ -247,8 +253,17 @@ class EmbeddedPostgresql(Postgresql):
         with contextlib.closing(self.new_session("postgres")) as session:
             if not session.query("SELECT 1 FROM pg_database WHERE datname = %s", (self.spec.database,)):
                 session.execute(f"CREATE DATABASE {self.spec.database}")
+            temp = self._temp_place()
+            if temp is not None and not session.query("SELECT 1 FROM pg_tablespace WHERE spcname = %s", (_TEMP,)):
+                quoted = str(temp).replace("'", "''")
+                session.execute(f"CREATE TABLESPACE {_TEMP} LOCATION '{quoted}'")
         with contextlib.closing(self.new_session()) as session:
             session.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+
+    def _temp_place(self) -> Path | None:
+        """Folder of the tablespace of temporary files, on the volume that the array has for them."""
+        array, volume = self.spec.array, self.spec.temp_volume
+        return array.mounts / volume / TABLESPACES / "temp" if array is not None and volume is not None else None
 
     def _place(self) -> Connection:
         socket = f"{self._run.path}{_SOCKET}" if self._run is not None else None
@@ -295,18 +310,22 @@ class EmbeddedPostgresql(Postgresql):
         assert data is not None
         log = self._cluster.wal_folder(data.name) or data / "pg_wal"
         spaces = self.query("SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace")
-        paths = {"data": str(data), "log": str(log), "temp": str(data)}
-        return paths | {f"data:{name}": str(location) for name, location in spaces if location}
+        places = {str(name): str(location) for name, location in spaces if location}
+        paths = {"data": str(data), "log": str(log), "temp": places.pop(_TEMP, str(data))}
+        return paths | {f"data:{name}": location for name, location in places.items()}
 
     # The saved state
 
     def save(self) -> None:
         """Stop the server, copy its files, start it again."""
-        if self.query("SELECT 1 FROM pg_tablespace WHERE pg_tablespace_location(oid) <> ''"):
+        outside = "SELECT 1 FROM pg_tablespace WHERE pg_tablespace_location(oid) <> '' AND spcname <> %s"
+        if self.query(outside, (_TEMP,)):
             raise NotSupported(
                 f"{self.spec.display}: has tablespaces, which lie outside its folder; save before they are made"
             )
         facts = self._saved_facts()
+        # Nothing in it outlives a statement, and the next start makes it anew.
+        self.execute(f"DROP TABLESPACE IF EXISTS {_TEMP}")
         self.checkpoint()
         cluster = self._cluster
         data = cluster.data

@@ -122,6 +122,8 @@ class DatabaseSpec:
         The array that the run serves for it.
     data_volumes
         Volumes of that array for its data: the first holds its folder, all hold its tablespaces.
+    temp_volume
+        Volume of that array for its temporary files; beside the data without one.
     """
 
     kind: Kind
@@ -142,6 +144,7 @@ class DatabaseSpec:
     kept: str = ""
     array: ServedSpec | None = None
     data_volumes: tuple[str, ...] = ()
+    temp_volume: str | None = None
 
     @property
     def recorded(self) -> str:
@@ -266,7 +269,7 @@ def _parse_embedded(rest: str) -> DatabaseSpec:
 
 
 def _parse_on_array(text: str) -> list[DatabaseSpec]:
-    """The databases on an array, each on volumes of its own: data and log, dealt out in turn."""
+    """The databases on an array, each on volumes of its own: data, log and temporary files, dealt out in turn."""
     name, _, query = text.partition(":")[2].partition("?")
     items = [item for item in query.split("&") if item]
     own = [item for item in items if item.startswith(("set.", "databases="))]
@@ -280,13 +283,12 @@ def _parse_on_array(text: str) -> list[DatabaseSpec]:
     volumes = array.volumes()
     data = [name for name, role, _ in volumes if role == "data"]
     logs = [name for name, role, _ in volumes if role == "log"]
-    strange = next((role for _, role, _ in volumes if role == "tempdb"), None)
-    if strange is not None:
-        raise UsageError("embedded+array: a database takes volumes for data and log; leave out tempdb")
-    if len(data) < count or (logs and len(logs) < count):
+    temps = [name for name, role, _ in volumes if role == "tempdb"]
+    if len(data) < count or any(own and len(own) < count for own in (logs, temps)):
         raise UsageError(
             f"embedded+array: {count} databases need as many volumes of each role, such as"
-            f" volumes=data:{count},log:{count}; there are {len(data)} for data and {len(logs)} for the log"
+            f" volumes=data:{count},log:{count}; there are {len(data)} for data, {len(logs)} for the log and"
+            f" {len(temps)} for temporary files"
         )
     kept = f"{ON_ARRAY}:{array.text}" + "".join(f"&{item}" for item in own)
     found = []
@@ -306,6 +308,7 @@ def _parse_on_array(text: str) -> list[DatabaseSpec]:
                 settings={key.removeprefix("set."): value for key, value in settings.items()},
                 array=array,
                 data_volumes=mine,
+                temp_volume=temps[number] if temps else None,
             )
         )
     return found

@@ -99,4 +99,6 @@ def _whole(before: State, after: State) -> Iterator[Reading]:
     overdriven = late["overdriven_s"] > earlier["overdriven_s"]
     yield Reading("array", "overdriven_share", "gauge", float(overdriven))
     yield Reading("array", "power_share", "gauge", float(after["power"]))
+    if after.get("rebalance"):
+        yield Reading("array", "rebalanced_share", "gauge", float(after["rebalance"]["moved_share"]))
     yield Reading("array", "volatile_bytes", "gauge", float(after["volatile_bytes"]))

@@ -27,6 +27,7 @@ USES: Mapping[str, str] = {
     "mend-paths": "mend-paths",
     "slow": "slow DISK|PATH xTIMES",
     "corrupt": "corrupt DISK BYTES",
+    "add-member": "add-member",
     "cut-power": "cut-power",
     "restore": "restore",
     "snapshot": "snapshot NAME",
@@ -80,7 +81,7 @@ def command_of(words: str) -> Mapping[str, Any]:
             return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
         case (("snapshot" | "revert"), [snapshot]):
             return {"command": name, "name": snapshot}
-        case (("fail-controller" | "fail-path" | "mend-paths" | "cut-power" | "restore"), []):
+        case (("fail-controller" | "fail-path" | "mend-paths" | "add-member" | "cut-power" | "restore"), []):
             return {"command": name}
     raise UsageError(f"{words!r}: write {USES[name]}")
 

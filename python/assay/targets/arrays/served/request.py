@@ -22,6 +22,8 @@ REFUSED = ("state", "fault", "hosts", "slow_path", "packet_loss")
 """Options of a model that commands to a served array stand for, or that one host has no use for."""
 REBUILD_DEPTH = 4
 """Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have."""
+REBALANCE_DEPTH = 4
+"""Chunks that move onto a new member at the same time: assumed, as of a rebuild."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Request:
     sums: bool | None = None
     realtime: bool = False
     rebuild_depth: int = REBUILD_DEPTH
+    rebalance_depth: int = REBALANCE_DEPTH
     room_bytes: int | None = None
     events: tuple[Event, ...] = field(default=())
 
@@ -90,6 +93,8 @@ class Request:
             "sums": keeps_sums if self.sums is None else self.sums,
             "realtime": self.realtime,
             "rebuild_depth": self.rebuild_depth,
+            "rebalance_depth": self.rebalance_depth,
+            "members_most": int(array.value("group.members")),
             "failover_ns": array.option("failover", FAILOVER_NS),
             "room_bytes": self.room_bytes,
             "events": [event.for_server() for event in self.events],

@@ -1,0 +1,100 @@
+//! A member joins the array that runs: pieces are copied in the background as the model moves them.
+
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::{ServeError, StoreFault};
+
+/// A piece that cannot be copied now may be so later: when chunks that were lost are written again, or there is room.
+const AGAIN_NS: u64 = 1_000_000_000;
+
+fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
+    Err(ServeError::Refused(format!("add-member: {}", message.into())))
+}
+
+impl Server {
+    pub(super) fn add_member(&mut self) -> Result<Value, ServeError> {
+        let (most, members) = (self.growing.members_most, self.model.members());
+        if most == 1 {
+            return refused("this array has one member, and no group that another one could join");
+        }
+        if members >= most {
+            return refused(format!("the group has {members} members; it can have {most}"));
+        }
+        if !self.has_power {
+            return refused("the power is cut; restore it first");
+        }
+        // Model and store grow both or neither.
+        let mut model = self.model.clone();
+        if let Err(error) = model.add_member(&self.growing.array, 0) {
+            let text = error.to_string();
+            return refused(text.strip_prefix("members: ").unwrap_or(&text));
+        }
+        let spares = self.growing.array.pools[0].member.spares;
+        if let Err(error) = self.store.add_member(&model, spares) {
+            return refused(error.to_string());
+        }
+        self.model = model;
+        self.model.rebalance(self.growing.depth);
+        let what = format!("member{members}: joins the group; chunks move onto it");
+        self.happens(&what[..]);
+        Ok(json!(what))
+    }
+
+    /// Goes on with what an earlier service had begun.
+    pub(super) fn resume_moves(&mut self) {
+        self.model.rebalance(self.growing.depth);
+    }
+
+    /// Copies what the model has moved meanwhile, so many pieces at most.
+    pub(super) fn go_on_moving(&mut self, most: u64) {
+        self.growing.is_behind = false;
+        let Some(reading) = self.model.rebalance_reading() else { return };
+        let now_ns = self.now_ns();
+        let waits = self.growing.stalled.as_ref().is_some_and(|(_, again_ns)| now_ns < *again_ns);
+        if !self.has_power || waits {
+            return;
+        }
+        let last = reading.pieces_over.min(reading.pieces_moved + most);
+        for piece in reading.pieces_moved..last {
+            match self.move_piece(piece, reading.pieces) {
+                Ok(()) => self.growing.stalled = None,
+                Err(fault) => {
+                    self.stall(reading.member, &fault, now_ns);
+                    return;
+                }
+            }
+        }
+        self.growing.is_behind = last < reading.pieces_over;
+        if self.model.rebalance_reading().is_none() {
+            self.happens(format!("member{}: has its share; the group is balanced", reading.member));
+        }
+    }
+
+    fn move_piece(&mut self, piece: u64, all: u64) -> Result<(), StoreFault> {
+        let (from, to) = self.model.move_of(piece);
+        self.store.copy_piece(from, to)?;
+        self.store.set_moved(piece + 1, all, from, to)?;
+        self.model.set_moved(piece + 1);
+        Ok(())
+    }
+
+    fn stall(&mut self, member: u32, fault: &StoreFault, now_ns: u64) {
+        let what = format!("member{member}: moving waits: {fault}");
+        if self.growing.stalled.as_ref().is_none_or(|(before, _)| *before != what) {
+            self.happens(&what[..]);
+        }
+        self.growing.stalled = Some((what, now_ns + AGAIN_NS));
+    }
+
+    /// How far the new member is filled; nothing where nothing moves.
+    pub(super) fn rebalance_picture(&self) -> Value {
+        let Some(reading) = self.model.rebalance_reading() else { return Value::Null };
+        json!({
+            "member": format!("member{}", reading.member),
+            "moved_share": reading.pieces_moved as f64 / reading.pieces.max(1) as f64,
+            "pieces": reading.pieces,
+            "waits": self.growing.stalled.as_ref().map(|(why, _)| why),
+        })
+    }
+}
