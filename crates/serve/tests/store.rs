@@ -151,10 +151,10 @@ impl Proof {
     /// Whether a write of a part within one block must succeed; notes which blocks are held after it.
     fn takes_write(&mut self, part: Part) -> bool {
         let policy = self.geometry().policy();
-        let (member, row_blocks) = (part.member, part.at_bytes % BLOCK == 0 && part.bytes == BLOCK);
+        let (member, covers) = (part.member, part.at_bytes.is_multiple_of(BLOCK) && part.bytes == BLOCK);
         let (place, block) = self.block_of(part.at_bytes);
         let is_lost = self.is_lost(part);
-        let is_whole = row_blocks || (self.sums && !is_lost);
+        let is_whole = covers || (self.sums && !is_lost);
         if policy.parity_disks() == 0 {
             let copies = place.disk..place.disk + policy.copies();
             let takers: Vec<u32> = copies.filter(|disk| is_whole && self.takes(member, *disk, place.row)).collect();
@@ -208,7 +208,8 @@ impl Proof {
             // Piece by piece where some of it is lost, as a lost block may take others of the same write with it.
             let pieces = if self.is_lost(part) { Self::pieces(part).collect() } else { vec![part] };
             for piece in pieces {
-                let must = Self::pieces(piece).fold(true, |must, block| self.takes_write(block) && must);
+                let taken: Vec<bool> = Self::pieces(piece).map(|block| self.takes_write(block)).collect();
+                let must = taken.iter().all(|taken| *taken);
                 let piece_bytes = &bytes[done..done + piece.bytes as usize];
                 match self.store().write(piece, piece_bytes) {
                     Ok(()) => {
@@ -695,4 +696,36 @@ fn a_store_without_room_answers_so_and_keeps_what_it_has() {
         store.read(part, &mut bytes).unwrap();
         assert!(bytes.iter().all(|byte| *byte == 7));
     }
+}
+
+#[test]
+fn what_others_fill_of_the_room_is_missing_for_writes_and_stays_so() {
+    let plan = plan(RaidPolicy::Raid5, false);
+    let model = ArrayModel::new(&plan).unwrap();
+    let folder = Folder::new();
+    let open = || Store::open(&folder.0, &plan, &model, Durability::Battery, false, Some(1024 * KIB)).unwrap();
+    let part = |at| model.parts(0, at, 4096).next().unwrap();
+    let mut store = open();
+    store.write(part(0), &[1; 4096]).unwrap();
+    assert!(store.fill(99).unwrap());
+    assert!(store.fill(50).unwrap_err().to_string().contains("is used already"));
+    drop(store);
+    let mut store = open();
+    let full = (0..VOLUME_BYTES).step_by(4096).find_map(|at| store.write(part(at), &[2; 4096]).err());
+    assert!(matches!(full, Some(StoreFault::Full)));
+    drop(store);
+    let mut store = Store::open(&folder.0, &plan, &model, Durability::Battery, false, None).unwrap();
+    assert!(!store.fill(90).unwrap(), "a store that takes what it needs has no room to fill");
+}
+
+#[test]
+fn what_a_disk_would_take_with_it_is_known_before_it_is_pulled() {
+    let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    assert_eq!(proof.store().lost_with(0, 1).unwrap(), 0);
+    proof.pull(0, 0);
+    let lost = proof.store().lost_with(0, 1).unwrap();
+    assert!(lost > 0);
+    proof.check();
+    proof.pull(0, 1);
+    assert_eq!(proof.store().lost_chunks(0), lost);
 }
