@@ -729,3 +729,47 @@ fn what_a_disk_would_take_with_it_is_known_before_it_is_pulled() {
     proof.pull(0, 1);
     assert_eq!(proof.store().lost_chunks(0), lost);
 }
+
+/// Blocks of one stripe are corrupt beyond what parity makes up for: only they are lost, and writing them heals the stripe.
+#[test]
+fn blocks_that_are_corrupt_beyond_the_tolerance_are_lost_until_they_are_written() {
+    for policy in [RaidPolicy::Raid0, RaidPolicy::Raid10, RaidPolicy::Raid5, RaidPolicy::Raid6, RaidPolicy::Dp] {
+        let mut proof = filled(policy, Durability::Battery, true);
+        let cells = proof.cells(0, 1);
+        let parity = policy.parity_disks() as usize;
+        let columns = cells.len() - parity;
+        // One chunk more than the code bears: data and, of those with parity, all of it; both copies of a mirror.
+        let corrupt: Vec<u32> = match parity {
+            0 => (cells[0]..cells[0] + policy.copies()).collect(),
+            _ => cells[columns..].iter().copied().chain([cells[0]]).collect(),
+        };
+        for disk in &corrupt {
+            let at_bytes = 8 * KIB;
+            assert_eq!(proof.store().corrupt(0, *disk, at_bytes, 4096).unwrap(), at_bytes, "{policy:?}");
+        }
+        let chunk_of = |proof: &Proof, column: u32| proof.geometry().chunk(0, 1, column) * 8 * KIB;
+        let block = |at_bytes| Part { member: 0, at_bytes, bytes: 4096 };
+        let (lost, other) = (block(chunk_of(&proof, 0)), block(chunk_of(&proof, 1)));
+        let mut bytes = vec![0; 4096];
+        assert!(matches!(proof.store().read(lost, &mut bytes), Err(StoreFault::Lost)), "{policy:?}");
+        let inside = Part { bytes: 512, ..lost };
+        assert!(matches!(proof.store().write(inside, &[1; 512]), Err(StoreFault::Lost)), "{policy:?}");
+        // A sound block beside it is written and read, although no parity can follow.
+        proof.store().write(other, &[5; 4096]).unwrap();
+        proof.store().read(other, &mut bytes).unwrap();
+        assert_eq!(bytes, [5; 4096]);
+        assert!(matches!(proof.store().read(lost, &mut bytes), Err(StoreFault::Lost)), "{policy:?}");
+        proof.store().write(lost, &[6; 4096]).unwrap();
+        proof.store().read(lost, &mut bytes).unwrap();
+        assert_eq!(bytes, [6; 4096], "{policy:?}");
+        if policy == RaidPolicy::Raid0 {
+            continue;
+        }
+        // All that the stripe held is safe again.
+        proof.store().pull(0, cells[0]).unwrap();
+        for (part, fill) in [(lost, 6), (other, 5)] {
+            proof.store().read(part, &mut bytes).unwrap();
+            assert_eq!(bytes, [fill; 4096], "{policy:?}");
+        }
+    }
+}
