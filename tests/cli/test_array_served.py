@@ -168,6 +168,9 @@ def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) ->
         lost = served.status()["members"][0]["lost_chunks"]
         assert lost > 0
         assert f"{lost} chunks of data are lost" in told
+        events = [event["what"] for event in served.status()["events"]]
+        warned = next(at for at, what in enumerate(events) if f"with it {lost} chunks of data go" in what)
+        assert events[warned + 1].startswith("member0/disk4: pulled")
         found = [chunk_at(file, at) for at in range(0, len(content), 64 << 10)]
         failed = found.count(None)
         assert all(chunk in (None, content[at * 65536 :][:65536]) for at, chunk in enumerate(found))
@@ -285,6 +288,35 @@ def test_status_says_what_each_volume_was_asked_for_and_how_late_answers_were(be
     assert status["floor_ns"] > 0
 
 
+def write_synced(path: Path, mebibytes: int) -> None:
+    with path.open("wb") as file:
+        for _ in range(mebibytes):
+            file.write(pattern(1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def test_a_file_system_in_a_store_without_room_fails_and_nothing_hangs(bench: Bench) -> None:
+    if not Path("/dev/loop-control").exists():
+        pytest.skip("there are no loop devices here")
+    with serving(bench, "--mkfs", "ext4", "--room", "48M", size="256M") as served:
+        with pytest.raises(OSError, match=r"No space|Input/output|Read-only"):
+            write_synced(bench.folder / "array.mnt" / "data01" / "much", 96)
+        told = [event["what"] for event in served.status()["events"]]
+        assert told.count("data01: the store has no room left") == 1
+
+
+def test_a_filled_store_answers_that_there_is_no_room_sooner(bench: Bench) -> None:
+    with serving(bench, "--room", "64M", array="fas2040?volumes=data:1", size="64M") as served:
+        told = served.command("fill", "94%").stdout
+        assert "94 % of the pool's places are used" in told
+        assert "94 % of the store's room is used" in told
+        with direct(served.data) as file, pytest.raises(OSError, match="No space"):
+            write_all(file)
+        less = served.command("fill", "20%")
+        assert (less.code, "used already" in less.complaint) == (2, True)
+
+
 def test_what_is_planned_happens_and_is_logged(bench: Bench) -> None:
     events = bench.folder / "events.toml"
     events.write_text('[[event]]\nat = "0.2s"\ndo = "pull 3"\n[[event]]\nat = "0.1s"\ndo = "slow path0 x4"\n')
@@ -358,6 +390,9 @@ def test_commands_that_make_no_sense_are_refused_by_the_array(bench: Bench) -> N
             (("corrupt", "member0/disk1", "4K"), "nothing was written there"),
             (("revert", "monday"), "there is none"),
             (("snapshot", "a/b"), "letters, digits"),
+            (("fill",), "blocks of this array lie in place"),
+            (("fill", "100%"), "between 1 and 95 %"),
+            (("fill", "much"), "write fill [SHARE%]"),
         ):
             outcome = served.command(*arguments)
             assert (outcome.code, complaint in outcome.complaint) == (2, True), (arguments, outcome)

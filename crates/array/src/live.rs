@@ -127,6 +127,34 @@ impl ArrayModel {
         self.send_stranded();
     }
 
+    /// Has volumes that no host sees hold free places of write-anywhere members, until so large a share of each is used: what
+    /// is written then finds free places here and there, as after years of use, and reclaiming has more to move. Says what
+    /// share is used now, the least of all members; none where all blocks lie in place.
+    ///
+    /// # Errors
+    /// A member is as full already, or nothing would be left to reclaim.
+    pub fn fill(&mut self, share: f64) -> Result<Option<f64>, ArrayError> {
+        let anywhere = self.members.iter_mut().filter(|member| member.anywhere.is_some()).collect::<Vec<_>>();
+        if let Some(full) =
+            anywhere.iter().filter_map(|member| member.anywhere.as_ref()).map(|a| a.used_share()).reduce(f64::max)
+            && full >= share
+        {
+            let message = format!("{:.0} %: {:.1} % of the pool is used already", share * 100.0, full * 100.0);
+            return Err(ArrayError::invalid("fill", message));
+        }
+        let mut used = None::<f64>;
+        for member in anywhere {
+            if let Some(reclaim) = &mut member.reclaim {
+                reclaim.fill(share)?;
+            }
+            if let Some(anywhere) = &mut member.anywhere {
+                anywhere.fill(share);
+                used = Some(used.unwrap_or(1.0).min(anywhere.used_share()));
+            }
+        }
+        Ok(used)
+    }
+
     /// Whether writes of a member go to free places.
     pub fn is_write_anywhere(&self, member: u32) -> bool {
         self.members[member as usize].anywhere.is_some()

@@ -123,6 +123,16 @@ impl WriteAnywhere {
         })
     }
 
+    /// Has others than volumes hold places until so large a share is used; says whether it was less before.
+    pub(crate) fn fill(&mut self, share: f64) -> bool {
+        self.space.fill(share)
+    }
+
+    /// Share of all places that is used.
+    pub(crate) fn used_share(&self) -> f64 {
+        self.space.used_share()
+    }
+
     /// Moves blocks, in this order, to the frontier, at most as many as there are places left in its row. Where they
     /// were goes to `old`.
     fn place(&mut self, blocks: &[u64], old: &mut Vec<u64>, placed: &mut Placed) {

@@ -191,6 +191,22 @@ fn random_writes_fill_whole_stripes_of_a_fresh_array() {
 }
 
 #[test]
+fn a_filled_pool_has_partial_stripes_whose_parity_needs_reads() {
+    let volume = 64 << 30;
+    let mut bench = Bench::new(&plan(RaidPolicy::Dp, anywhere(64, false), 16 << 30, volume));
+    let fresh = bench.overwrite(5_000, volume);
+    let used = bench.model.fill(0.9).unwrap().unwrap();
+    assert!((0.88..=0.92).contains(&used), "{used}");
+    let filled = bench.overwrite(5_000, volume);
+    let cost = |done: Done| (done.read_bytes + done.write_bytes) as f64 / done.destaged_bytes as f64;
+    assert!(fresh.reads == 0 && filled.reads > 0);
+    assert!(cost(filled) > 1.5 * cost(fresh), "{} blocks for each, then {}", cost(fresh), cost(filled));
+    assert!(bench.model.fill(0.5).unwrap_err().to_string().contains("used already"));
+    let mut in_place = Bench::new(&plan(RaidPolicy::Raid6, LayoutPlan::InPlace, 1024 * MIB, FILE));
+    assert_eq!(in_place.model.fill(0.9).unwrap(), None);
+}
+
+#[test]
 fn random_writes_scatter_what_is_read_in_order_until_it_is_reallocated() {
     let mut bench = Bench::new(&plan(RaidPolicy::Dp, anywhere(64, false), 1024 * MIB, 2 * FILE));
     let fresh = bench.in_order(Op::Read, FILE);

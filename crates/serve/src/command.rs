@@ -56,6 +56,10 @@ pub enum Command {
     Revert {
         name: String,
     },
+    /// Others than the volumes take what is free of the pool, until so large a share is used.
+    Fill {
+        percent: u32,
+    },
 }
 
 /// A command that comes by itself.

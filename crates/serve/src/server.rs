@@ -513,8 +513,8 @@ impl Server {
 
     fn note_fault(&mut self, volume: u16, fault: &StoreFault) {
         let what = format!("{}: {fault}", self.volumes[usize::from(volume)].name);
-        // One of a kind says it.
-        if self.happened.last().is_none_or(|last| last.what != what) {
+        // One of a kind says it, also where volumes take turns.
+        if self.happened.iter().rev().take(16).all(|earlier| earlier.what != what) {
             self.happens(what);
         }
     }

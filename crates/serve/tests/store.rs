@@ -155,10 +155,10 @@ impl Proof {
     /// Whether a write of a part within one block must succeed; notes which blocks are held after it.
     fn takes_write(&mut self, part: Part) -> bool {
         let policy = self.geometry().policy();
-        let (member, row_blocks) = (part.member, part.at_bytes % BLOCK == 0 && part.bytes == BLOCK);
+        let (member, covers) = (part.member, part.at_bytes.is_multiple_of(BLOCK) && part.bytes == BLOCK);
         let (place, block) = self.block_of(part.at_bytes);
         let is_lost = self.is_lost(part);
-        let is_whole = row_blocks || (self.sums && !is_lost);
+        let is_whole = covers || (self.sums && !is_lost);
         if policy.parity_disks() == 0 {
             let copies = place.disk..place.disk + policy.copies();
             let takers: Vec<u32> = copies.filter(|disk| is_whole && self.takes(member, *disk, place.row)).collect();
@@ -212,7 +212,8 @@ impl Proof {
             // Piece by piece where some of it is lost, as a lost block may take others of the same write with it.
             let pieces = if self.is_lost(part) { Self::pieces(part).collect() } else { vec![part] };
             for piece in pieces {
-                let must = Self::pieces(piece).fold(true, |must, block| self.takes_write(block) && must);
+                let taken: Vec<bool> = Self::pieces(piece).map(|block| self.takes_write(block)).collect();
+                let must = taken.iter().all(|taken| *taken);
                 let piece_bytes = &bytes[done..done + piece.bytes as usize];
                 match self.store().write(piece, piece_bytes) {
                     Ok(()) => {
@@ -689,7 +690,7 @@ fn a_store_that_was_cut_short_while_it_was_made_is_made_again() {
     std::fs::create_dir(&folder.0).unwrap();
     std::fs::write(folder.0.join("lock"), "").unwrap();
     std::fs::write(folder.0.join("store.new"), "{").unwrap();
-    Store::open(&folder.0, &plan, &model, Durability::Battery, false, None).unwrap();
+    Store::open(&folder.0, &plan, &mut model.clone(), Durability::Battery, false, None).unwrap();
 }
 
 #[test]
@@ -785,4 +786,81 @@ fn what_is_lost_does_not_move_and_nothing_else_is_lost_with_it() {
     proof.happen(&Act::Kill, true);
     assert_eq!(proof.model.rebalance_reading().unwrap().pieces_moved, moved);
     proof.check();
+}
+
+#[test]
+fn what_others_fill_of_the_room_is_missing_for_writes_and_stays_so() {
+    let plan = plan(RaidPolicy::Raid5, false);
+    let model = ArrayModel::new(&plan).unwrap();
+    let folder = Folder::new();
+    let open =
+        || Store::open(&folder.0, &plan, &mut model.clone(), Durability::Battery, false, Some(1024 * KIB)).unwrap();
+    let part = |at| model.parts(0, at, 4096).next().unwrap();
+    let mut store = open();
+    store.write(part(0), &[1; 4096]).unwrap();
+    assert!(store.fill(99).unwrap());
+    assert!(store.fill(50).unwrap_err().to_string().contains("is used already"));
+    drop(store);
+    let mut store = open();
+    let full = (0..VOLUME_BYTES).step_by(4096).find_map(|at| store.write(part(at), &[2; 4096]).err());
+    assert!(matches!(full, Some(StoreFault::Full)));
+    drop(store);
+    let mut store = Store::open(&folder.0, &plan, &mut model.clone(), Durability::Battery, false, None).unwrap();
+    assert!(!store.fill(90).unwrap(), "a store that takes what it needs has no room to fill");
+}
+
+#[test]
+fn what_a_disk_would_take_with_it_is_known_before_it_is_pulled() {
+    let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, false);
+    assert_eq!(proof.store().lost_with(0, 1).unwrap(), 0);
+    proof.pull(0, 0);
+    let lost = proof.store().lost_with(0, 1).unwrap();
+    assert!(lost > 0);
+    proof.check();
+    proof.pull(0, 1);
+    assert_eq!(proof.store().lost_chunks(0), lost);
+}
+
+/// Blocks of one stripe are corrupt beyond what parity makes up for: only they are lost, and writing them heals the stripe.
+#[test]
+fn blocks_that_are_corrupt_beyond_the_tolerance_are_lost_until_they_are_written() {
+    for policy in [RaidPolicy::Raid0, RaidPolicy::Raid10, RaidPolicy::Raid5, RaidPolicy::Raid6, RaidPolicy::Dp] {
+        let mut proof = filled(policy, Durability::Battery, true);
+        let cells = proof.cells(0, 1);
+        let parity = policy.parity_disks() as usize;
+        let columns = cells.len() - parity;
+        // One chunk more than the code bears: data and, of those with parity, all of it; both copies of a mirror.
+        let corrupt: Vec<u32> = match parity {
+            0 => (cells[0]..cells[0] + policy.copies()).collect(),
+            _ => cells[columns..].iter().copied().chain([cells[0]]).collect(),
+        };
+        for disk in &corrupt {
+            let at_bytes = 8 * KIB;
+            assert_eq!(proof.store().corrupt(0, *disk, at_bytes, 4096).unwrap(), at_bytes, "{policy:?}");
+        }
+        let chunk_of = |proof: &Proof, column: u32| proof.geometry().chunk(0, 1, column) * 8 * KIB;
+        let block = |at_bytes| Part { member: 0, at_bytes, bytes: 4096 };
+        let (lost, other) = (block(chunk_of(&proof, 0)), block(chunk_of(&proof, 1)));
+        let mut bytes = vec![0; 4096];
+        assert!(matches!(proof.store().read(lost, &mut bytes), Err(StoreFault::Lost)), "{policy:?}");
+        let inside = Part { bytes: 512, ..lost };
+        assert!(matches!(proof.store().write(inside, &[1; 512]), Err(StoreFault::Lost)), "{policy:?}");
+        // A sound block beside it is written and read, although no parity can follow.
+        proof.store().write(other, &[5; 4096]).unwrap();
+        proof.store().read(other, &mut bytes).unwrap();
+        assert_eq!(bytes, [5; 4096]);
+        assert!(matches!(proof.store().read(lost, &mut bytes), Err(StoreFault::Lost)), "{policy:?}");
+        proof.store().write(lost, &[6; 4096]).unwrap();
+        proof.store().read(lost, &mut bytes).unwrap();
+        assert_eq!(bytes, [6; 4096], "{policy:?}");
+        if policy == RaidPolicy::Raid0 {
+            continue;
+        }
+        // All that the stripe held is safe again.
+        proof.store().pull(0, cells[0]).unwrap();
+        for (part, fill) in [(lost, 6), (other, 5)] {
+            proof.store().read(part, &mut bytes).unwrap();
+            assert_eq!(bytes, [fill; 4096], "{policy:?}");
+        }
+    }
 }

@@ -298,6 +298,18 @@ def revert(
     _ask(at, f"revert {name}", json)
 
 
+@app.command(name="fill", epilog="Examples:\n\n`assay array fill 90% --at /tmp/group`")
+def fill(
+    share: Annotated[str, typer.Argument(metavar="SHARE%", help="Of the pool that is used then.")] = "90%",
+    at: Where = None,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Fill a write-anywhere pool, or the room of a store: writes find free places here and there, or none."""
+    del debug
+    _ask(at, f"fill {share}", json)
+
+
 def _plain(name: str, help_text: str) -> None:
     def command(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
         del debug

@@ -21,6 +21,11 @@ impl Numbers {
         }
     }
 
+    /// Keys in the order in which they were added.
+    pub(super) fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
     /// Adds a key that is not there; its position is the number of keys before.
     pub(super) fn add(&mut self, key: u64) -> usize {
         if (self.keys.len() + 1) * 2 > self.slots.len() {

@@ -23,6 +23,8 @@ pub(crate) struct Reclaim {
     read_bytes: u64,
     move_bytes: u64,
     charges: bool,
+    snapshots: u32,
+    snapshot_change: f64,
 }
 
 /// Share of a member's capacity that volumes and the snapshots of a chain keep.
@@ -70,7 +72,29 @@ impl Reclaim {
             read_bytes: 0,
             move_bytes: 0,
             charges: reclaims,
+            snapshots,
+            snapshot_change,
         })
+    }
+
+    /// The log as long use leaves it where so large a share is live.
+    ///
+    /// # Errors
+    /// Nothing would be left to reclaim.
+    pub(crate) fn fill(&mut self, share: f64) -> Result<(), ArrayError> {
+        let most = share * (1.0 + f64::from(self.snapshots) * self.snapshot_change);
+        if most > LIVE_MOST {
+            let message = format!(
+                "{:.0} %: with snapshots {:.0} % would be live, and reclaiming wins nothing above {:.0} %",
+                share * 100.0,
+                most * 100.0,
+                LIVE_MOST * 100.0
+            );
+            return Err(ArrayError::invalid("fill", message));
+        }
+        self.log = Log::new(share, self.snapshots, self.snapshot_change);
+        self.log.age(&mut self.random);
+        Ok(())
     }
 
     /// Live share of the member, and the share of what is live that snapshots alone hold.

@@ -16,6 +16,8 @@ pub(super) struct Space {
     /// Rows from here on are free if they are not in `numbers`; those before are full.
     first_free_row: u64,
     free: u64,
+    /// Places of each free row that others than volumes hold.
+    filled: u32,
     numbers: Numbers,
     free_in_row: Vec<u32>,
     /// Places that are used, column after column, of the rows in `numbers`.
@@ -47,6 +49,7 @@ impl Space {
             rows,
             first_free_row: full_rows,
             free: rows * row_blocks - used,
+            filled: 0,
             numbers: Numbers::default(),
             free_in_row: Vec::new(),
             used: Vec::new(),
@@ -89,7 +92,48 @@ impl Space {
         match self.numbers.find(row) {
             Some(page) => self.free_in_row[page],
             None if row < self.first_free_row => 0,
-            None => self.row_blocks(),
+            None => self.row_blocks() - self.filled,
+        }
+    }
+
+    /// Has others than volumes hold free places, until so large a share of all is used. They are spread over all rows, as
+    /// what is left after years of overwriting. Says whether there were so many.
+    pub(super) fn fill(&mut self, share: f64) -> bool {
+        let all = self.rows * u64::from(self.row_blocks());
+        let wanted = (all as f64 * share) as u64;
+        let (used, row_blocks) = (all - self.free, self.row_blocks());
+        if wanted <= used {
+            return false;
+        }
+        // Of the places that are still free, in every row alike, beside those that are filled already.
+        let left = f64::from(row_blocks - self.filled);
+        let more = ((wanted - used) as f64 / self.free as f64 * left).round() as u32;
+        self.filled = (self.filled + more).min(row_blocks - 1);
+        for page in 0..self.free_in_row.len() {
+            let row = self.numbers.keys()[page];
+            self.fill_page(page, row);
+            if self.free_in_row[page] == 0 {
+                self.open[(row / 64) as usize] &= !(1 << (row % 64));
+            }
+        }
+        let pages: u64 = self.free_in_row.iter().map(|free| u64::from(*free)).sum();
+        let open_rows = self.rows - self.first_free_row.min(self.rows);
+        let numbered = self.numbers.keys().iter().filter(|row| **row >= self.first_free_row).count() as u64;
+        self.free = pages + (open_rows - numbered) * u64::from(row_blocks - self.filled);
+        true
+    }
+
+    /// Share of all places that is used.
+    pub(super) fn used_share(&self) -> f64 {
+        1.0 - self.free as f64 / (self.rows * u64::from(self.row_blocks())) as f64
+    }
+
+    /// Marks the places of a row that others hold.
+    fn fill_page(&mut self, page: usize, row: u64) {
+        for place in filled_places(row, self.row_blocks(), self.filled) {
+            let (word, bit) = self.bit(page, place);
+            self.free_in_row[page] -= u32::from(self.used[word] & bit == 0);
+            self.used[word] |= bit;
         }
     }
 
@@ -98,15 +142,20 @@ impl Space {
         if let Some(page) = self.numbers.find(row) {
             return page;
         }
-        self.free_in_row.push(self.free_in(row));
+        let is_full = row < self.first_free_row;
+        self.free_in_row.push(if is_full { 0 } else { self.row_blocks() });
         // Bits beyond a short run are never free.
-        let word = if row < self.first_free_row || self.run_blocks >= 64 {
-            if row < self.first_free_row { u64::MAX } else { 0 }
+        let word = if is_full || self.run_blocks >= 64 {
+            if is_full { u64::MAX } else { 0 }
         } else {
             u64::MAX << self.run_blocks
         };
         self.used.resize(self.used.len() + self.words * self.columns as usize, word);
-        self.numbers.add(row)
+        let page = self.numbers.add(row);
+        if !is_full && self.filled > 0 {
+            self.fill_page(page, row);
+        }
+        page
     }
 
     fn bit(&self, page: usize, within: u32) -> (usize, u64) {
@@ -273,6 +322,22 @@ impl Space {
     }
 }
 
+/// So many places of a row, spread evenly from one that differs from row to row. More of them contain fewer.
+fn filled_places(row: u64, row_blocks: u32, count: u32) -> impl Iterator<Item = u32> {
+    let blocks = u64::from(row_blocks);
+    let first = (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % blocks;
+    // A step near the golden section that comes to every place.
+    let common = |mut one: u64, mut other: u64| {
+        while other > 0 {
+            (one, other) = (other, one % other);
+        }
+        one
+    };
+    let near = (blocks as f64 * 0.618) as u64;
+    let step = (near.max(1)..).find(|step| common(*step, blocks) == 1).expect("a prime is among them");
+    (0..u64::from(count)).map(move |number| ((first + number * step) % blocks) as u32)
+}
+
 /// Runs of bits in words: the first and how many.
 #[inline]
 pub(super) fn bit_runs(words: &[u64], mut each: impl FnMut(u32, u32)) {
@@ -322,7 +387,11 @@ impl Space {
                 let (word, bit) = self.bit(page, (place % u64::from(self.row_blocks())) as u32);
                 self.used[word] & bit != 0
             }
-            None => row < self.first_free_row,
+            None => {
+                let within = (place % u64::from(self.row_blocks())) as u32;
+                row < self.first_free_row
+                    || filled_places(row, self.row_blocks(), self.filled).any(|filled| filled == within)
+            }
         }
     }
 }

@@ -97,6 +97,51 @@ fn places_of(layout: &WriteAnywhere, placed: &Placed, run_blocks: u64) -> Vec<u6
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_filled_pool_keeps_every_block_and_leaves_the_share_that_was_asked_for(
+        run_bits in 3_u32..9,
+        policy in prop::sample::select(vec![RaidPolicy::Dp, RaidPolicy::Raid5, RaidPolicy::Raid10]),
+        before in prop::collection::vec(0_u64..1 << 32, 0..60),
+        shares in [0.5_f64..0.7, 0.7..0.95],
+        after in prop::collection::vec(0_u64..1 << 32, 1..60),
+    ) {
+        let run_blocks = 1 << run_bits;
+        let plan = plan(policy, run_blocks, 16);
+        let geometry = geometry(&plan, plan.disks).unwrap();
+        let places = geometry.usable_bytes(plan.disk.capacity_bytes()) / BLOCK;
+        let blocks = places / 4;
+        let mut layout = layout(&plan, blocks);
+        let write = |layout: &mut WriteAnywhere, writes: &[u64]| {
+            let (mut old, mut placed) = (Vec::new(), Placed::default());
+            for block in writes {
+                layout.space.left();
+                layout.place(&[block % blocks], &mut old, &mut placed);
+            }
+        };
+        let used = |layout: &WriteAnywhere| (0..places).filter(|place| layout.space.is_used(*place)).count() as u64;
+        write(&mut layout, &before);
+        for share in shares {
+            let held: Vec<u64> = (0..places).filter(|place| layout.space.is_used(*place)).collect();
+            prop_assert!(layout.fill(share));
+            layout.space.check_rows();
+            prop_assert!(held.iter().all(|place| layout.space.is_used(*place)), "a fuller pool frees nothing");
+            prop_assert_eq!(used(&layout), places - layout.space.free());
+            // Each row takes a whole number of places, and rows that volumes hold in part take some that are used.
+            prop_assert!((layout.used_share() - share).abs() < 0.06, "{} of {share}", layout.used_share());
+            let full = used(&layout);
+            write(&mut layout, &after);
+            layout.space.check_rows();
+            prop_assert_eq!(used(&layout), full, "as many places become free as are taken");
+        }
+        prop_assert!(!layout.fill(0.2), "a pool does not become emptier");
+        let lie: HashSet<u64> = (0..blocks).map(|block| layout.map.get(block)).collect();
+        prop_assert!(lie.len() as u64 == blocks && lie.iter().all(|place| layout.space.is_used(*place)));
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]

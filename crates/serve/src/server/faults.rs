@@ -16,6 +16,10 @@ impl Server {
         for member in 0..self.store.members() {
             self.next_lost(member);
         }
+        // Where nothing but the room was filled, the model has nothing to fill.
+        if self.store.filled_percent() > 0 {
+            let _ = self.model.fill(f64::from(self.store.filled_percent()) / 100.0);
+        }
     }
 
     /// The model knows one lost disk of a member at a time: the first that is being rebuilt, else the first that is absent.
@@ -189,6 +193,7 @@ impl Server {
                 self.happens(&what[..]);
                 Ok(json!(what))
             }
+            Command::Fill { percent } => self.fill(*percent),
             Command::Revert { name } => {
                 let used = self.in_use();
                 if !used.is_empty() {
@@ -203,12 +208,41 @@ impl Server {
         }
     }
 
+    fn fill(&mut self, percent: u32) -> Result<Value, ServeError> {
+        if !(1..=95).contains(&percent) {
+            return refused(format!("fill: {percent} %: between 1 and 95 % of a pool can be filled"));
+        }
+        let members = 0..self.store.members();
+        let is_anywhere = members.into_iter().any(|member| self.model.is_write_anywhere(member));
+        if !is_anywhere && !self.store.has_room_limit() {
+            return refused(
+                "fill: blocks of this array lie in place and its store takes what it needs, so that a fuller pool changes \
+                 nothing; serve a write-anywhere array, or one with --room",
+            );
+        }
+        let used = if is_anywhere { self.model.fill(f64::from(percent) / 100.0)? } else { None };
+        let has_room = self.store.fill(percent)?;
+        let mut what = String::from("filled:");
+        if let Some(used) = used {
+            what += &format!(" {:.0} % of the pool's places are used", used * 100.0);
+        }
+        if has_room {
+            let room = format!(" {percent} % of the store's room is used");
+            what += &if used.is_some() { format!(", and{room}") } else { room };
+        }
+        self.happens(&what[..]);
+        Ok(json!(what))
+    }
+
     fn pull(&mut self, text: &str, spare: bool) -> Result<Value, ServeError> {
         let (member, disk) = self.disk_of(text)?;
-        let before = self.store.lost_chunks(member);
-        let was_modelled = self.model.lost_disk(member) == Some(disk);
-        let lost = self.store.pull(member, disk)?.saturating_sub(before);
         let name = disk_name(member, disk);
+        let lost = self.store.lost_with(member, disk)?;
+        if lost > 0 {
+            self.happens(format!("{name}: with it {lost} chunks of data go that no other disk makes up for"));
+        }
+        let was_modelled = self.model.lost_disk(member) == Some(disk);
+        self.store.pull(member, disk)?;
         let mut what = format!("{name}: pulled");
         if lost > 0 {
             what = format!("{name}: pulled; {lost} chunks of data are lost, and reading them fails");

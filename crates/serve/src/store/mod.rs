@@ -70,6 +70,9 @@ pub struct Store {
     unasked_bytes: u64,
     room_bytes: Option<u64>,
     growth: Growth,
+    /// Share of the pool that was filled, and what others take of the room for it.
+    filled_percent: u32,
+    filled_bytes: u64,
     /// Held as long as the store is open.
     _lock: File,
 }
@@ -163,6 +166,8 @@ impl Store {
             unasked_bytes: ASK_BYTES,
             room_bytes,
             growth,
+            filled_percent: state.filled_percent,
+            filled_bytes: state.filled_bytes,
             _lock: lock,
         };
         let failed = |fault: StoreFault| {
@@ -214,6 +219,8 @@ impl Store {
             spares: self.spares.clone(),
             snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
             reverting: self.reverting.clone(),
+            filled_percent: self.filled_percent,
+            filled_bytes: self.filled_bytes,
             attributes: self.attributes.clone(),
             added: self.growth.added,
         };
@@ -301,7 +308,7 @@ impl Store {
         if self.unasked_bytes < ask_bytes {
             return Ok(());
         }
-        if self.room_bytes.is_some_and(|most| self.used_bytes() + bytes > most) {
+        if self.room_bytes.is_some_and(|most| self.used_bytes() + self.filled_bytes + bytes > most) {
             return Err(StoreFault::Full);
         }
         // SAFETY: statvfs is plain numbers, for which zeroes are values.
@@ -313,6 +320,35 @@ impl Store {
         }
         self.unasked_bytes = 0;
         Ok(())
+    }
+
+    /// Has others take of the store's room until so large a share of it is used. Says whether there is such a room: a store
+    /// without takes what it needs.
+    ///
+    /// # Errors
+    /// As much is used already, or a file of the store fails.
+    pub fn fill(&mut self, percent: u32) -> Result<bool, ServeError> {
+        if let Some(room_bytes) = self.room_bytes {
+            let (wanted, used) = (room_bytes / 100 * u64::from(percent), self.used_bytes());
+            if wanted <= used + self.filled_bytes {
+                let used_percent = (used + self.filled_bytes) * 100 / room_bytes.max(1);
+                return Err(ServeError::refused(format!("fill: {used_percent} % of the store's room is used already")));
+            }
+            self.filled_bytes = wanted - used;
+            self.unasked_bytes = ASK_BYTES;
+        }
+        self.filled_percent = percent;
+        self.write_state()?;
+        Ok(self.room_bytes.is_some())
+    }
+
+    pub fn has_room_limit(&self) -> bool {
+        self.room_bytes.is_some()
+    }
+
+    /// Share of the pool that was filled.
+    pub fn filled_percent(&self) -> u32 {
+        self.filled_percent
     }
 
     /// Bytes that the disks' files take.
@@ -370,6 +406,18 @@ impl Store {
         let folder = self.folder.clone();
         self.disk_mut(member, disk)?.wipe().map_err(|error| ServeError::at(&folder, error))?;
         Ok(self.lost_chunks(member))
+    }
+
+    /// Chunks of data that would be lost with a disk.
+    ///
+    /// # Errors
+    /// There is no disk.
+    pub fn lost_with(&mut self, member: u32, disk: u32) -> Result<u64, ServeError> {
+        let slot = self.disk_mut(member, disk)?;
+        let state = std::mem::replace(&mut slot.record.state, DiskState::Absent);
+        let lost = self.lost_chunks(member);
+        self.disk_mut(member, disk)?.record.state = state;
+        Ok(lost - self.lost_chunks(member))
     }
 
     /// Chunks of a member's data that are lost as its disks are now.
@@ -553,6 +601,8 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
         spares: pools.collect(),
         snapshots: Vec::new(),
         reverting: None,
+        filled_percent: 0,
+        filled_bytes: 0,
         attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
         added: 0,
     }

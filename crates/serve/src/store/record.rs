@@ -46,6 +46,11 @@ pub(super) struct State {
     /// The one that volumes go back to, where that has begun and not ended.
     #[serde(default)]
     pub(super) reverting: Option<String>,
+    /// Share of the pool that was filled, and what others take of the room for it.
+    #[serde(default)]
+    pub(super) filled_percent: u32,
+    #[serde(default)]
+    pub(super) filled_bytes: u64,
     /// Attributes of each volume.
     pub(super) attributes: Vec<BTreeMap<String, Vec<u8>>>,
     /// Members that joined since the store was made.

@@ -32,8 +32,12 @@ USES: Mapping[str, str] = {
     "restore": "restore",
     "snapshot": "snapshot NAME",
     "revert": "revert NAME",
+    "fill": "fill [SHARE%]",
 }
 """Commands and how each is written."""
+
+FILL_PERCENT = 90
+"""Share of a pool that is used after `fill` without one."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,10 @@ def command_of(words: str) -> Mapping[str, Any]:
             return {"command": name, "disk": disk, "bytes": parse_bytes(count, what="corrupt: BYTES")}
         case (("snapshot" | "revert"), [snapshot]):
             return {"command": name, "name": snapshot}
+        case "fill", []:
+            return {"command": name, "percent": FILL_PERCENT}
+        case "fill", [share] if re.fullmatch(r"[0-9]{1,3}%?", share):
+            return {"command": name, "percent": int(share.rstrip("%"))}
         case (("fail-controller" | "fail-path" | "mend-paths" | "add-member" | "cut-power" | "restore"), []):
             return {"command": name}
     raise UsageError(f"{words!r}: write {USES[name]}")
