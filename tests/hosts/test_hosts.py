@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from assay._core import Histogram
+from assay.report import facts
+from assay.report.sections import series as sections
 from assay.run.hosts import links, target, team
 from assay.run.hosts.team import Clock, HostLost, Member, Team
 from assay.workloads import registry
@@ -34,8 +36,9 @@ def point_of(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("in_threads")
 def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: Assay) -> None:
-    alone = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "12"))
-    over = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "36", *THREE))
+    by_one = assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "12")
+    by_three = assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "36", *THREE)
+    alone, over = point_of(by_one), point_of(by_three)
 
     assert over["load"]["outstanding"] == 3 * alone["load"]["outstanding"]
     for side in ("read", "write", "total"):
@@ -47,6 +50,19 @@ def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: As
     assert [host["name"] for host in over["hosts"]] == ["local-1", "local-2", "local-3"]
     assert over["hosts"][1]["point"]["read"] == alone["read"]
     assert (over["together"]["count"], over["together"]["skewed"]) == (3, False)
+    assert len({host["machine"] for host in by_three["hosts"]}) == 1
+    ios = load_over_time(by_one)
+    assert ios
+    assert load_over_time(by_three) == pytest.approx([3 * value for value in ios], rel=1e-4)
+
+
+def load_over_time(document: dict[str, Any]) -> list[float]:
+    """Reads a second in the report's figure of the run over time."""
+    series = facts.load_facts(Path(document["run_folder"])).series
+    assert series is not None
+    series = series.filter(series["clock"].cast(str) == "virtual")
+    rows = sections.timeline_rows(series, sections._clock(series), [])
+    return [row["value"] for row in rows if (row["panel"], row["series"]) == (sections.LOAD_PANEL, "read")]
 
 
 class DeskOverHosts(Desk):

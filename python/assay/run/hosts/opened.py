@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import errors
 from assay.errors import AssayError, Interrupted, IoFailed
 from assay.progress import Display
+from assay.results.machines import first_on_machine
 from assay.results.merged import TIMES, merged, slimmed
 from assay.results.shapes.point import Point
 from assay.run.hosts.target import HostsTarget, own_name
@@ -218,10 +219,10 @@ class OverHosts(OpenWorkload):
     def _once_a_machine(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Points of hosts, what the machine's devices counted in one alone of those that are on one machine."""
         found: list[Mapping[str, Any]] = []
-        seen: set[Any] = set()
-        for member, host in zip(self.team.members, hosts, strict=True):
-            point, boot = host["point"], member.facts.get("boot")
-            if boot is not None and boot in seen:
+        firsts = first_on_machine(self.target.hosts())
+        for host in hosts:
+            point = host["point"]
+            if firsts[host["name"]] != host["name"]:
                 telemetry = dict(point.get("telemetry") or {})
                 telemetry |= {key: 0.0 for key in DEVICE_SUMS if telemetry.get(key) is not None}
                 point = point | {"telemetry": telemetry}
@@ -230,7 +231,6 @@ class OverHosts(OpenWorkload):
                     self.context.note(
                         "hosts on one machine: what its devices did is told once, as the first one saw it"
                     )
-            seen.add(boot)
             found.append(point)
         return found
 
