@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from assay._core import Histogram
 from assay.report import facts
 from assay.report.sections import series as sections
 from assay.run.hosts import links, target, team
+from assay.run.hosts.opened import OverHosts
 from assay.run.hosts.team import Clock, HostLost, Member, Team
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
@@ -93,6 +95,42 @@ def test_a_search_is_one_search_over_all_hosts_for_any_workload(assay: Assay, mo
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
     again = assay("desk", "--resume", found["run_folder"])
     assert (again["points"], again["answers"]) == (found["points"], found["answers"])
+
+
+def apart(monkeypatch: pytest.MonkeyPatch, *, until: int) -> None:
+    """Hosts measure loads of ten clients and more too far apart, each so many times."""
+    monkeypatch.setattr(registry, "_KINDS", registry._KINDS.copy())
+    registry.register(DeskOverHosts())
+    skew, seen = OverHosts._skew, Counter[float]()
+
+    def skewed(self: OverHosts, hosts: Any, meeting: Any, figures: Any) -> Any:
+        load = sum(host["point"]["load"]["clients"] for host in hosts)
+        seen[load] += 1
+        return skew(self, hosts, meeting, figures) | {"skewed": load >= 10 and seen[load] <= until}
+
+    monkeypatch.setattr(OverHosts, "_skew", skewed)
+
+
+DESK = ("desk", "null:", "--search", "clients", "--limit", "wait<=150ms", "--hosts", "local,local")
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_point_that_hosts_measured_apart_is_no_answer(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart(monkeypatch, until=99)
+    found = assay(*DESK)
+    (answer,) = found["answers"]
+    assert (answer["max"]["clients"], answer["limited_by"]) == (9, "hosts apart")
+    marked = [point for point in found["points"] if point["together"]["skewed"]]
+    assert {point["generator"]["reason"] for point in marked} == {"hosts apart"}
+    assert not any(limit["met"] for point in marked for limit in point["limits"])
+    assert any("hosts began or ended too far apart in" in notice for notice in found["notices"])
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_one_that_was_apart_once_is_measured_again(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart(monkeypatch, until=1)
+    (answer,) = assay(*DESK)["answers"]
+    assert (answer["max"]["clients"], answer["limited_by"]) == (30, "wait<=150ms")
 
 
 @pytest.mark.usefixtures("in_threads")
