@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ import pytest
 from assay._core import Histogram
 from assay.report import facts
 from assay.report.sections import series as sections
-from assay.run.hosts import links, target, team
+from assay.run.hosts import agent, links, target, team
 from assay.run.hosts.opened import OverHosts
 from assay.run.hosts.team import Clock, HostLost, Member, Team
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
 
-from .conftest import Assay, ThreadLink
+from .conftest import Assay, ThreadLink, is_running, until
 
 MODEL = ("model:sata-jbod", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
 AS_GIVEN = ("--search", "none")
@@ -391,6 +390,23 @@ def test_the_same_device_given_twice_by_two_names_is_refused(assay: Assay, tmp_p
     assert not (tmp_path / "real" / "f").exists(), "nothing is written before all hosts are checked"
 
 
+@pytest.mark.usefixtures("in_threads")
+def test_one_disk_by_two_names_on_two_machines_is_refused(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is known by its WWN and by where on it a partition begins, not by a host's own name for it."""
+    names = iter(["sdb1", "nvme1n1p1", "sdb1", "nvme1n1p2"])
+    starts = iter(["2048", "2048", "2048", "4096"])
+
+    def identities(_target: object) -> dict[str, list[str]]:
+        return {next(names): ["device", "0x5000c500a1b2c3d4", "", next(starts)]}
+
+    monkeypatch.setattr(agent, "identities", identities)
+    complaint = refused(assay, "null:", *AS_GIVEN, "--hosts", "local,local")
+    assert "of host local-1 and " in complaint
+    assert complaint.endswith(" are the same; give each host its own, as by {host} in the name, or --shared")
+    others = ("--warmup", "0s", "--duration", "0.3s", "--rate", "1000", "--hosts", "local,local")
+    assert assay("profile", "null:", *AS_GIVEN, *others)["exit_code"] == 0
+
+
 FAKE_SSH = """#!{python}
 import os, sys
 host, program = sys.argv[sys.argv.index("--") + 1 :][:2]
@@ -477,18 +493,8 @@ def test_an_agent_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     run.send_signal(signal.SIGKILL)
     run.wait()
     run.stderr.close()
-    deadline = time.monotonic() + 30
-    while any(_is_running(int(child)) for child in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert children
-    assert not any(_is_running(int(child)) for child in children)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not any(is_running(int(child)) for child in children), seconds=30)
 
 
 @pytest.mark.usefixtures("in_threads")

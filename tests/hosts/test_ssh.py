@@ -8,14 +8,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import Assay
+from .conftest import Assay, until
 
 SLOW = pytest.mark.slow(reason="needs a server of ssh; a program in its place runs by default (test_hosts.py)")
 MODEL = ("model:sata-jbod", "--search", "none", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
@@ -66,14 +65,6 @@ _core.build_info = lambda: built | {{"version": "0.0.1"}}
 from assay.run.hosts.agent import serve
 serve()
 """
-
-
-def until(happened: Callable[[], object], *, seconds: float = 60) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, f"it did not happen in {seconds} s"
-        time.sleep(0.05)
 
 
 def free_port() -> int:

@@ -50,6 +50,7 @@ class OverHosts(OpenWorkload):
             target.told_of[member.name] = dict(before.get(member.name) or {})
         self.told = context.folder.manifest.get(key) if key is not None else None
         finished = [point for point in context.finished.values() if point["part"] == part.name]
+        self._measured: dict[str, Any] = {point["id"]: point for point in finished}
 
         def opening(member: Member) -> Mapping[str, Any]:
             own = target.told_of[member.name]
@@ -80,9 +81,17 @@ class OverHosts(OpenWorkload):
         key = self.workload.document_key
         if key is None or key not in keys:
             return
-        told = [one[key] for one in self.target.told_of.values() if one.get(key)]
-        self.told = self.workload.merged_told(told)
+        self._tell()
         self.context.folder.update(hosts=self.target.hosts(), **{key: self.told})
+
+    def _tell(self) -> None:
+        """Merge what all hosts told of their shares."""
+        key = self.workload.document_key
+        if key is None:
+            return
+        all_told = [self.workload.of_host(one[key], host) for host, one in self.target.told_of.items() if one.get(key)]
+        if all_told:
+            self.told = self.workload.merged_told(all_told, list(self._measured.values()))
 
     # Steps
 
@@ -193,7 +202,7 @@ class OverHosts(OpenWorkload):
             ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
             figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
             return Measured(figures=figures, error=its_error)
-        figures = self.workload.merged(self._once_a_machine(hosts))
+        figures = self.workload.merged(self._to_merge(hosts))
         self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
         together = self._skew(hosts, meeting, figures)
         if together["skewed"]:
@@ -221,12 +230,15 @@ class OverHosts(OpenWorkload):
             "point": figures | ask.what[member.name]["asked"],
         }
 
-    def _once_a_machine(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Points of hosts, what the machine's devices counted in one alone of those that are on one machine."""
+    def _to_merge(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
         found: list[Mapping[str, Any]] = []
+        key = self.workload.document_key
         firsts = first_on_machine(self.target.hosts())
         for host in hosts:
             point = host["point"]
+            if key is not None and point.get(key):
+                point = point | {key: self.workload.of_host(point[key], host["name"])}
             if firsts[host["name"]] != host["name"]:
                 telemetry = dict(point.get("telemetry") or {})
                 telemetry |= {key: 0.0 for key in DEVICE_SUMS if telemetry.get(key) is not None}
@@ -296,6 +308,7 @@ class OverHosts(OpenWorkload):
         if point["ended_by"] == "failed" or self.target.is_broken:
             return
         self._known.add(point["id"])
+        self._measured[point["id"]] = point
         self._ask_all("kept", lambda member: {"point": self._own_point(member, point)})
 
     # The end
@@ -324,10 +337,7 @@ class OverHosts(OpenWorkload):
         for notice, names in notices.items():
             everyone = len(names) == len(self.team.members)
             self.context.note(notice if everyone else f"host {', '.join(names)}: {notice}")
-        key = self.workload.document_key
-        all_told = [one[key] for one in self.target.told_of.values() if key is not None and one.get(key)]
-        if all_told:
-            self.told = self.workload.merged_told(all_told)
+        self._tell()
         self.context.folder.update(hosts=self.target.hosts())
 
     def _heard_at_the_end(self, member: Member, message: Message) -> None:
