@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -74,6 +75,22 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ThreadLink]]:
     yield started
     for link in started:
         assert not link.thread.is_alive(), "an agent outlives its run"
+
+
+def until(happened: Callable[[], object], *, seconds: float = 60) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, f"it did not happen in {seconds} s"
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 Assay = Callable[..., dict[str, Any]]

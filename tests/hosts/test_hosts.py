@@ -8,19 +8,22 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay._core import Histogram
-from assay.run.hosts import links, target, team
+from assay.report import facts
+from assay.report.sections import series as sections
+from assay.run.hosts import agent, links, target, team
+from assay.run.hosts.opened import OverHosts
 from assay.run.hosts.team import Clock, HostLost, Member, Team
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
 
-from .conftest import Assay, ThreadLink
+from .conftest import Assay, ThreadLink, is_running, until
 
 MODEL = ("model:sata-jbod", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
 AS_GIVEN = ("--search", "none")
@@ -34,8 +37,9 @@ def point_of(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("in_threads")
 def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: Assay) -> None:
-    alone = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "12"))
-    over = point_of(assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "36", *THREE))
+    by_one = assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "12")
+    by_three = assay("profile", *MODEL, *AS_GIVEN, "--outstanding", "36", *THREE)
+    alone, over = point_of(by_one), point_of(by_three)
 
     assert over["load"]["outstanding"] == 3 * alone["load"]["outstanding"]
     for side in ("read", "write", "total"):
@@ -47,6 +51,19 @@ def test_three_agents_give_the_answer_of_one_process_for_the_same_load(assay: As
     assert [host["name"] for host in over["hosts"]] == ["local-1", "local-2", "local-3"]
     assert over["hosts"][1]["point"]["read"] == alone["read"]
     assert (over["together"]["count"], over["together"]["skewed"]) == (3, False)
+    assert len({host["machine"] for host in by_three["hosts"]}) == 1
+    ios = load_over_time(by_one)
+    assert ios
+    assert load_over_time(by_three) == pytest.approx([3 * value for value in ios], rel=1e-4)
+
+
+def load_over_time(document: dict[str, Any]) -> list[float]:
+    """Reads a second in the report's figure of the run over time."""
+    series = facts.load_facts(Path(document["run_folder"])).series
+    assert series is not None
+    series = series.filter(series["clock"].cast(str) == "virtual")
+    rows = sections.timeline_rows(series, sections._clock(series), [])
+    return [row["value"] for row in rows if (row["panel"], row["series"]) == (sections.LOAD_PANEL, "read")]
 
 
 class DeskOverHosts(Desk):
@@ -77,6 +94,42 @@ def test_a_search_is_one_search_over_all_hosts_for_any_workload(assay: Assay, mo
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "interrupted"}))
     again = assay("desk", "--resume", found["run_folder"])
     assert (again["points"], again["answers"]) == (found["points"], found["answers"])
+
+
+def apart(monkeypatch: pytest.MonkeyPatch, *, until: int) -> None:
+    """Hosts measure loads of ten clients and more too far apart, each so many times."""
+    monkeypatch.setattr(registry, "_KINDS", registry._KINDS.copy())
+    registry.register(DeskOverHosts())
+    skew, seen = OverHosts._skew, Counter[float]()
+
+    def skewed(self: OverHosts, hosts: Any, meeting: Any, figures: Any) -> Any:
+        load = sum(host["point"]["load"]["clients"] for host in hosts)
+        seen[load] += 1
+        return skew(self, hosts, meeting, figures) | {"skewed": load >= 10 and seen[load] <= until}
+
+    monkeypatch.setattr(OverHosts, "_skew", skewed)
+
+
+DESK = ("desk", "null:", "--search", "clients", "--limit", "wait<=150ms", "--hosts", "local,local")
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_point_that_hosts_measured_apart_is_no_answer(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart(monkeypatch, until=99)
+    found = assay(*DESK)
+    (answer,) = found["answers"]
+    assert (answer["max"]["clients"], answer["limited_by"]) == (9, "hosts apart")
+    marked = [point for point in found["points"] if point["together"]["skewed"]]
+    assert {point["generator"]["reason"] for point in marked} == {"hosts apart"}
+    assert not any(limit["met"] for point in marked for limit in point["limits"])
+    assert any("hosts began or ended too far apart in" in notice for notice in found["notices"])
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_one_that_was_apart_once_is_measured_again(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart(monkeypatch, until=1)
+    (answer,) = assay(*DESK)["answers"]
+    assert (answer["max"]["clients"], answer["limited_by"]) == (30, "wait<=150ms")
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -337,6 +390,23 @@ def test_the_same_device_given_twice_by_two_names_is_refused(assay: Assay, tmp_p
     assert not (tmp_path / "real" / "f").exists(), "nothing is written before all hosts are checked"
 
 
+@pytest.mark.usefixtures("in_threads")
+def test_one_disk_by_two_names_on_two_machines_is_refused(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is known by its WWN and by where on it a partition begins, not by a host's own name for it."""
+    names = iter(["sdb1", "nvme1n1p1", "sdb1", "nvme1n1p2"])
+    starts = iter(["2048", "2048", "2048", "4096"])
+
+    def identities(_target: object) -> dict[str, list[str]]:
+        return {next(names): ["device", "0x5000c500a1b2c3d4", "", next(starts)]}
+
+    monkeypatch.setattr(agent, "identities", identities)
+    complaint = refused(assay, "null:", *AS_GIVEN, "--hosts", "local,local")
+    assert "of host local-1 and " in complaint
+    assert complaint.endswith(" are the same; give each host its own, as by {host} in the name, or --shared")
+    others = ("--warmup", "0s", "--duration", "0.3s", "--rate", "1000", "--hosts", "local,local")
+    assert assay("profile", "null:", *AS_GIVEN, *others)["exit_code"] == 0
+
+
 FAKE_SSH = """#!{python}
 import os, sys
 host, program = sys.argv[sys.argv.index("--") + 1 :][:2]
@@ -423,18 +493,8 @@ def test_an_agent_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     run.send_signal(signal.SIGKILL)
     run.wait()
     run.stderr.close()
-    deadline = time.monotonic() + 30
-    while any(_is_running(int(child)) for child in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert children
-    assert not any(_is_running(int(child)) for child in children)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not any(is_running(int(child)) for child in children), seconds=30)
 
 
 @pytest.mark.usefixtures("in_threads")

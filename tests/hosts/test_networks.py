@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import Assay
+from .conftest import Assay, is_running, until
 
 LISTENER = """
 import socket, subprocess, sys
@@ -26,11 +26,12 @@ while True:
 
 SSH = """#!{python}
 import os, random, socket, sys, threading, time
-taken = socket.create_connection((sys.argv[sys.argv.index("--") + 1], 4711))
-slow = float(open({delay!r}).read())
+host = sys.argv[sys.argv.index("--") + 1]
+taken = socket.create_connection((host, 4711))
+slow, chance = float(open({delay!r}).read()), random.Random(host)
 def late():
     if slow:
-        time.sleep(slow + (0.2 if random.random() < 0.01 else 0.0))
+        time.sleep(slow + (0.2 if chance.random() < 0.01 else 0.0))
 def out():
     while data := taken.recv(65536):
         late()
@@ -43,6 +44,49 @@ while data := os.read(0, 65536):
 taken.shutdown(socket.SHUT_WR)
 threading.Event().wait(30)
 """
+
+
+RELAY = """#!{python}
+import os, random, subprocess, sys, threading, time
+host = sys.argv[sys.argv.index("--") + 1]
+chance = random.Random(host)
+agent = subprocess.Popen([{python!r}, "-m", "assay", "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+open({folder!r} + "/agent-" + host, "w").write(str(agent.pid))
+def carry(read, write):
+    while data := read(65536):
+        time.sleep(0.005 + 0.02 * chance.random() + (0.25 if chance.random() < 0.02 else 0.0))
+        while os.path.exists({folder!r} + "/silent-" + host):
+            time.sleep(0.05)
+        write(data)
+def back():
+    carry(lambda size: os.read(agent.stdout.fileno(), size), lambda data: os.write(1, data))
+    os._exit(0)
+threading.Thread(target=back, daemon=True).start()
+carry(lambda size: os.read(0, size), lambda data: os.write(agent.stdin.fileno(), data))
+agent.stdin.close()
+agent.wait()
+"""
+"""An ssh that holds up each piece for 5 to 25 ms, some as long as a lost packet would, and all while it is silent."""
+
+
+def _listens(address: str) -> bool:
+    try:
+        # An agent that is asked for nothing ends with its connection.
+        socket.create_connection((address, 4711), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def relayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Agents behind a relay that is slow and loses; gives the folder in which a host is told to fall silent."""
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(RELAY.format(python=sys.executable, folder=str(tmp_path)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return tmp_path
 
 
 def ip(*words: str) -> None:
@@ -96,7 +140,7 @@ def namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
         # A kernel without netem: what relays the bytes holds them up, and stalls as a lost packet makes it.
         (tmp_path / "delay").write_text("0" if with_netem else "0.005")
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-        time.sleep(1)
+        until(lambda: all(_listens(address) for address in addresses))
         yield addresses
     finally:
         for process in processes:
@@ -130,6 +174,49 @@ def test_delay_and_loss_change_no_answer(namespaces: list[str], assay: Assay) ->
     for host in point["hosts"]:
         assert abs(host["clock_offset_ns"]) <= host["clock_error_ns"] < 40_000_000
     assert point["together"]["start_skew_ns"] < 60_000_000
+
+
+@pytest.mark.slow(reason="delays take their time; the agents are those that other tests run as processes")
+def test_a_slow_relay_changes_no_answer(relayed: Path, assay: Assay) -> None:
+    del relayed
+    model = ("model:sata-jbod", "--search", "none", "--block", "8K", "--warmup", "1s", "--duration", "4s")
+    (alone,) = assay("profile", *model, "--outstanding", "12")["points"]
+    found = assay("profile", *model, "--outstanding", "24", "--hosts", "far,farther")
+    assert found["exit_code"] == 0, found
+    (over,) = found["points"]
+    assert over["total"]["iops"] == pytest.approx(2 * alone["total"]["iops"])
+    assert over["total"]["latency_ns"] == pytest.approx(alone["total"]["latency_ns"])
+
+
+@pytest.mark.slow(reason="a host is given up after 20 s; a pipe with nothing at its end is given up by default")
+def test_a_host_that_falls_silent_is_given_up_and_the_run_goes_on(relayed: Path, assay: Assay) -> None:
+    words = (str(relayed / "f-{host}"), "--search", "none", "--block", "8K", "--size", "4M", "--warmup", "0s")
+    command = [sys.executable, "-m", "assay", "profile", *words, "--duration", "6s", "--hosts", "far,farther"]
+    run = subprocess.Popen(
+        [*command, "--no-report", "-o", str(relayed / "results")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    assert run.stderr is not None
+    lines = []
+    for line in run.stderr:
+        lines.append(line)
+        if "measuring" in line:
+            break
+    (relayed / "silent-farther").touch()
+    lines += run.stderr.readlines()
+    assert run.wait(180) == 3, lines
+    run.stderr.close()
+    assert any("host farther: its agent has not answered for 20 s" in line for line in lines), lines
+    (relayed / "silent-farther").unlink()
+    agents = [int((relayed / f"agent-{host}").read_text()) for host in ("far", "farther")]
+    until(lambda: not any(is_running(agent) for agent in agents), seconds=90)
+
+    (folder,) = (relayed / "results").iterdir()
+    again = assay("profile", "--resume", folder)
+    assert again["exit_code"] == 0, again
+    assert again["points"][-1]["total"]["count"] > 0
 
 
 @pytest.mark.slow(reason="measures how time passes")

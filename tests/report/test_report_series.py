@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 from sample import row
 
-from assay.document.series import RESENT_PANEL, Clock
+from assay.document.series import RESENT_PANEL, Clock, hosts_text
 from assay.document.series_charts import PAGE_HEIGHT, SPACING, panel_height
 from assay.report.sections.series import ROLE_PANELS, VOLUME_PANEL, point_bands, timeline_rows
+from assay.results.machines import without_twins
 from assay.results.source import RunFacts
 
 SECOND = 10**9
@@ -92,7 +93,7 @@ def test_telemetry_coarser_than_the_steps_keeps_its_line() -> None:
 
 def test_only_the_device_of_the_target_is_shown() -> None:
     table = frame(*(row(SECOND, "block", device, "read_bytes", 2.0**20) for device in ("vda", "vda1")))
-    rows = timeline_rows(table, Clock(0, 1.0, 1.0), ["vda"])
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), [(None, "vda")])
     assert values(rows, "device (MiB/s)", "read") == [1.0]
 
 
@@ -108,6 +109,88 @@ def test_segments_sent_again_are_shown_of_each_interface() -> None:
 def test_shares_are_shown_in_percent() -> None:
     rows = timeline_rows(frame(row(SECOND, "host", "cpu", "user_share", 0.25)), Clock(0, 1.0, 1.0), [])
     assert values(rows, "host CPU", "user") == [25.0]
+
+
+# Several hosts
+
+
+def of_hosts(*rows: tuple[str, dict[str, Any]]) -> pl.DataFrame:
+    return frame(*({**one, "host": host} for host, one in rows))
+
+
+def test_counts_of_hosts_add_up_and_shares_are_means() -> None:
+    table = of_hosts(
+        *((host, row(SECOND, "assay", "null", "read_ios_count", count)) for host, count in (("a", 100.0), ("b", 50.0))),
+        *((host, row(SECOND, "host", "cpu", "user_share", share)) for host, share in (("a", 0.2), ("b", 0.6))),
+        *((host, row(SECOND, "block", "vda", "queue_mean_count", queue)) for host, queue in (("a", 3.0), ("b", 4.0))),
+        *(
+            (host, row(SECOND, "assay", "null", "read_latency_mean_ns", mean))
+            for host, mean in (("a", 1e6), ("b", 4e6))
+        ),
+    )
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), [])
+    assert values(rows, "I/Os per second", "read") == [150.0]
+    assert values(rows, "host CPU", "user") == [40.0]
+    assert values(rows, "device queue", "mean queue") == [7.0]
+    assert values(rows, "latency", "read mean") == [2.0]
+    assert "sums over 2 hosts, shares are their means" in hosts_text(table)
+    assert hosts_text(frame(*volumes("read_ios_count", 1.0, 1.0))) == ""
+
+
+def test_no_sum_lacks_a_host_that_counts_at_other_moments() -> None:
+    def ended(host: str, step: int) -> tuple[str, dict[str, Any]]:
+        return host, {**row((step + 1) * SECOND, "assay", "null", "read_ios_count", 400.0), "interval_ns": 4 * SECOND}
+
+    table = of_hosts(*(ended("a", step) for step in (3, 7, 11)), *(ended("b", step) for step in (5, 9, 13)))
+    rows = timeline_rows(table, Clock(0, 14.0, 1.0), [])
+    assert values(rows, "I/Os per second", "read") == [200.0] * 6
+
+    # One interval that ends a moment late counts in the step after its own.
+    late = of_hosts(
+        *(("a", row(second * SECOND, "assay", "null", "read_ios_count", 100.0)) for second in (1, 2, 3)),
+        *(("b", row(t_ns, "assay", "null", "read_ios_count", 50.0)) for t_ns in (SECOND, 2 * SECOND + 1, 3 * SECOND)),
+    )
+    assert values(timeline_rows(late, Clock(0, 3.0, 1.0), []), "I/Os per second", "read") == [150.0] * 3
+
+
+def test_a_host_that_is_away_is_in_no_sum() -> None:
+    table = of_hosts(
+        *(("a", row(second * SECOND, "assay", "null", "read_ios_count", 100.0)) for second in range(1, 11)),
+        *(("b", row(second * SECOND, "assay", "null", "read_ios_count", 50.0)) for second in (1, 2, 9, 10)),
+    )
+    found = values(timeline_rows(table, Clock(0, 10.0, 1.0), []), "I/Os per second", "read")
+    assert (found[0], found[4], found[9]) == (150.0, 100.0, 150.0)
+
+
+def test_devices_of_one_machine_count_once_and_each_by_its_role() -> None:
+    data, log = ({**row(SECOND, "block", name, "read_bytes", 2.0**20), "role": role}
+                 for name, role in (("vda", "data"), ("vdb", "log")))  # fmt: skip
+    table = of_hosts(
+        ("a", data), ("b", {**data, "role": ""}), ("b", log), ("a", {**log, "role": ""}), ("c", data),
+        ("a", row(SECOND, "host", "cpu", "user_share", 0.2)), ("b", row(SECOND, "host", "cpu", "user_share", 0.2)),
+        ("a", row(SECOND, "assay", "null", "read_ios_count", 7.0)),
+        ("b", row(SECOND, "assay", "null", "read_ios_count", 7.0)),
+    )  # fmt: skip
+    hosts = [{"name": "a", "machine": "m"}, {"name": "b", "machine": "m"}, {"name": "c", "machine": "n"}]
+    alone = without_twins(table, hosts)
+    kept = alone.select("host", "source", "entity", "role").rows()
+    assert kept == [
+        ("a", "block", "vda", "data"), ("b", "block", "vdb", "log"), ("c", "block", "vda", "data"),
+        ("a", "host", "cpu", ""), ("a", "assay", "null", ""), ("b", "assay", "null", ""),
+    ]  # fmt: skip
+    rows = timeline_rows(alone, Clock(0, 1.0, 1.0), [])
+    assert values(rows, "device (MiB/s)", "read") == [3.0]
+    assert values(rows, "I/Os per second", "read") == [14.0]
+
+    # A run of before, which does not know, is left as it is.
+    assert without_twins(table, [{"name": name} for name in "abc"]).height == table.height
+
+
+def test_a_host_s_own_device_is_shown_where_another_host_has_one_of_its_name() -> None:
+    table = of_hosts(*((host, row(SECOND, "block", device, "read_bytes", 2.0**20))
+                       for host in "ab" for device in ("vda", "vdb")))  # fmt: skip
+    rows = timeline_rows(table, Clock(0, 1.0, 1.0), [("a", "vda"), ("b", "vdb")])
+    assert values(rows, "device (MiB/s)", "read") == [2.0]
 
 
 @pytest.mark.parametrize("panels", [1, 7, 9, 14])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.errors import NotSupported
+from assay.results.machines import MACHINE_SOURCES
 from assay.telemetry.collectors import (
     BlockCollector,
     CpuCollector,
@@ -334,3 +337,16 @@ def test_any_two_samples_of_a_device_give_values_that_can_be(
     found = values(BlockCollector(["vda"]), {"vda": before}, {"vda": after}, interval_ns)
     assert all(value >= 0 for value in found.values())
     assert found.get("vda busy_share", 0) <= 1
+
+
+def test_each_source_tells_of_a_machine_or_of_a_target() -> None:
+    """A collector that is new says here which: what hosts on one machine all count must be told once."""
+    from assay.telemetry import collectors
+
+    found = set()
+    for module in pkgutil.iter_modules(collectors.__path__):
+        named = vars(importlib.import_module(f"{collectors.__name__}.{module.name}"))
+        types = [one for one in named.values() if isinstance(one, type)]
+        found |= {source for one in types if isinstance(source := getattr(one, "source", None), str)}
+    assert found - MACHINE_SOURCES == {"", "array", "duckdb", "mariadb", "mssql", "postgresql"}
+    assert found >= MACHINE_SOURCES

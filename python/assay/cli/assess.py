@@ -65,9 +65,17 @@ def assess(
     paper: Annotated[
         bool, typer.Option("--paper", help="Also make a paper: HTML, PDF and Markdown.", rich_help_panel=OUTPUT)
     ] = False,
+    hosts: Annotated[list[str] | None, typer.Option("--hosts", hidden=True)] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", hidden=True)] = None,
 ) -> None:
     """Examine the storage under a folder: I/O of all kinds, integrity, a real database; and write the report."""
     del paper  # `Given` has it
+    for option, value in (("--hosts", hosts), ("--cluster", cluster)):
+        if value:
+            raise UsageError(
+                f"{option}: assess examines the storage of the host it runs on; load from several hosts comes from"
+                f" profile, verify, oltp, dss and mailbox with {option}"
+            )
     if directory is None:
         raise UsageError("assess: give the folder to examine")
     if directory.startswith("faulty:"):

@@ -10,12 +10,14 @@ from assay.document.text import DASH, load_label, load_size, percent
 from assay.results.answers import KNEE_SHARE, edge_words
 from assay.results.figures import Figure, value_of
 from assay.results.source import Record, RunFacts
+from assay.results.standstill import HOSTS_APART
 from assay.units import count_of
 
 _LIMITING = {
     "saturation": "{name}: throughput stops rising before any limit is reached; more load only adds waiting.",
     "axis end": "{name}: nothing was found that limits it; the largest load tried still met the limits.",
     "generator": "{name}: the load generator, not the storage, was the limit; the storage may hold more.",
+    HOSTS_APART: "{name}: at more load hosts did not measure at the same time; the storage may hold more.",
     "rate not sustained": "{name}: beyond this rate requests arrive faster than they are served.",
     "errors": "{name}: I/O or transactions fail at more load.",
 }
@@ -23,6 +25,7 @@ _NEXT = {
     "saturation": "{name}: for more throughput than this, add devices or paths; more outstanding work does not help.",
     "axis end": "{name}: measure again with a higher largest load, to find what limits it.",
     "generator": "{name}: measure again from a host with more or idle processors, to see what the storage holds.",
+    HOSTS_APART: "{name}: measure longer, or find what delays a host, to see what the storage holds.",
     "rate not sustained": "{name}: keep the arrival rate below this one, or add devices.",
     "errors": "{name}: find the cause of the errors before relying on any figure; their kinds are among the points.",
 }

@@ -6,6 +6,7 @@ import re
 
 from assay.document.text import DASH
 from assay.results.source import Record
+from assay.results.standstill import HOSTS_APART, were_apart
 from assay.units import parse_duration
 
 _LIMIT = re.compile(
@@ -16,6 +17,7 @@ STOPPED = {
     "saturation": "throughput stopped rising before any limit was reached",
     "axis end": "the largest load of the plan still passed",
     "generator": "the load generator itself was the bottleneck",
+    HOSTS_APART: "hosts measured too far apart",
     "rate not sustained": "a higher rate was not sustained",
     "errors": "more load brings errors",
 }
@@ -82,7 +84,7 @@ def search_state(point: Record, failed: str = "errors") -> str:
     if (point.get("errors") or {}).get("count"):
         return failed
     if (point.get("generator") or {}).get("saturated"):
-        return "the load generator limits"
+        return "hosts measured apart" if were_apart(point) else "the load generator limits"
     if any(limit.get("met") is False for limit in point.get("limits") or []):
         return "misses a limit"
     if (point.get("offered") or {}).get("sustained") is False:

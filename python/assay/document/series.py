@@ -26,22 +26,69 @@ class Clock:
 
 
 def rate(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
-    """Sum over entities of a delta, per second of the time it covers."""
+    """Sum over entities and hosts of a delta, per second of the time it covers."""
     import polars as pl
 
-    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
+    own = frame.filter(pl.col("metric") == metric)
+    per_entity = own.group_by("step", "entity", *host_column(frame))
     summed = per_entity.agg(pl.col("value").sum(), pl.col("interval_ns").sum())
-    total = summed.group_by("step").agg(pl.col("value").sum(), pl.col("interval_ns").max())
-    return total.select("step", value=pl.col("value") / (pl.col("interval_ns") / 1e9) / unit)
+    total = summed.group_by("step", *host_column(frame)).agg(pl.col("value").sum(), pl.col("interval_ns").max())
+    per_second = pl.col("value") / (pl.col("interval_ns") / 1e9) / unit
+    return over_hosts(total.select("step", *host_column(frame), value=per_second))
 
 
 def gauge(frame: pl.DataFrame, metric: str, unit: float = 1.0) -> pl.DataFrame:
-    """Mean over time of a gauge, added over entities."""
+    """Mean over time of a gauge, added over entities; over hosts added too, but for a share, which is a mean."""
     import polars as pl
 
-    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity")
+    per_entity = frame.filter(pl.col("metric") == metric).group_by("step", "entity", *host_column(frame))
     weighted = (pl.col("value") * pl.col("interval_ns")).sum() / pl.col("interval_ns").sum()
-    return per_entity.agg(value=weighted / unit).group_by("step").agg(pl.col("value").sum())
+    added = per_entity.agg(value=weighted / unit).group_by("step", *host_column(frame)).agg(pl.col("value").sum())
+    return over_hosts(added, is_share=metric.endswith(SHARE))
+
+
+SHARE = "_share"
+"""How a metric ends whose values do not add up over hosts."""
+
+
+def host_column(frame: pl.DataFrame) -> list[str]:
+    """The column of hosts, where there is one."""
+    return ["host"] if "host" in frame.columns else []
+
+
+def over_hosts(per_host: pl.DataFrame, *, is_share: bool = False) -> pl.DataFrame:
+    """Values of all hosts together at each step, from `step`, `host` and `value`: their sum, or the mean of shares.
+
+    Hosts do not count at the same moments. A value stands for the steps since the host's one before it, and the last
+    one for as long again, so that no sum lacks a host that was at work.
+    """
+    import polars as pl
+
+    if "host" not in per_host.columns or per_host["host"].n_unique() < 2:
+        return per_host.select("step", "value")
+    steps = per_host.select("step").unique().sort("step")
+    filled = [_at_steps(own.select("step", "value"), steps) for own in per_host.partition_by("host")]
+    value = pl.col("value").mean() if is_share else pl.col("value").sum()
+    return pl.concat(filled).group_by("step").agg(value)
+
+
+def _at_steps(own: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """One host's values at the steps of all, as far as they reach."""
+    import polars as pl
+
+    own = own.sort("step").with_columns(at=pl.col("step"))
+    reach = _usual_gap(own["step"])
+    after = steps.join_asof(own, on="step", strategy="forward", tolerance=2 * reach - 1)
+    before = steps.join_asof(own, on="step", strategy="backward", tolerance=reach)
+    first = pl.col("at").is_not_null()
+    both = after.with_columns(until=before["value"])
+    return both.select("step", value=pl.when(first).then("value").otherwise("until")).drop_nulls("value")
+
+
+def _usual_gap(steps: pl.Series) -> int:
+    """Steps between values that follow each other, mostly."""
+    usual = steps.sort().diff().median()
+    return max(int(usual), 1) if isinstance(usual, int | float) else 1
 
 
 def largest(frame: pl.DataFrame, metric: str, unit: float) -> pl.DataFrame:
@@ -55,12 +102,23 @@ def weighted(frame: pl.DataFrame, side: str, unit: float) -> pl.DataFrame:
     """Mean latency over volumes and time, weighted by the I/Os each mean stands for."""
     import polars as pl
 
-    key = ["t_ns", "entity", "step"]
+    key = ["t_ns", "entity", "step", *host_column(frame)]
     means = frame.filter(pl.col("metric") == f"{side}_latency_mean_ns").select(*key, "value")
     counts = frame.filter(pl.col("metric") == f"{side}_ios_count").select(*key, count="value")
     both = means.join(counts, on=key).filter(pl.col("count") > 0)
     weighted = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
     return both.group_by("step").agg(value=weighted / unit)
+
+
+def hosts_text(frame: pl.DataFrame) -> str:
+    """What was added over hosts, as a sentence; empty for rows of one host."""
+    count = frame["host"].n_unique() if "host" in frame.columns else 1
+    return (
+        f"Counts and rates are sums over {count} hosts, shares are their means; what hosts on one machine all saw"
+        " counts once."
+        if count > 1
+        else ""
+    )
 
 
 RESENT_PANEL = "TCP resent (%)"
@@ -97,8 +155,7 @@ def panel_rows(
     rows: list[dict[str, Any]] = []
     for name, frame in columns.items():
         before: int | None = None
-        usual = frame["step"].sort().diff().median()
-        apart = 2 * max(int(usual), 1) if isinstance(usual, int | float) else 2
+        apart = 2 * _usual_gap(frame["step"])
         for step, value in frame.sort("step").iter_rows():
             if value is None or not math.isfinite(value):
                 continue
@@ -146,7 +203,7 @@ def of_point(frame: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     step_ns = round(clock.step_s * 1e9)
     end_ns = clock.start_ns + round(clock.end_s * 1e9)
     inside = frame.filter((pl.col("t_ns") > clock.start_ns) & (pl.col("t_ns") <= end_ns))
-    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
+    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric", *host_column(frame))]
     return inside.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
 from assay.results.flight import has_recording, spreads
+from assay.results.machines import without_twins
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
-from assay.results.source import Record, RunFacts, clean, shaped, shaped_manifest
+from assay.results.source import Record, RunFacts, clean, records, shaped, shaped_manifest
 from assay.workloads.registry import DEFAULT_KIND, workload_known, workload_recorded, workloads
 from assay.workloads.workload import Workload
 
@@ -39,6 +40,8 @@ def load_facts(run_path: Path) -> RunFacts:
     except (OSError, ValueError, AssayError) as error:
         unreadable.append(f"points.jsonl could not be read: {clean(str(error))}")
     series, why = _load_series(run_path)
+    if series is not None:
+        series = without_twins(series, records(folder.manifest.get("hosts")))
     facts = facts_of(folder.manifest, points, series, unreadable + why)
     return replace(facts, spreads=spreads(run_path, SPREAD_METRICS)) if has_recording(run_path) else facts
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from assay.results.standstill import stood_still_s
+from assay.results.standstill import stood_still_s, were_apart
 from assay.units import format_bytes, format_duration
 from assay.workloads.registry import figures_of
 
@@ -71,8 +71,19 @@ def _of_points(points: Sequence[Record]) -> Iterable[Note]:
             " them",
             "warn",
         )
+    if apart := ids(were_apart):
+        yield Note(
+            f"hosts began or ended too far apart in {id_list(apart)} (together.skewed): no answer rests on them;"
+            " measure longer, or see what delays a host",
+            "warn",
+        )
     saturated = ids(
-        lambda point: _gives_answers(point) and not stood_still_s(point) and within("generator", "saturated")(point)
+        lambda point: (
+            _gives_answers(point)
+            and not stood_still_s(point)
+            and not were_apart(point)
+            and within("generator", "saturated")(point)
+        )
     )
     if saturated:
         yield Note(f"the load generator was the bottleneck in {id_list(saturated)}: no answer rests on them", "warn")

@@ -18,6 +18,7 @@ from assay.errors import Interrupted
 from assay.results.limits import Limit, judge, met, parse_limits
 from assay.results.points import CUT_SHORT, blank_point
 from assay.results.shapes.point import Answer, JudgedLimit, Point
+from assay.results.standstill import HOSTS_APART, were_apart
 from assay.run.bracket import Distance, Reading
 from assay.run.search import search
 from assay.targets.arrays.served.events import events_of
@@ -134,7 +135,7 @@ class PointLoop:
         if first is not None and not first.value(point):
             return first.nothing
         if point["generator"]["saturated"]:
-            return "generator"
+            return HOSTS_APART if were_apart(point) else "generator"
         if point["offered"] and not point["offered"]["sustained"] and point["met"]:
             return "rate not sustained"
         return None

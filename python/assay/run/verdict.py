@@ -10,6 +10,7 @@ from assay.results.common_figures import DIRECTIONS, share_words
 from assay.results.figures import Figure
 from assay.results.limits import parse_limits, show_value
 from assay.results.shapes.point import Answer, JudgedLimit, Point, VerdictLine
+from assay.results.standstill import HOSTS_APART, why_saturated
 from assay.units import format_latency
 from assay.workloads.registry import figures_of
 
@@ -51,6 +52,7 @@ def _answer_line(answer: Answer) -> VerdictLine | None:
         "saturation": "; more load brings no more",
         "axis end": "; the largest load tried",
         "generator": "; the load generator limits beyond that",
+        HOSTS_APART: "; at more load hosts measured too far apart",
     }.get(answer["limited_by"] or "", "")
     if band := answer.get("band_90"):
         low, high = map(first.words, band)
@@ -75,7 +77,7 @@ def _point_lines(point: Point) -> list[VerdictLine]:
     judged = [
         VerdictLine(
             question=title, limit=one["limit"], value=one["value"], unit=one["unit"], met=one["met"],
-            meaning=_limit_meaning(point["workload"].get("role") or "", one, figures), point_id=point_id,
+            meaning=_limit_meaning(point, one, figures), point_id=point_id,
         )
         for one in point["limits"]
         if one["met"] is not None or is_saturated
@@ -113,11 +115,11 @@ def _point_title(point: Point) -> str:
     return title
 
 
-def _limit_meaning(point_role: str, verdict: JudgedLimit, figures: Sequence[Figure]) -> str:
+def _limit_meaning(point: Point, verdict: JudgedLimit, figures: Sequence[Figure]) -> str:
     if verdict["met"] is None:
-        return "not measured: the load generator was the bottleneck"
+        return f"not measured: {why_saturated(point)}"
     limit, scope = parse_limits([verdict["limit"]], figures)[0], str(verdict["scope"])
-    where = "" if scope in (point_role, "host", "all") else f" on {scope}"
+    where = "" if scope in (point["workload"].get("role") or "", "host", "all") else f" on {scope}"
     if where and limit.direction is None:
         where = f" of the {scope}"
     elif where and limit.direction not in DIRECTIONS:

@@ -15,6 +15,7 @@ from typing import Any
 
 from assay.results.points import load_text
 from assay.results.shapes.point import Answer, Point
+from assay.results.standstill import why_saturated
 from assay.results.steady import geometric_mean_95, half_width_95
 from assay.studies.interference import interference_findings, sentences_of
 from assay.studies.published import published_findings
@@ -172,7 +173,7 @@ def _doubt(point: Point) -> str:
     if point["errors"]["count"]:
         return f"{point['errors']['count']:,} {known[0].failed}"
     if point["generator"]["saturated"]:
-        return "the load generator was the bottleneck"
+        return why_saturated(point)
     return "" if point["ended_by"] in ("steady", "time") else f"the point was cut short ({point['ended_by']})"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.results.shapes.point import Point
+from assay.results.standstill import HOSTS_APART
 from assay.studies.words import capital, percent_text
 from assay.units import format_bytes, format_iops, format_throughput
 from assay.workloads.registry import workload_named
@@ -17,6 +18,7 @@ _RAW_LIMITED = {
     "saturation": "storage itself: more load brought no more",
     "axis end": "nothing up to the largest load tried",
     "generator": "the load generator",
+    HOSTS_APART: "hosts that measured too far apart",
     "errors": "I/O errors",
 }
 

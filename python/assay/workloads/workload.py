@@ -392,10 +392,16 @@ class Workload(ABC, Generic[P]):
         """Figures of one point from those that hosts measured at the same time."""
         return merged_point(points, self.adds)
 
-    def merged_told(self, told: Sequence[Record]) -> dict[str, Any]:
-        """What a run tells as a whole, from what it tells of each host."""
+    def merged_told(self, told: Sequence[Record], points: Sequence[Record]) -> dict[str, Any]:
+        """What a run tells as a whole, from what it tells of each host and the points that hosts measured together."""
+        del points
         found: dict[str, Any] = merged(told, adds=self.adds)
         return found
+
+    def of_host(self, told: Record, host: str) -> Record:
+        """What one host tells, with names that tell its own things from those of other hosts; by default as it is."""
+        del host
+        return told
 
     # Report
 

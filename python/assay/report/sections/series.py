@@ -15,6 +15,8 @@ from assay.document.series import (
     RESENT_TEXT,
     Clock,
     gauge,
+    host_column,
+    hosts_text,
     largest,
     panel_rows,
     rate,
@@ -24,12 +26,16 @@ from assay.document.series import (
 )
 from assay.document.series_charts import WIDTH, timeline
 from assay.document.text import joined, moment
-from assay.results.source import RunFacts
+from assay.results.machines import first_on_machine
+from assay.results.source import RunFacts, records
 from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.registry import workloads
 
 if TYPE_CHECKING:
     import polars as pl
+
+Device = tuple[str | None, str]
+"""Host, of a run over several, and name of a block device."""
 
 LOAD_PANEL = "I/Os per second"
 """What the load of I/O workloads did."""
@@ -66,6 +72,8 @@ def series_section(facts: RunFacts) -> Section | None:
     )
     if has_load:
         text += " IOPS and latency are those the load saw; of several volumes the p99 is the largest."
+    if summed := hosts_text(frame):
+        text += f" {summed}"
     if any(row["panel"] == RESENT_PANEL for row in rows):
         text += f" {RESENT_TEXT}"
     seen = "disks, cache and ports of the model" if virtual else "device, processors and pressure"
@@ -100,12 +108,20 @@ def _clock(frame: pl.DataFrame) -> Clock:
     return Clock(int(start), length, float(step))
 
 
-def _devices(facts: RunFacts) -> list[str]:
+def _devices(facts: RunFacts) -> list[Device]:
     volumes = (facts.manifest.get("target") or {}).get("volumes") or []
-    return [str(volume["device"]).removeprefix("/dev/") for volume in volumes if volume.get("device")]
+    firsts = first_on_machine(records(facts.manifest.get("hosts")))
+    found: list[Device] = []
+    for volume in volumes:
+        if volume.get("device"):
+            name, first = str(volume["device"]).removeprefix("/dev/"), firsts.get(str(volume.get("host")))
+            # Any agent on its machine may have seen it.
+            hosts = [one for one, other in firsts.items() if other == first] if first is not None else [None]
+            found += [(host, name) for host in hosts]
+    return found
 
 
-def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> list[dict[str, Any]]:
+def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[Device]) -> list[dict[str, Any]]:
     """Rows of `figures_series.timeline`.
 
     Parameters
@@ -114,19 +130,22 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
         The tall table.
     clock : Clock
         The time axis.
-    devices : sequence of str
+    devices : sequence of Device
         Block devices of the target; of these alone the telemetry is added up, so that a partition, its disk and a
         mapped device above it are not counted three times.
     """
     import polars as pl
 
-    text = [pl.col(name).cast(pl.String) for name in ("source", "entity", "role", "metric")]
+    names = ("source", "entity", "role", "metric", *host_column(frame))
+    text = [pl.col(name).cast(pl.String) for name in names]
     step_ns = round(clock.step_s * 1e9)
     frame = frame.with_columns(*text, step=((pl.col("t_ns") - 1 - clock.start_ns) // step_ns))
     load = frame.filter((pl.col("source") == "assay") & (pl.col("entity") != "recorder"))
     block = frame.filter(pl.col("source") == "block")
-    if devices and block["entity"].is_in(list(devices)).any():
-        block = block.filter(pl.col("entity").is_in(list(devices)))
+    of_target = block.filter(
+        pl.any_horizontal(pl.lit(value=False), *(_is_device(host, name) for host, name in devices))
+    )
+    block = of_target if of_target.height else block
     host = frame.filter(pl.col("source") == "host")
     rows = panel_rows(LOAD_PANEL, clock, {side: rate(load, f"{side}_ios_count") for side in ("read", "write")})
     rows += _volume_rows(load, clock)
@@ -142,6 +161,13 @@ def timeline_rows(frame: pl.DataFrame, clock: Clock, devices: Sequence[str]) -> 
                 for name, kind in (("io", "some"), ("io", "full"), ("cpu", "some"), ("memory", "some"))}  # fmt: skip
     rows += panel_rows("pressure, PSI (%)", clock, pressure)
     return rows + resent_rows(frame, clock) + _model_rows(frame, clock)
+
+
+def _is_device(host: str | None, name: str) -> pl.Expr:
+    import polars as pl
+
+    named = pl.col("entity") == name
+    return named if host is None else named & (pl.col("host") == host)
 
 
 def _latency_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
@@ -167,7 +193,8 @@ def _volume_rows(load: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     ios = load.filter(pl.col("metric").is_in(["read_ios_count", "write_ios_count"]))
     # Where several activities use a volume, its name comes before theirs.
     ios = ios.with_columns(pl.col("entity").str.split("/").list.first())
-    both = ios.group_by("step", "entity", "t_ns", "interval_ns").agg(pl.col("value").sum(), metric=pl.lit("ios_count"))
+    keys = ["step", "entity", "t_ns", "interval_ns", *host_column(ios)]
+    both = ios.group_by(keys).agg(pl.col("value").sum(), metric=pl.lit("ios_count"))
     volumes = sorted(both["entity"].unique())
     if len(volumes) < 2:
         return []

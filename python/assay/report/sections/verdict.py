@@ -7,6 +7,7 @@ from assay.document.limits import limit_text
 from assay.document.text import BASE_UNITS, DASH, NOT_MEASURED, shorten, value_text
 from assay.report.facts import measured_points
 from assay.results.source import Record, RunFacts
+from assay.results.standstill import HOSTS_APART
 from assay.workloads.registry import workloads
 
 
@@ -40,9 +41,9 @@ def failed_answer(line: Record, facts: RunFacts) -> Record | None:
 
 
 def is_undecided(line: Record, facts: RunFacts) -> bool:
-    """Whether the load generator ended the search of a line before any limit was missed."""
+    """Whether the load generator, or hosts apart, ended the search of a line before any limit was missed."""
     answer = failed_answer(line, facts)
-    return answer is not None and answer.get("limited_by") == "generator"
+    return answer is not None and answer.get("limited_by") in ("generator", HOSTS_APART)
 
 
 def verdict_section(facts: RunFacts) -> Section | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import _core, errors
 from assay.errors import AssayError
 from assay.results.run_folder import RunFolder
-from assay.run.hosts.identity import BOOT, identities
+from assay.run.hosts.identity import identities, machine
 from assay.run.hosts.stand_ins import AgentDisplay, AgentFolder, Rendezvous, as_stream
 from assay.run.hosts.wire import GREETING, Message, Receiver, Sender
 from assay.run.part import part_from_report
@@ -28,7 +28,6 @@ from assay.run.request import Request
 from assay.run.resumed import refuse_other_volumes
 from assay.run.targets import PartTargets, choose_targets
 from assay.targets.host import host_facts
-from assay.targets.kernel import read_text
 from assay.targets.secrets import keep_secrets
 from assay.telemetry.recorder import Recorder
 from assay.workloads.opened import OpenWorkload, RunContext
@@ -133,7 +132,7 @@ class Agent:
             return {
                 "version": build["version"],
                 "hostname": socket.gethostname(),
-                "boot": read_text(BOOT),
+                "machine": machine(),
                 "host": host_facts(),
             }, b""
         if what == "end":

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import errors
 from assay.errors import AssayError, Interrupted, IoFailed
 from assay.progress import Display
+from assay.results.machines import first_on_machine
 from assay.results.merged import TIMES, merged, slimmed
 from assay.results.shapes.point import Point
+from assay.results.standstill import HOSTS_APART, judged
 from assay.run.hosts.target import HostsTarget, own_name
 from assay.run.hosts.team import HostLost, Member, Reply
 from assay.run.hosts.wire import Message
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SKEW_MAX_SHARE = 0.01
-"""Hosts whose windows lie farther apart, as a share of the window, mark their point."""
+"""Hosts whose windows lie farther apart, as a share of the window, mark their point: no answer rests on it."""
 DEVICE_SUMS = ("device_iops", "device_bytes_per_s")
 BEGIN_AFTER_NS = 50_000_000
 """All begin so much, and four round trips, after the slowest is ready."""
@@ -48,6 +50,7 @@ class OverHosts(OpenWorkload):
             target.told_of[member.name] = dict(before.get(member.name) or {})
         self.told = context.folder.manifest.get(key) if key is not None else None
         finished = [point for point in context.finished.values() if point["part"] == part.name]
+        self._measured: dict[str, Any] = {point["id"]: point for point in finished}
 
         def opening(member: Member) -> Mapping[str, Any]:
             own = target.told_of[member.name]
@@ -78,9 +81,17 @@ class OverHosts(OpenWorkload):
         key = self.workload.document_key
         if key is None or key not in keys:
             return
-        told = [one[key] for one in self.target.told_of.values() if one.get(key)]
-        self.told = self.workload.merged_told(told)
+        self._tell()
         self.context.folder.update(hosts=self.target.hosts(), **{key: self.told})
+
+    def _tell(self) -> None:
+        """Merge what all hosts told of their shares."""
+        key = self.workload.document_key
+        if key is None:
+            return
+        all_told = [self.workload.of_host(one[key], host) for host, one in self.target.told_of.items() if one.get(key)]
+        if all_told:
+            self.told = self.workload.merged_told(all_told, list(self._measured.values()))
 
     # Steps
 
@@ -191,10 +202,14 @@ class OverHosts(OpenWorkload):
             ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
             figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
             return Measured(figures=figures, error=its_error)
-        figures = self.workload.merged(self._once_a_machine(hosts))
+        figures = self.workload.merged(self._to_merge(hosts))
         self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
-        told = {"hosts": slimmed(hosts), "together": self._skew(hosts, meeting, figures)}
-        return Measured(figures=figures | told)
+        together = self._skew(hosts, meeting, figures)
+        if together["skewed"]:
+            generator = {"gaps": None, **(figures.get("generator") or {})}
+            stood_still = judged(generator["gaps"], False)["reason"]
+            figures = figures | {"generator": {**generator, "saturated": True, "reason": stood_still or HOSTS_APART}}
+        return Measured(figures=figures | {"hosts": slimmed(hosts), "together": together})
 
     def _host(self, member: Member, ask: Ask, reply: Reply, before: Any, offset_after_ns: int) -> dict[str, Any]:
         """A host's own point, its times by this host's clock."""
@@ -215,13 +230,16 @@ class OverHosts(OpenWorkload):
             "point": figures | ask.what[member.name]["asked"],
         }
 
-    def _once_a_machine(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Points of hosts, what the machine's devices counted in one alone of those that are on one machine."""
+    def _to_merge(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
         found: list[Mapping[str, Any]] = []
-        seen: set[Any] = set()
-        for member, host in zip(self.team.members, hosts, strict=True):
-            point, boot = host["point"], member.facts.get("boot")
-            if boot is not None and boot in seen:
+        key = self.workload.document_key
+        firsts = first_on_machine(self.target.hosts())
+        for host in hosts:
+            point = host["point"]
+            if key is not None and point.get(key):
+                point = point | {key: self.workload.of_host(point[key], host["name"])}
+            if firsts[host["name"]] != host["name"]:
                 telemetry = dict(point.get("telemetry") or {})
                 telemetry |= {key: 0.0 for key in DEVICE_SUMS if telemetry.get(key) is not None}
                 point = point | {"telemetry": telemetry}
@@ -230,7 +248,6 @@ class OverHosts(OpenWorkload):
                     self.context.note(
                         "hosts on one machine: what its devices did is told once, as the first one saw it"
                     )
-            seen.add(boot)
             found.append(point)
         return found
 
@@ -249,13 +266,10 @@ class OverHosts(OpenWorkload):
         begins, dones = [begin for begin, _ in ends], [done for _, done in ends]
         window_ns = max(round((figures.get("measured_s") or 0) * 1e9), 1)
         unsure_ns = max(host["clock_error_ns"] + abs(host["clock_drift_ns"]) for host in hosts)
-        apart_ns = max(max(begins) - min(begins), max(dones) - min(dones)) + unsure_ns
+        # What counts as a whole ends when its work is done: that hosts take differently long is what is measured.
+        ended_ns = max(dones) - min(dones) if all(windows) else 0
+        apart_ns = max(max(begins) - min(begins), ended_ns) + unsure_ns
         share = apart_ns / window_ns
-        if share > SKEW_MAX_SHARE:
-            self.context.note(
-                f"{self.part.name}: hosts began or ended more than {SKEW_MAX_SHARE:.0%} of the window apart in some"
-                " points, which are marked (together.skewed); measure longer, or see what delays a host"
-            )
         return {
             **told,
             "start_skew_ns": max(begins) - min(begins),
@@ -294,6 +308,7 @@ class OverHosts(OpenWorkload):
         if point["ended_by"] == "failed" or self.target.is_broken:
             return
         self._known.add(point["id"])
+        self._measured[point["id"]] = point
         self._ask_all("kept", lambda member: {"point": self._own_point(member, point)})
 
     # The end
@@ -322,10 +337,7 @@ class OverHosts(OpenWorkload):
         for notice, names in notices.items():
             everyone = len(names) == len(self.team.members)
             self.context.note(notice if everyone else f"host {', '.join(names)}: {notice}")
-        key = self.workload.document_key
-        all_told = [one[key] for one in self.target.told_of.values() if key is not None and one.get(key)]
-        if all_told:
-            self.told = self.workload.merged_told(all_told)
+        self._tell()
         self.context.folder.update(hosts=self.target.hosts())
 
     def _heard_at_the_end(self, member: Member, message: Message) -> None:

@@ -111,6 +111,7 @@ class HostsTarget:
                 "name": member.name,
                 "hostname": member.facts.get("hostname"),
                 "host": member.facts.get("host"),
+                "machine": member.facts.get("machine"),
                 "clock_offset_ns": self.clocks[member.name].offset_ns,
                 "clock_error_ns": self.clocks[member.name].error_ns,
                 "lost": member.lost,

@@ -23,6 +23,9 @@ const tick = (seconds, step) => {
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// One value alone makes no line, and is seen as a dot.
+const isAlone = (values) => values.filter((one) => one !== null && one !== undefined).length === 1;
+
 export class Chart {
   // lines: [{label, unit, dots}]; data: [x, y, y, ...]; time: whether x is seconds since 1970.
   constructor({ title, lines, data, time = true, xTitle = "", unit = "", onZoom = null, height = HEIGHT, zero = true }) {
@@ -65,7 +68,7 @@ export class Chart {
         { label: this.time ? "UTC" : this.xTitle, value: (u, x) => (x === null ? "-" : this.time ? moment(x) : String(x)) },
         ...this.lines.map((line, place) => ({
           label: line.label, stroke: COLOURS[place % COLOURS.length], dash: DASHES[place % DASHES.length],
-          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: line.dots ? true : undefined, size: line.dots ? 5 : 4 },
+          width: line.dots ? 0 : 2, spanGaps: Boolean(line.spanGaps), points: { show: (u, at) => line.dots || isAlone(u.data[at]), size: line.dots ? 5 : 4 },
           paths: line.dots ? () => null : undefined, value: (u, y) => shown(y),
         })),
       ],

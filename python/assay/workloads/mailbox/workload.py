@@ -15,7 +15,7 @@ from assay.workloads.mailbox.figures import FIGURES
 from assay.workloads.mailbox.layout import check_layout, layout_meant, place, seats_of_volumes, sizes_needed
 from assay.workloads.mailbox.opened import OpenMailbox
 from assay.workloads.mailbox.plan import MailboxPlan, with_own_limits
-from assay.workloads.mailbox.result import profile
+from assay.workloads.mailbox.result import profile, ratios
 from assay.workloads.mailbox.shapes import SHAPES
 from assay.workloads.mailbox.verdict import mailbox_lines
 from assay.workloads.opened import RunContext
@@ -152,6 +152,24 @@ class MailboxWorkload(Workload[MailboxPlan]):
                 data["search"][key] = share.rate(load)
         return self.load_plan(data, source="the plan's share of a host")
 
+    def of_host(self, told: Record, host: str) -> Record:
+        """Databases and servers by the names of their hosts: those of two hosts are not the same."""
+        named = {
+            key: [one | {"name": f"{host}:{one['name']}"} for one in told[key]]
+            for key in ("databases", "servers")
+            if told.get(key)
+        }
+        return {**told, **named}
+
+    def merged(self, points: Sequence[Record]) -> dict[str, Any]:
+        """Figures of one point; ratios are those of all databases together."""
+        found = super().merged(points)
+        return found | {self.kind: _with_ratios(found[self.kind])} if found.get(self.kind) else found
+
+    def merged_told(self, told: Sequence[Record], points: Sequence[Record]) -> dict[str, Any]:
+        """What a run tells as a whole."""
+        return _with_ratios(super().merged_told(told, points))
+
     # A run
 
     def open(self, part: Part[MailboxPlan], target: Any, context: RunContext) -> OpenMailbox:
@@ -182,3 +200,8 @@ class MailboxWorkload(Workload[MailboxPlan]):
     def label(self, workload: Record) -> str:
         """The name of a test."""
         return f"{workload.get('name') or self.kind}, {workload.get('test') or 'performance'}"
+
+
+def _with_ratios(told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of several hosts' databases, with the ratios of all of them."""
+    return told | {"ratios": ratios(told["databases"])} if told.get("ratios") else told

@@ -26,7 +26,7 @@ from assay.workloads.tpch.opened import DISCLAIMER, OpenTpch, layout_words
 from assay.workloads.tpch.plan import POWER_QUERY_S, SCALE_DEFAULT, TpchPlan
 from assay.workloads.tpch.refresh import sets_done
 from assay.workloads.tpch.scaling import scaling_sentences
-from assay.workloads.tpch.scores import throughput_score
+from assay.workloads.tpch.scores import run_that_counts, throughput_score
 from assay.workloads.tpch.shapes import SHAPES, dss_of
 from assay.workloads.tpch.streams import minimum_streams
 from assay.workloads.tpch.tables import TABLES
@@ -135,15 +135,13 @@ class TpchWorkload(Workload[TpchPlan]):
             dss["throughput"] = throughput_score(dss["streams"], seconds, scale=dss["scale"])
         return found | {"measured_to_utc_ns": ended_ns, "measured_s": seconds, "dss": dss}
 
-    def merged_told(self, told: Sequence[Record]) -> dict[str, Any]:
-        """What all hosts' streams came to together."""
-        found = super().merged_told(told)
-        queries = [query for one in told for query in one.get("queries") or ()]
-        if found.get("scale") and queries and all(one.get("throughput") for one in told):
-            streams = sum(len({query["stream"] for query in one["queries"]}) for one in told)
-            begin_ns = min(query["started_utc_ns"] for query in queries)
-            seconds = max((query["started_utc_ns"] - begin_ns) / 1e9 + query["seconds"] for query in queries)
-            found["throughput"] = throughput_score(streams, seconds, scale=found["scale"])
+    def merged_told(self, told: Sequence[Record], points: Sequence[Record]) -> dict[str, Any]:
+        """What all hosts' streams came to together: runs are the points that they measured together."""
+        found = super().merged_told(told, points)
+        scores = {point["id"]: (point.get("dss") or {}).get("throughput") for point in points}
+        runs = [{"throughput": score, "composite": None, "point_ids": [one]} for one, score in scores.items() if score]
+        if found.get("runs"):
+            found |= {"runs": runs, "throughput": run_that_counts(runs)["throughput"] if runs else None}
         return found
 
     # A run

@@ -20,6 +20,7 @@ from assay.document.remarks import (
 from assay.document.text import DASH, interval_text, joined, latency_of, shorten
 from assay.results.common_figures import COMMON_FIGURES
 from assay.results.source import Record, RunFacts
+from assay.results.standstill import HOSTS_APART
 from assay.units import format_bytes, format_iops, format_latency, format_throughput
 from assay.workloads.io.report.labels import block_bytes_of, workload_label
 from assay.workloads.io.report.points import KIND, io_answers, points_of_part
@@ -81,6 +82,8 @@ def _held(answer: Record) -> str:
     if not most:
         if answer.get("limited_by") == "generator":
             return f"{_name(answer)}: not measured, because the load generator was the bottleneck at every load."
+        if answer.get("limited_by") == HOSTS_APART:
+            return f"{_name(answer)}: not measured, because hosts measured too far apart at every load."
         return f"{_name(answer)}: no load was found that meets the limits ({stopped_text(answer)})."
     span = interval_text(answer.get("interval_95"), format_iops)
     return f"Holds {format_iops(most['iops'])} IOPS of {_name(answer)}{span} [{most.get('point_id') or DASH}]."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Paragraph, Section
-from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
+from assay.document.series import Clock, by_role, gauge, hosts_text, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import joined, moment
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration
@@ -25,13 +25,12 @@ def tpch_timeline_section(facts: RunFacts) -> Section | None:
     if facts.series is None or not points:
         return None
     names = variants(facts, points)
-    blocks: list[Block] = [
-        Paragraph(
-            "Bars: the queries that ran, by their numbers, a lane a stream; below them what the storage under the"
-            " databases and this host did at the same time. Latency is a mean over I/Os. Lines break where nothing was"
-            " recorded."
-        )
-    ]
+    text = (
+        "Bars: the queries that ran, by their numbers, a lane a stream; below them what the storage under the"
+        " databases and this host did at the same time. Latency is a mean over I/Os. Lines break where nothing was"
+        " recorded."
+    )
+    blocks: list[Block] = [Paragraph(" ".join(filter(None, (text, hosts_text(facts.series)))))]
     for point in points[:FIGURES_MAX]:
         figure = _figure(facts, point, names[str(point.get("id"))])
         if figure is not None:

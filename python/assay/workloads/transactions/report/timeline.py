@@ -14,6 +14,8 @@ from assay.document.series import (
     Clock,
     by_role,
     gauge,
+    host_column,
+    hosts_text,
     largest,
     of_point,
     panel_rows,
@@ -88,7 +90,8 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
     caption += f" Yellow: {_dips_text(fallen)}" if fallen else ""
     figure = Figure("oltp-timeline", caption, _told(rows, marks, application), chart)
-    blocks: list[Block] = [Paragraph(_text(point, clock)), figure]
+    text = " ".join(filter(None, (_text(point, clock), hosts_text(frame))))
+    blocks: list[Block] = [Paragraph(text), figure]
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")
 
 
@@ -198,8 +201,10 @@ def _wait_rows(server: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     for kind, name in WAITS.items():
         kinds = ["waits_other_share", "waits_client_share"] if kind == "other" else [f"waits_{kind}_share"]
         own = server.filter(pl.col("metric").is_in(kinds))
-        servers = max(own["entity"].n_unique(), 1)
-        added = own.group_by("t_ns", "step").agg(pl.col("value").sum() / servers)
+        keys = host_column(own)
+        servers = pl.col("entity").n_unique().over(keys) if keys else pl.col("entity").n_unique()
+        each = own.with_columns(pl.col("value") / servers)
+        added = each.group_by("t_ns", "step", *keys).agg(pl.col("value").sum())
         columns[name] = added.group_by("step").agg(value=pl.col("value").mean() * 100)
     return whole_rows("sessions (%)", clock, {name: own for name, own in columns.items() if not own.is_empty()})
 
