@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab.disks import Disk
-from lab.machine import Machine, missing
+from lab.machine import ROOT, Machine, missing
 from lab.results import Row
 
 OBSERVED = pytest.StashKey[list[str]]()
@@ -34,9 +36,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
             _row(item, marker).planned()
 
 
+sys.path.insert(0, str(ROOT / "tests"))
+"""Its servers are the lab's, too."""
+
+
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """Compile Assay to byte code on this host, because machines only read its files."""
+    for folder in ("python/assay", "lab"):
+        compileall.compile_dir(ROOT / folder, quiet=1)
+
+
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Callable[..., Machine]]:
+def machine(request: pytest.FixtureRequest) -> Iterator[Callable[..., Machine]]:
     """Make a machine with these disks: `machine(Disk(name="H"), networks=2).boot()`; it goes with the test's module."""
+    request.getfixturevalue("compiled")
     with ExitStack() as machines:
 
         def make(*disks: Disk, **options: Any) -> Machine:

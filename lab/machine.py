@@ -44,6 +44,10 @@ def missing() -> str:
     return ""
 
 
+KEEPER = 'read -r _; until rm -rf -- "$1"; do sleep 0.1; done'
+"""Removes a machine's folder when this process is done with it, and also when it was killed."""
+
+
 class PowerLost(Exception):
     """The machine ended before the command did."""
 
@@ -76,6 +80,7 @@ class Running:
 
     def __init__(self, argv: tuple[str, ...], share: Path, number: int) -> None:
         self._argv = argv
+        self.number = number
         self.runs_before = len(list(share.glob("runs/*")))
         self._stdout, self._stderr = share / f"{number}.out", share / f"{number}.err"
         self._ended = threading.Event()
@@ -129,6 +134,9 @@ class Machine:
         self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="assay-lab-"))
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", KEEPER, "assay-lab-keeper", self.folder], stdin=subprocess.PIPE, start_new_session=True
+        )
         self.share = self.folder / "share"
         self.share.mkdir()
         self.stores = {disk.name: Store(disk, self.folder) for disk in disks}
@@ -150,7 +158,9 @@ class Machine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut()
-        shutil.rmtree(self.folder)
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.close()
+        self._keeper.wait()
 
     def boot(self) -> Machine:
         """Switch the power on and wait until commands can run."""
@@ -189,6 +199,17 @@ class Machine:
             self._line.close()
             self._line = None
 
+    def cut_disk(self, name: str) -> None:
+        """Cut the power of one disk, which loses its cache; every I/O on it fails from now on."""
+        self.stores[name].power_off()
+
+    def restore_disk(self, name: str) -> None:
+        """Switch a disk's power on again and wait until the guest reaches it."""
+        self.stores[name].power_on()
+        self.shell(
+            f"until dd if={self.device(name)} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; do sleep 0.1; done"
+        )
+
     def start(self, *argv: str | Path) -> Running:
         """Start a command in the guest, in the share if it is `assay`."""
         assert self._line is not None, "the machine is off"
@@ -197,6 +218,12 @@ class Machine:
         running = self._expect(self._numbers, words)
         self._line.sendall(json.dumps({"id": self._numbers, "argv": words}).encode() + b"\n")
         return running
+
+    def kill(self, running: Running) -> None:
+        """Kill a command in the guest and wait for its end."""
+        assert self._line is not None, "the machine is off"
+        self._line.sendall(json.dumps({"kill": running.number}).encode() + b"\n")
+        running.end()
 
     def run(self, *argv: str | Path, timeout_s: float = RUN_TIMEOUT_S) -> Done:
         """Run a command in the guest to its end."""
@@ -234,16 +261,22 @@ class Machine:
         return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[0])
 
     def wait_until(
-        self, happened: Callable[[], object], beside: Running, *, every_s: float = 0.5, timeout_s: float = RUN_TIMEOUT_S
+        self,
+        happened: Callable[[], object],
+        *beside: Running,
+        every_s: float = 0.5,
+        timeout_s: float = RUN_TIMEOUT_S,
     ) -> None:
-        """Wait for something that a command under way does; fails if the command ends or it takes too long.
+        """Wait for something that commands under way do; fails if one of them ends or it takes too long.
 
         To look more often takes the guest's only core from what is waited for, if it is the guest that looks.
         """
         deadline = time.monotonic() + timeout_s
         while not happened():
-            assert not beside.ended or happened(), f"it ended before: {beside.end()}"
-            assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {beside.stderr[-1000:]}"
+            for running in beside:
+                assert not running.ended or happened(), f"it ended before: {running.end()}"
+            said = "".join(running.stderr[-1000:] for running in beside)
+            assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {said}"
             time.sleep(every_s)
 
     def wait_for_run(self, running: Running) -> None:
