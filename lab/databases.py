@@ -128,13 +128,14 @@ class Server:
         self._ready = loaded.ready
         words = {"data": f"{self.place}/data", "port": port}
         self._command = [word.format(**words) for word in loaded.command]
+        self._device = lab.device(disk.name)
         self.process: Running | None = None
 
     def start(self) -> bool:
         """Mount its disk and start it; gives whether it takes connections, for it may find its files damaged."""
         self.lab.shell(
             f"grep -q ^lab: /etc/passwd || echo lab:x:{UID}:{UID}::/tmp:/bin/sh >>/etc/passwd;"
-            f" mkdir -p {self.place}; mount -t ext4 {self.lab.device(self.disk.name)} {self.place}"
+            f" mkdir -p {self.place}; mount -t ext4 {self._device} {self.place}"
         )
         user = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups")
         process = self.process = self.lab.start(*user, *self._command)
@@ -148,7 +149,7 @@ class Server:
         self.lab.kill(self.process)
         # Its other processes end when they see that it has gone; the file system is in use until then.
         self.lab.shell(f"until umount {self.place} 2>/dev/null; do sleep 0.2; done")
-        self.lab.restore_disk(self.disk.name)
+        self._device = self.lab.plug_again(self.disk.name)
 
     def stop(self) -> None:
         """Kill it."""

@@ -11,9 +11,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from types import TracebackType
 from typing import Any
 
@@ -203,12 +205,29 @@ class Machine:
         """Cut the power of one disk, which loses its cache; every I/O on it fails from now on."""
         self.stores[name].power_off()
 
-    def restore_disk(self, name: str) -> None:
-        """Switch a disk's power on again and wait until the guest reaches it."""
-        self.stores[name].power_on()
-        self.shell(
-            f"until dd if={self.device(name)} of=/dev/null bs=4096 count=1 iflag=direct 2>/dev/null; do sleep 0.1; done"
-        )
+    def plug_again(self, name: str) -> str:
+        """Switch a disk's power on again and plug it in anew, beside its dead self; return its path in the guest."""
+        store, again = self.stores[name], f"{name}-again"
+        store.power_on()
+        self._qmp("blockdev-add", {"driver": "nbd", "node-name": again, "server": store.server})
+        self._qmp("device_add", {"driver": "virtio-blk-pci", "drive": again, "id": again, "serial": again})
+        found = self.shell(
+            f"until grep -lx {again} /sys/block/vd*/serial 2>/dev/null; do sleep 0.1; done | cut -d/ -f4"
+        ).strip()
+        return f"/dev/{found}"
+
+    def _qmp(self, command: str, arguments: dict[str, Any]) -> None:
+        """Have QEMU do something."""
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(BOOT_TIMEOUT_S)
+            line.connect(os.fspath(self.folder / "qmp"))
+            with line.makefile("rwb") as talk:
+                talk.readline()  # its greeting
+                for name, words in (("qmp_capabilities", {}), (command, arguments)):
+                    talk.write(json.dumps({"execute": name, "arguments": words}).encode() + b"\n")
+                    talk.flush()
+                    while "return" not in (answer := json.loads(talk.readline())):
+                        assert "error" not in answer, answer
 
     def start(self, *argv: str | Path) -> Running:
         """Start a command in the guest, in the share if it is `assay`."""
@@ -246,7 +265,7 @@ class Machine:
                 break
             if SYSTEM_OF[store.disk.bus] == SYSTEM_OF[bus]:
                 place += store.disk.ports
-        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{chr(ord('a') + place)}"
+        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{_letters(place)}"
 
     def in_sys(self, path: str) -> str:
         """Return the name of a device's folder in /sys/block; without udev a mapped device is no link to it."""
@@ -305,14 +324,18 @@ class Machine:
         )
         options = [
             "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(self._memory_mib), "-smp", "1", "-display", "none",
-            "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot",
+            "-monitor", "none",
+            "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off",
+            "-nodefaults", "-no-user-config", "-no-reboot",
             "-serial", f"file:{self.folder / 'console'}", "-serial", f"unix:{line_path},server=on,wait=on",
             "-kernel", str(kernel), "-initrd", str(MADE / "initrd"), "-append", f"{words} {self._append}".strip(),
             "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
             "-virtfs", f"local,path={self.share},mount_tag=lab,security_model=none",
         ]  # fmt: skip
+        numbers: Counter[str] = Counter()
         for number, store in enumerate(self.stores.values()):
-            options += store.options(f"d{number}")
+            options += store.options(f"d{number}", numbers[store.disk.bus])
+            numbers[store.disk.bus] += 1
         for number in range(self._networks):
             options += ["-netdev", f"hubport,id=n{number},hubid=0", "-device", f"virtio-net-pci,netdev=n{number}"]
         return [*DIES_WITH_US, "qemu-system-x86_64", *options]
@@ -342,6 +365,12 @@ class Machine:
             pass  # a line that the cut tore, or the cut itself
         while self._running:
             self._running.popitem()[1].answered(None)
+
+
+def _letters(place: int) -> str:
+    """Return what a disk's name ends with: a to z, aa to az, and so on."""
+    first, last = divmod(place, len(ascii_lowercase))
+    return (ascii_lowercase[first - 1] if first else "") + ascii_lowercase[last]
 
 
 def _text(path: Path) -> str:

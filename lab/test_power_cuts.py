@@ -1,8 +1,7 @@
 """Power cuts under `assay verify --crash-journal`: an honest disk is never accused, a lying one is convicted.
 
-In each round every arrangement works on a disk of its own, whose power is cut at a random moment of its own. In most
-rounds the machine lives on, is told to forget what it knew of the disk, and judges it when it is back. Every sixth
-round its own power is cut, too, and it judges all disks after it has booted again.
+In each round every arrangement works on a disk of its own, whose power is cut at a random moment of its own. After six
+rounds the machine's power is cut as well; it boots again, judges all disks, and they serve the next rounds.
 
 LAB_ROUNDS says how many rounds there are (17), LAB_SEED (1) begins their seeds: round N has seed LAB_SEED + N.
 """
@@ -11,9 +10,8 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,11 @@ BLOCKS_FIRST = 2
 BLOCKS_MORE = (1, 80)
 """By how many blocks of 255 writes it has grown when the disk's power goes; preparing writes some 35 of them."""
 
-MEASURE = ("--size", "8M", "--memory", "2M", "--no-report", "--quiet")
+SIZE_MIB = 8
+FORCED = {"ext4": "-F", "xfs": "-f"}
+"""What makes mkfs write over what it finds."""
+
+MEASURE = ("--size", f"{SIZE_MIB}M", "--memory", "2M", "--no-report", "--quiet")
 EMULATION_PROVES_NOT = "how a real disk's cache loses power: here every unflushed write is lost, never a part of them"
 
 
@@ -51,6 +53,10 @@ class Arrangement:
     file_system: str = ""
     write_through: bool = True
     stops_flushing: bool = False
+
+    def twin(self, number: int) -> Disk:
+        """Return the disk of a round."""
+        return replace(self.disk, name=f"{self.disk.name}{number % ROUNDS_PER_BOOT}")
 
     @property
     def lies(self) -> bool:
@@ -94,44 +100,23 @@ class Judged:
 def judged(machine: Callable[..., Machine]) -> Mapping[str, Judged]:
     """Cut the power in each round, and judge every disk of it."""
     found = {name: Judged() for name in ARRANGEMENTS}
-    lab = machine(*(arrangement.disk for arrangement in ARRANGEMENTS.values()))
+    lab = machine(*(arrangement.twin(turn) for turn in range(ROUNDS_PER_BOOT) for arrangement in ARRANGEMENTS.values()))
     (lab.share / "fdatasync.toml").write_text("write_through = false\n")
-    for number in range(ROUNDS):
-        first, last = number % ROUNDS_PER_BOOT == 0, (number + 1) % ROUNDS_PER_BOOT == 0
-        if first and number > 0:
-            lab.cut()
-        for arrangement in ARRANGEMENTS.values():
-            lab.cut_disk(arrangement.disk.name)
-            make_disk(lab.stores[arrangement.disk.name].path, arrangement)
-            if not first:
-                lab.restore_disk(arrangement.disk.name)
-        if first:
-            lab.boot()
-        at_work = {name: begin(lab, name, number) for name in ARRANGEMENTS}
-        cut_each(lab, at_work, number)
-        if last:
-            lab.cut()
-            lab.boot()
-        else:
-            for name, running in at_work.items():
-                forget(lab, ARRANGEMENTS[name], running)
-        judge(lab, number, found)
+    lab.boot()
+    for first in range(0, ROUNDS, ROUNDS_PER_BOOT):
+        rounds = range(first, min(first + ROUNDS_PER_BOOT, ROUNDS))
+        for number in rounds:
+            cut_each(lab, {name: begin(lab, name, number) for name in ARRANGEMENTS}, number)
+        lab.cut()
+        lab.boot()
+        for number in rounds:
+            judge(lab, number, found)
     return found
 
 
-def make_disk(path: Path, arrangement: Arrangement) -> None:
-    """Empty a disk that is off, and make its file system."""
-    with path.open("r+b") as image:
-        image.truncate(0)
-        image.truncate(arrangement.disk.size_mib << 20)
-    if arrangement.file_system:
-        options = {"ext4": "-qF", "xfs": "-qf"}[arrangement.file_system]
-        subprocess.run([f"mkfs.{arrangement.file_system}", options, path], check=True)
-
-
-def target(lab: Machine, arrangement: Arrangement) -> str:
+def target(lab: Machine, arrangement: Arrangement, number: int) -> str:
     """Return what `verify` works on, mounted if it is a file system."""
-    disk = arrangement.disk.name
+    disk = arrangement.twin(number).name
     device = lab.device(disk)
     if not arrangement.file_system:
         return device
@@ -147,7 +132,12 @@ def journal(name: str, number: int) -> str:
 def begin(lab: Machine, name: str, number: int) -> Running:
     """Let `verify` begin on an arrangement."""
     arrangement = ARRANGEMENTS[name]
-    place = target(lab, arrangement)
+    device = lab.device(arrangement.twin(number).name)
+    if arrangement.file_system:
+        lab.shell(f"mkfs.{arrangement.file_system} -q {FORCED[arrangement.file_system]} {device}")
+    else:
+        lab.shell(f"dd if=/dev/zero of={device} bs=1M count={SIZE_MIB} oflag=direct status=none")
+    place = target(lab, arrangement, number)
     if arrangement.stops_flushing:
         lab.shell(f"echo 'write back' >/sys/block/{Path(place).name}/queue/write_cache")
     options = ["--overwrite", place] if not arrangement.file_system else []
@@ -172,11 +162,11 @@ def cut_each(lab: Machine, at_work: Mapping[str, Running], number: int) -> None:
                 continue
             if ARRANGEMENTS[name].stops_flushing and name not in muted:
                 muted.add(name)
-                disk = Path(lab.device(ARRANGEMENTS[name].disk.name)).name
+                disk = Path(lab.device(ARRANGEMENTS[name].twin(number).name)).name
                 lab.shell(f"echo 'write through' >/sys/block/{disk}/queue/write_cache")
                 ahead[name] += journals[name].stat().st_size >> 12
             elif blocks >= BLOCKS_FIRST + ahead[name]:
-                lab.cut_disk(ARRANGEMENTS[name].disk.name)
+                lab.cut_disk(ARRANGEMENTS[name].twin(number).name)
                 del ahead[name]
                 lab.kill(at_work[name])
         return not ahead
@@ -184,21 +174,11 @@ def cut_each(lab: Machine, at_work: Mapping[str, Running], number: int) -> None:
     lab.wait_until(look, every_s=0.02)
 
 
-def forget(lab: Machine, arrangement: Arrangement, running: Running) -> None:
-    """Let the machine forget what it knows of a disk without power, and switch the disk on again."""
-    assert running.ended
-    device = lab.device(arrangement.disk.name)
-    if arrangement.file_system:
-        lab.shell(f"umount /run/{arrangement.disk.name}")
-    lab.shell(f"blockdev --flushbufs {device} 2>/dev/null || true")
-    lab.restore_disk(arrangement.disk.name)
-
-
 def judge(lab: Machine, number: int, found: Mapping[str, Judged]) -> None:
     """Ask `--after-crash` of every arrangement, on the disks that the cut hit."""
     asked = {
         name: lab.start(
-            "assay", "verify", target(lab, arrangement), *MEASURE, "--json",
+            "assay", "verify", target(lab, arrangement, number), *MEASURE, "--json",
             "--after-crash", SHARE / journal(name, number), "-o", SHARE / "runs",
         )
         for name, arrangement in ARRANGEMENTS.items()
@@ -214,7 +194,7 @@ def judge(lab: Machine, number: int, found: Mapping[str, Judged]) -> None:
             found[name].said.append((done.stderr.splitlines() or [""])[-1])
     for arrangement in ARRANGEMENTS.values():
         if arrangement.file_system:
-            lab.shell(f"umount /run/{arrangement.disk.name}")
+            lab.shell(f"umount /run/{arrangement.twin(number).name}")
 
 
 @pytest.mark.parametrize("name", [name for name, arrangement in ARRANGEMENTS.items() if not arrangement.lies])
