@@ -260,3 +260,58 @@ def test_a_disk_that_is_removed_ends_the_run(
     observed(said(done))
     assert done.code == 3, done.stderr
     assert "gone" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.lab(
+    line="Discard: online discards and fstrim under verify, ext4",
+    proves="no page is wrong while files grow and shrink, and what they free is discarded beneath them",
+    cannot="that a real disk discards what it was told to, and nothing else",
+)
+@pytest.mark.usefixtures("mapped")
+def test_verify_passes_while_space_is_discarded(lab: Machine, observed: Callable[[str], None]) -> None:
+    lab.shell(
+        f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/discarded; mount -t ext4 -o discard {FAULTY} /run/discarded;"
+        " fstrim /run/discarded"
+    )
+    begun = discards(lab)
+    running = lab.start("assay", "verify", "/run/discarded", *VERIFY, "--duration", "20s", *OUTPUT)
+    lab.wait_for_run(running)
+    while not running.ended:
+        lab.shell("fstrim /run/discarded; sleep 1")
+    done = running.end()
+    discarded = discards(lab) - begun
+    lab.shell("umount /run/discarded")
+    observed(f"exit code {done.code}; {discarded:,} discards meanwhile")
+    assert done.code == 0, done.stderr
+    assert discarded > 0
+
+
+def discards(lab: Machine) -> int:
+    """Return how many discards the mapped disk has completed."""
+    return int(lab.shell(f"cat /sys/block/{lab.in_sys(FAULTY)}/stat").split()[11])
+
+
+DELAY_MS = 50
+
+
+@pytest.mark.lab(
+    line="Figures: fio and profile on the same slow disk (dm-delay, 50 ms), 8 KiB random reads at queue depth 4",
+    proves="both tell the same throughput and mean latency of a disk whose figures are known",
+    cannot="that they agree on a fast disk, where the emulated processor is what is measured",
+)
+def test_figures_are_those_of_fio(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    mapped(f"delay {GOOD} 0 {DELAY_MS}")
+    theirs = lab.run(
+        "fio", "--name=lab", f"--filename={FAULTY}", "--rw=randread", "--bs=8k", "--direct=1", "--ioengine=libaio",
+        "--iodepth=4", "--time_based", "--runtime=15", "--output-format=json",
+    ).checked().document["jobs"][0]["read"]  # fmt: skip
+    done = lab.assay("profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s", *OUTPUT)
+    assert done.code in (0, 1), done.stderr
+    (point,) = done.document["points"]
+    ours = point["read"]
+    mean_ms, their_mean_ms = ours["latency_ns"]["mean"] / 1e6, theirs["lat_ns"]["mean"] / 1e6
+    observed(f"fio {theirs['iops']:.1f} IOPS, {their_mean_ms:.1f} ms; Assay {ours['iops']:.1f} IOPS, {mean_ms:.1f} ms")
+    # A delay is rounded up to the kernel's tick, and the emulator adds to it.
+    assert min(mean_ms, their_mean_ms) >= DELAY_MS
+    assert ours["iops"] == pytest.approx(theirs["iops"], rel=0.25)
+    assert mean_ms == pytest.approx(their_mean_ms, rel=0.25)
