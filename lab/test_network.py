@@ -92,7 +92,8 @@ def test_the_slow_path_is_named(lab: Machine, observed: Callable[[str], None]) -
     again = retransmitted(read_recording(lab.share / "recording").to_pylist())
     observed(f"segments sent again: {again['near0']:.0f} on the good wire, {again['near1']:.0f} on the bad one")
     named = [cause for cause in diagnosis["causes"] if cause["cause"] == "slow-path"]
-    observed(f"diagnose: {', '.join(f'{one['cause']}, confidence {one['confidence']}' for one in named) or 'nothing'}")
+    said = ", ".join(f"{cause['cause']} ({cause['confidence']})" for cause in named) or "no slow path"
+    observed(f"diagnose: {said}")
     assert again["near1"] > again["near0"]
     assert any(f"/{slow}" in json.dumps(cause) for cause in named), diagnosis
 
