@@ -119,16 +119,16 @@ def _data_of(data: Path, folder: Path) -> Path:
 
 
 class Server:
-    """A server in a machine, on a disk of its own."""
+    """A server in a machine, on a disk of its own, or on a device that lies on it."""
 
-    def __init__(self, lab: Machine, disk: Disk, loaded: Loaded, port: int) -> None:
+    def __init__(self, lab: Machine, disk: Disk, loaded: Loaded, port: int, *, device: str = "") -> None:
         self.lab, self.disk, self.port = lab, disk, port
         self.url = loaded.url.format(port=port)
         self.place = f"/run/{disk.name}"
         self._ready = loaded.ready
         words = {"data": f"{self.place}/data", "port": port}
         self._command = [word.format(**words) for word in loaded.command]
-        self._device = lab.device(disk.name)
+        self._device = device or lab.device(disk.name)
         self.process: Running | None = None
 
     def start(self) -> bool:

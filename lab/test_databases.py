@@ -28,6 +28,7 @@ DISKS = {
     "honest": Disk(name="HONEST", cache="volatile", size_mib=640),
     "lying": Disk(name="LYING", cache="lying", size_mib=640),
 }
+FAILING = Disk(name="FAILING", size_mib=640)
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,18 @@ def database(kind: str) -> Iterator[Loaded]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(machine: Callable[..., Machine], kind: str, database: Loaded) -> dict[str, Outcome]:
-    """Cut the power of both disks under load."""
-    lab = machine(*DISKS.values(), memory_mib=2048)
-    for disk in DISKS.values():
+def lab(machine: Callable[..., Machine], database: Loaded) -> Machine:
+    """The machine, with a database on each disk."""
+    disks = (*DISKS.values(), FAILING)
+    lab = machine(*disks, memory_mib=2048)
+    for disk in disks:
         database.put_on(lab.stores[disk.name].path)
-    lab.boot()
+    return lab.boot()
+
+
+@pytest.fixture(scope="module")
+def outcomes(lab: Machine, kind: str, database: Loaded) -> dict[str, Outcome]:
+    """Cut the power of both disks under load."""
     servers = {name: Server(lab, disk, database, 5500 + port) for port, (name, disk) in enumerate(DISKS.items())}
     found = {}
     for name, server in servers.items():
@@ -151,3 +158,34 @@ def test_what_a_lying_disk_loses_of_a_database_shows(
 ) -> None:
     observed(said(outcomes["lying"]))
     assert outcomes["lying"].lost
+
+
+@pytest.mark.lab(
+    line="Faults: every I/O fails from a moment on (dm-error beneath {kind}), oltp",
+    proves="the server gives up, and the run ends in one line when it has waited for it: exit code 3",
+    cannot="",
+)
+def test_oltp_ends_when_the_disk_of_its_server_fails(
+    lab: Machine, database: Loaded, observed: Callable[[str], None]
+) -> None:
+    disk = lab.device(FAILING.name)
+    lab.shell(f'modprobe dm_mod; dmsetup create failing --table "0 $(blockdev --getsz {disk}) linear {disk} 0"')
+    server = Server(lab, FAILING, database, 5510, device="/dev/mapper/failing")
+    assert server.start(), server.process
+    running = lab.start(
+        "assay", "oltp", "tpcc", server.url, "run", "--users", "2", "--warmup", "1s",
+        "--duration", "600s", "--reconnect", "10s", *OUTPUT,
+    )  # fmt: skip
+    lab.wait_for_run(running)
+    before = lab.writes(disk)
+    lab.wait_until(lambda: lab.writes(disk) > before + WRITES[0], running)
+    lab.shell(
+        f"dmsetup suspend --noflush --nolockfs failing;"
+        f' dmsetup reload failing --table "0 $(blockdev --getsz {disk}) error"; dmsetup resume failing'
+    )
+    done = running.end()
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    observed(f"exit code {done.code}: {last}")
+    server.stop()
+    assert done.code == 3, done.stderr
+    assert last.startswith("assay: ")
