@@ -10,15 +10,16 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
 from lab.databases import Loaded, Server, loaded, missing_server
 from lab.disks import Disk
-from lab.machine import SHARE, Done, Machine
+from lab.machine import SHARE, Done, Machine, Running
 
-DURATION_S = 120
+DURATION_S = 90
 WRITES = (150, 600)
 """By how many writes a database's disk has been written when it loses power; the seed chooses."""
 
@@ -91,31 +92,41 @@ def lab(machine: Callable[..., Machine], database: Loaded) -> Machine:
 def outcomes(lab: Machine, kind: str, database: Loaded) -> dict[str, Outcome]:
     """Cut the power of both disks under load."""
     servers = {name: Server(lab, disk, database, 5500 + port) for port, (name, disk) in enumerate(DISKS.items())}
+    for server in servers.values():
+        assert server.start(), server.process
+    running = {name: begin(lab, server) for name, server in servers.items()}
+    before = {name: lab.writes(lab.device(disk.name)) for name, disk in DISKS.items()}
+    recovered = {}
+    for name, server in servers.items():
+        enough = before[name] + random.Random(f"{kind} {name}").randint(*WRITES)
+        device = lab.device(server.disk.name)
+        lab.wait_until(partial(has_written, lab, device, enough), running[name])
+        server.lose_power()
+        recovered[name] = server.start()
+        if not recovered[name]:
+            lab.kill(running[name])
     found = {}
     for name, server in servers.items():
-        assert server.start(), server.process
-        found[name] = outcome(lab, server, random.Random(f"{kind} {name}").randint(*WRITES))
+        run = running[name].end()
+        check = lab.assay("oltp", "tpcc", server.url, "check", *OUTPUT) if recovered[name] else None
+        found[name] = Outcome(recovered=recovered[name], run=run, check=check)
         server.stop()
     return found
 
 
-def outcome(lab: Machine, server: Server, writes: int) -> Outcome:
-    """Cut the power of a server's disk under load, start it again, and check its database."""
-    device = lab.device(server.disk.name)
+def begin(lab: Machine, server: Server) -> Running:
+    """Let users begin on a server's database."""
     running = lab.start(
         "assay", "oltp", "tpcc", server.url, "run", "--users", "2", "--warmup", "1s",
         "--duration", f"{DURATION_S}s", "--reconnect", "1200s", *OUTPUT,
     )  # fmt: skip
     lab.wait_for_run(running)
-    before = lab.writes(device)
-    lab.wait_until(lambda: lab.writes(device) > before + writes, running)
-    server.lose_power()
-    recovered = server.start()
-    if not recovered:
-        lab.kill(running)
-        return Outcome(recovered=False, run=running.end(), check=None)
-    run = running.end()
-    return Outcome(recovered=True, run=run, check=lab.assay("oltp", "tpcc", server.url, "check", *OUTPUT))
+    return running
+
+
+def has_written(lab: Machine, device: str, enough: int) -> bool:
+    """Whether a device has completed so many writes."""
+    return lab.writes(device) >= enough
 
 
 def said(outcome: Outcome) -> str:
