@@ -48,6 +48,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 sys.path.insert(0, str(ROOT / "tests"))
 """Its servers are the lab's, too."""
 
+os.environ["PATH"] += os.pathsep + os.pathsep.join(("/usr/sbin", "/sbin"))
+"""File systems are made on the host."""
+
 
 @pytest.fixture(scope="session")
 def compiled() -> None:

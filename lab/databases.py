@@ -162,6 +162,8 @@ class Server:
 
 def missing_server(kind: str) -> str:
     """Return why a kind of server cannot be loaded here, empty if it can."""
+    if os.geteuid() != 0:
+        return "files of a server's user in the guest are made by root only"
     if kind == "MariaDB":
         from servers.mariadb import MariadbServer
 
