@@ -87,7 +87,7 @@ def test_the_slow_path_is_named(lab: Machine, observed: Callable[[str], None]) -
     assert done.document["points"][0]["errors"]["count"] == 0
     recording.end().checked()
     lab.shell("cp -r /tmp/recording /run/lab/recording")
-    diagnosis = lab.assay("diagnose", SHARE / "recording", "--json").checked().document
+    diagnosis = lab.assay("diagnose", "/tmp/recording", "--json").checked().document
 
     again = retransmitted(read_recording(lab.share / "recording").to_pylist())
     observed(f"segments sent again: {again['near0']:.0f} on the good wire, {again['near1']:.0f} on the bad one")
