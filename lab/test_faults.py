@@ -11,7 +11,7 @@ from lab.disks import Disk
 from lab.machine import SHARE, Done, Machine, Running
 
 DISKS = (
-    Disk(name="GOOD"),
+    Disk(name="GOOD", size_mib=128),
     Disk(name="GONE", bus="virtio-scsi"),
     Disk(name="NOFLUSH", fails="flush"),
 )
@@ -47,6 +47,14 @@ def mapped(lab: Machine) -> Any:
     map_(f"linear {GOOD} 0")
     yield map_
     lab.shell("dmsetup remove --retry faulty")
+
+
+@pytest.fixture
+def file_system(lab: Machine, mapped: Any) -> Iterator[str]:
+    """An empty file system on the mapped disk."""
+    lab.shell(f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/faulty; mount -t ext4 {FAULTY} /run/faulty")
+    yield "/run/faulty"
+    lab.shell("until umount /run/faulty; do sleep 0.5; done")
 
 
 @pytest.fixture
@@ -174,12 +182,11 @@ MAILBOX = (
     cannot="",
 )
 def test_a_verb_ends_when_its_file_system_fails(
-    lab: Machine, mapped: Any, verb: str, observed: Callable[[str], None]
+    lab: Machine, file_system: str, mapped: Any, verb: str, observed: Callable[[str], None]
 ) -> None:
-    lab.shell(f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/faulty; mount -t ext4 {FAULTY} /run/faulty")
-    arguments: tuple[str, ...] = ("mailbox", "/run/faulty", *MAILBOX)
+    arguments: tuple[str, ...] = ("mailbox", file_system, *MAILBOX)
     if verb == "dss":
-        arguments = ("dss", "tpch", "duckdb:/run/faulty/assay.db", "load", "run", "--scale", "0.02")
+        arguments = ("dss", "tpch", f"duckdb:{file_system}/assay.db", "load", "run", "--scale", "0.02")
     running = lab.start("assay", *arguments, *OUTPUT)
     before = lab.writes(FAULTY)
     lab.wait_for_run(running)
@@ -187,7 +194,6 @@ def test_a_verb_ends_when_its_file_system_fails(
     mapped("error")
     done = running.end()
     observed(said(done))
-    lab.shell("until umount /run/faulty; do sleep 0.5; done")
     assert done.code == 3, done.stderr
 
 
@@ -200,6 +206,7 @@ def test_a_full_thin_pool_is_told(lab: Machine, observed: Callable[[str], None])
     lab.shell(
         f'dmsetup create meta --table "0 8192 linear {GOOD} 0";'
         f' dmsetup create store --table "0 16384 linear {GOOD} 8192";'
+        " dd if=/dev/zero of=/dev/mapper/meta bs=4096 count=1 oflag=direct status=none;"
         ' dmsetup create pool --table "0 16384 thin-pool /dev/mapper/meta /dev/mapper/store 128 0 1 error_if_no_space";'
         ' dmsetup message pool 0 "create_thin 0"; dmsetup create thin --table "0 98304 thin /dev/mapper/pool 0"'
     )
@@ -267,20 +274,17 @@ def test_a_disk_that_is_removed_ends_the_run(
     proves="no page is wrong while files grow and shrink, and what they free is discarded beneath them",
     cannot="that a real disk discards what it was told to, and nothing else",
 )
-@pytest.mark.usefixtures("mapped")
-def test_verify_passes_while_space_is_discarded(lab: Machine, observed: Callable[[str], None]) -> None:
-    lab.shell(
-        f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/discarded; mount -t ext4 -o discard {FAULTY} /run/discarded;"
-        " fstrim /run/discarded"
-    )
+def test_verify_passes_while_space_is_discarded(
+    lab: Machine, file_system: str, observed: Callable[[str], None]
+) -> None:
+    lab.shell(f"mount -o remount,discard {file_system}; fstrim {file_system}")
     begun = discards(lab)
-    running = lab.start("assay", "verify", "/run/discarded", *VERIFY, "--duration", "20s", *OUTPUT)
+    running = lab.start("assay", "verify", file_system, *VERIFY, "--duration", "20s", *OUTPUT)
     lab.wait_for_run(running)
     while not running.ended:
-        lab.shell("fstrim /run/discarded; sleep 1")
+        lab.shell(f"fstrim {file_system}; sleep 1")
     done = running.end()
     discarded = discards(lab) - begun
-    lab.shell("umount /run/discarded")
     observed(f"exit code {done.code}; {discarded:,} discards meanwhile")
     assert done.code == 0, done.stderr
     assert discarded > 0
