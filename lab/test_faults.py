@@ -50,8 +50,9 @@ def mapped(lab: Machine) -> Any:
 
 
 @pytest.fixture
-def file_system(lab: Machine, mapped: Any) -> Iterator[str]:
+def file_system(lab: Machine, request: pytest.FixtureRequest) -> Iterator[str]:
     """An empty file system on the mapped disk."""
+    request.getfixturevalue("mapped")
     lab.shell(f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/faulty; mount -t ext4 {FAULTY} /run/faulty")
     yield "/run/faulty"
     lab.shell("until umount /run/faulty; do sleep 0.5; done")
