@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,11 +170,6 @@ def missing_server(kind: str) -> str:
     return ""
 
 
-def loaded(kind: str) -> tuple[Loaded, Path]:
-    """Load a server's database in a temporary folder, which the caller removes."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-lab-database-"))
-    try:
-        return (loaded_mariadb if kind == "MariaDB" else loaded_postgresql)(folder), folder
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
+def loaded(kind: str, folder: Path) -> Loaded:
+    """Load a server's database in a folder."""
+    return (loaded_mariadb if kind == "MariaDB" else loaded_postgresql)(folder)

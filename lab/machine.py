@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from lab.disks import DIES_WITH_US, Disk, Store
+from lab.folder import Folder
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = ROOT / "target" / "lab"
@@ -44,10 +44,6 @@ def missing() -> str:
     if not (MADE / "initrd").exists() or not list(MADE.glob("kernel/boot/vmlinuz-*")):
         return f"{MADE.relative_to(ROOT)} has no kernel and initrd: make set-up-lab"
     return ""
-
-
-KEEPER = 'read -r _; until rm -rf -- "$1"; do sleep 0.1; done'
-"""Removes a machine's folder when this process is done with it, and also when it was killed."""
 
 
 class PowerLost(Exception):
@@ -135,10 +131,8 @@ class Machine:
     def __init__(
         self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
     ) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="assay-lab-"))
-        self._keeper = subprocess.Popen(
-            ["sh", "-c", KEEPER, "assay-lab-keeper", self.folder], stdin=subprocess.PIPE, start_new_session=True
-        )
+        self._folder = Folder("assay-lab-")
+        self.folder = self._folder.path
         self.share = self.folder / "share"
         self.share.mkdir()
         self.stores = {disk.name: Store(disk, self.folder) for disk in disks}
@@ -160,9 +154,7 @@ class Machine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut()
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
-        self._keeper.wait()
+        self._folder.remove()
 
     def boot(self) -> Machine:
         """Switch the power on and wait until commands can run."""

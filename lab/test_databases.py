@@ -7,7 +7,6 @@ has recovered; Assay compares what they were told with what is there, and the co
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ import pytest
 
 from lab.databases import Loaded, Server, loaded, missing_server
 from lab.disks import Disk
+from lab.folder import Folder
 from lab.machine import SHARE, Done, Machine, Running
 
 DURATION_S = 90
@@ -73,9 +73,11 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def database(kind: str) -> Iterator[Loaded]:
-    made, folder = loaded(kind)
-    yield made
-    shutil.rmtree(folder)
+    folder = Folder("assay-lab-database-")
+    try:
+        yield loaded(kind, folder.path)
+    finally:
+        folder.remove()
 
 
 @pytest.fixture(scope="module")
