@@ -1,9 +1,10 @@
 """Power cuts under `assay verify --crash-journal`: an honest disk is never accused, a lying one is convicted.
 
-In each round every arrangement works on a disk of its own, whose power is cut at a random moment of its own. After six
+In each round every arrangement works on a disk of its own, whose power is cut at a random moment of its own. After some
 rounds the machine's power is cut as well; it boots again, judges all disks, and they serve the next rounds.
 
-LAB_ROUNDS says how many rounds there are (17), LAB_SEED (1) begins their seeds: round N has seed LAB_SEED + N.
+LAB_ROUNDS says how many rounds there are (17), LAB_ROUNDS_PER_BOOT how many of them come before the machine's power is
+cut (6). LAB_SEED (1) begins their seeds: round N has seed LAB_SEED + N.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lab.machine import SHARE, Machine, Running
 
 ROUNDS = int(os.environ.get("LAB_ROUNDS", "17"))
 SEED = int(os.environ.get("LAB_SEED", "1"))
-ROUNDS_PER_BOOT = 6
+ROUNDS_PER_BOOT = int(os.environ.get("LAB_ROUNDS_PER_BOOT", "6"))
 
 BLOCKS_FIRST = 2
 """A journal has grown so far when the disk that is to be sent no flushes is sent its last one."""
