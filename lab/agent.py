@@ -1,14 +1,16 @@
 """The first process of a lab machine on the host's files: runs commands that come over the second serial line.
 
 A line is a JSON object. The host sends `{"id", "argv"}`, the agent answers `{"id", "code"}` when the command has ended;
-output lies in files on the share. `assay` runs as a fork of a server that has imported it once, because imports take
-most of a command's time in emulation.
+output lies in files on the share. `{"kill"}` kills the command of that number. `assay` runs as a fork of a server that
+has imported it once, because imports take most of a command's time in emulation.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import termios
@@ -18,23 +20,23 @@ from pathlib import Path
 
 SHARE = Path("/run/lab")
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = [str(ROOT), str(ROOT / "python"), str(ROOT / "tests")]
+"""Where the Assay of this clone is, and its tests; the interpreter may be that of another."""
+
 MODULES = ("virtio_blk", "virtio_scsi", "sd_mod", "nvme", "crc32c_generic", "crc32c_intel", "configfs")
 """Without udev a device's module is loaded by name."""
 
-PRELOADED = [
-    "assay.cli.app", "assay.results.series", "assay.workloads.integrity.opened", "assay.workloads.io.opened",
-    "pyarrow.compute", "pyarrow.parquet",
-]  # fmt: skip
-"""What the commands of the lab share; an import more costs seconds here."""
+AT_WORK: dict[int, int] = {}
+"""Processes of commands that have not ended."""
 
 
 def main() -> None:
     """Make the machine ready, say so, and run commands until the power goes."""
     os.environ.update(
         PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LANG="C.UTF-8",
-        DM_DISABLE_UDEV="1", PYTHONPATH=str(ROOT / "tests"),
+        DM_DISABLE_UDEV="1", PYTHONPATH=os.pathsep.join(SOURCES),
     )  # fmt: skip
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path[:0] = SOURCES
     for command in (
         ["modprobe", "--all", *MODULES],
         ["mount", "-t", "configfs", "configfs", "/sys/kernel/config"],
@@ -51,6 +53,10 @@ def main() -> None:
             received += requests.read(4096)
             *lines, received = received.split(b"\n")
             for request in map(json.loads, lines):
+                if "kill" in request:
+                    with contextlib.suppress(KeyError, ProcessLookupError):
+                        os.kill(AT_WORK[request["kill"]], signal.SIGKILL)
+                    continue
                 threading.Thread(target=perform, args=(request["id"], request["argv"], answers), daemon=True).start()
 
 
@@ -76,16 +82,19 @@ def perform(number: int, argv: list[str], answers: Answers) -> None:
         if argv[0] == "assay":
             from assay_fork import FORKING, ForkedCommand
 
-            FORKING.set_forkserver_preload(PRELOADED)
-            code = ForkedCommand(argv[1:], SHARE, stdout, stderr).wait()
+            FORKING.set_forkserver_preload(["lab.warm"])
+            command = ForkedCommand(argv[1:], SHARE, stdout, stderr)
+            AT_WORK[number] = command.pid
+            code = command.wait()
         else:
             with stdout.open("wb") as out, stderr.open("wb") as err:
-                code = subprocess.run(
-                    argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/tmp", check=False
-                ).returncode
+                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/tmp")
+            AT_WORK[number] = process.pid
+            code = process.wait()
     except OSError as error:
         stderr.write_text(f"{error}\n")
         code = 127
+    AT_WORK.pop(number, None)
     answers.send({"id": number, "code": code})
 
 

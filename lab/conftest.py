@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import compileall
+import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -9,10 +12,13 @@ from typing import Any
 import pytest
 
 from lab.disks import Disk
-from lab.machine import Machine, missing
+from lab.machine import ROOT, Machine, missing
 from lab.results import Row
 
 OBSERVED = pytest.StashKey[list[str]]()
+LONGEST_FIRST = ("test_power_cuts", "test_devices", "test_faults", "test_databases", "test_write_log")
+"""Files of tests in the order in which they begin, where machines run side by side; the others come after them."""
+
 TOOK_S = pytest.StashKey[float]()
 """Machines that a test is the first to ask for boot in its set-up, so that counts."""
 
@@ -24,19 +30,39 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(why)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Where some tests of the lab will run, those that were not chosen have a line, too."""
     collected = {item: marker for item in items if (marker := item.get_closest_marker("lab"))}
     yield
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    # Of several workers one is enough.
+    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+        return
     if not missing() and not collected.keys().isdisjoint(items):
         for item, marker in collected.items():
             _row(item, marker).planned()
 
 
+sys.path.insert(0, str(ROOT / "tests"))
+"""Its servers are the lab's, too."""
+
+os.environ["PATH"] += os.pathsep + os.pathsep.join(("/usr/sbin", "/sbin"))
+"""File systems are made on the host."""
+
+
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """Compile Assay to byte code on this host, because machines only read its files."""
+    for folder in ("python/assay", "lab"):
+        compileall.compile_dir(ROOT / folder, quiet=1)
+
+
 @pytest.fixture(scope="module")
-def machine() -> Iterator[Callable[..., Machine]]:
+def machine(request: pytest.FixtureRequest) -> Iterator[Callable[..., Machine]]:
     """Make a machine with these disks: `machine(Disk(name="H"), networks=2).boot()`; it goes with the test's module."""
+    request.getfixturevalue("compiled")
     with ExitStack() as machines:
 
         def make(*disks: Disk, **options: Any) -> Machine:

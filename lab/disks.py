@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-START_TIMEOUT_S = 30.0
+FIRST_SLOT = 16
+START_TIMEOUT_S = 300.0
+LOG_BYTES_MAX = 4 << 30
+"""Size of the sparse file of a write log."""
 
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 """Begins the command line of each process of the lab: a killed test leaves no machine behind."""
@@ -30,6 +33,8 @@ class Disk:
         `volatile`: they are lost. `lying`: they are lost even if they were flushed, because flushes do nothing.
     fails
         Kind of request that ends with EIO: `flush`, or none.
+    logged
+        Writes and flushes are kept in a log on the host (`lab/write_log.py`).
     """
 
     name: str
@@ -43,14 +48,17 @@ class Disk:
     ports: int = 1
     write_cache: bool = True
     fails: Literal["", "flush"] = ""
+    logged: bool = False
 
-    def device(self, node: str) -> list[str]:
-        """Options of QEMU that show the disk to the guest, once for each port."""
+    def device(self, node: str, number: int) -> list[str]:
+        """Options of QEMU that show the disk to the guest, once for each port; `number` is its place among its kind."""
         blocks = f"logical_block_size={self.logical_block_bytes},physical_block_size={self.physical_block_bytes}"
         common = f"drive={node},serial={self.name},{blocks}"
         cached = f",write-cache={'on' if self.write_cache else 'off'}"
         if self.bus == "virtio-blk":
-            return ["-device", f"virtio-blk-pci,{common}{cached}"]
+            # Eight share a slot, because the machine has 32 slots; what places itself takes the first ones.
+            place = f"addr={FIRST_SLOT + number // 8:#x}.{number % 8},multifunction=on"
+            return ["-device", f"virtio-blk-pci,{common}{cached},{place}"]
         if self.bus == "nvme":
             return ["-device", f"nvme,{common}"]
         if self.bus == "sata":
@@ -72,13 +80,22 @@ class Store:
     def __init__(self, disk: Disk, folder: Path) -> None:
         self.disk = disk
         self.path = folder / f"{disk.name}.img"
+        self.log_path = folder / f"{disk.name}.log"
         self._socket = folder / f"{disk.name}.sock"
         self._server: subprocess.Popen[bytes] | None = None
         with self.path.open("wb") as file:
             file.truncate(disk.size_mib << 20)
+        if disk.logged:
+            with self.log_path.open("wb") as file:
+                file.truncate(LOG_BYTES_MAX)
 
-    def options(self, node: str) -> list[str]:
-        """Options of QEMU for the disk."""
+    @property
+    def server(self) -> dict[str, str]:
+        """Where QEMU finds the server that imitates its cache."""
+        return {"type": "unix", "path": str(self._socket)}
+
+    def options(self, node: str, number: int) -> list[str]:
+        """Options of QEMU for the disk, which is the `number`th of its kind."""
         if self.disk.cache == "none":
             # Two ports of one disk open it twice; the host's lock would refuse the second.
             block = f"driver=file,filename={self.path},node-name={node},locking=off,discard=unmap"
@@ -91,9 +108,14 @@ class Store:
                 *below,
                 "-blockdev",
                 f"driver=blkdebug,node-name={node},image={node}-below,{rule}",
-                *self.disk.device(node),
+                *self.disk.device(node, number),
             ]
-        return ["-blockdev", block, *self.disk.device(node)]
+        if self.disk.logged:
+            below = ["-blockdev", block.replace(f"node-name={node}", f"node-name={node}-below")]
+            log = ["-blockdev", f"driver=file,filename={self.log_path},node-name={node}-log"]
+            both = f"driver=blklogwrites,node-name={node},file={node}-below,log={node}-log,log-sector-size=512"
+            return [*below, *log, "-blockdev", both, *self.disk.device(node, number)]
+        return ["-blockdev", block, *self.disk.device(node, number)]
 
     def power_on(self) -> None:
         """Start what the disk needs on the host."""

@@ -8,16 +8,18 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from types import TracebackType
 from typing import Any
 
 from lab.disks import DIES_WITH_US, Disk, Store
+from lab.folder import Folder
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = ROOT / "target" / "lab"
@@ -76,6 +78,7 @@ class Running:
 
     def __init__(self, argv: tuple[str, ...], share: Path, number: int) -> None:
         self._argv = argv
+        self.number = number
         self.runs_before = len(list(share.glob("runs/*")))
         self._stdout, self._stderr = share / f"{number}.out", share / f"{number}.err"
         self._ended = threading.Event()
@@ -128,7 +131,8 @@ class Machine:
     def __init__(
         self, disks: Sequence[Disk] = (), *, networks: int = 0, append: str = "", memory_mib: int = 1536
     ) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="assay-lab-"))
+        self._folder = Folder("assay-lab-")
+        self.folder = self._folder.path
         self.share = self.folder / "share"
         self.share.mkdir()
         self.stores = {disk.name: Store(disk, self.folder) for disk in disks}
@@ -150,7 +154,7 @@ class Machine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cut()
-        shutil.rmtree(self.folder)
+        self._folder.remove()
 
     def boot(self) -> Machine:
         """Switch the power on and wait until commands can run."""
@@ -189,6 +193,34 @@ class Machine:
             self._line.close()
             self._line = None
 
+    def cut_disk(self, name: str) -> None:
+        """Cut the power of one disk, which loses its cache; every I/O on it fails from now on."""
+        self.stores[name].power_off()
+
+    def plug_again(self, name: str) -> str:
+        """Switch a disk's power on again and plug it in anew, beside its dead self; return its path in the guest."""
+        store, again = self.stores[name], f"{name}-again"
+        store.power_on()
+        self._qmp("blockdev-add", {"driver": "nbd", "node-name": again, "server": store.server})
+        self._qmp("device_add", {"driver": "virtio-blk-pci", "drive": again, "id": again, "serial": again})
+        found = self.shell(
+            f"until grep -lx {again} /sys/block/vd*/serial 2>/dev/null; do sleep 0.1; done | cut -d/ -f4"
+        ).strip()
+        return f"/dev/{found}"
+
+    def _qmp(self, command: str, arguments: dict[str, Any]) -> None:
+        """Have QEMU do something."""
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(BOOT_TIMEOUT_S)
+            line.connect(os.fspath(self.folder / "qmp"))
+            with line.makefile("rwb") as talk:
+                talk.readline()  # its greeting
+                for name, words in (("qmp_capabilities", {}), (command, arguments)):
+                    talk.write(json.dumps({"execute": name, "arguments": words}).encode() + b"\n")
+                    talk.flush()
+                    while "return" not in (answer := json.loads(talk.readline())):
+                        assert "error" not in answer, answer
+
     def start(self, *argv: str | Path) -> Running:
         """Start a command in the guest, in the share if it is `assay`."""
         assert self._line is not None, "the machine is off"
@@ -197,6 +229,12 @@ class Machine:
         running = self._expect(self._numbers, words)
         self._line.sendall(json.dumps({"id": self._numbers, "argv": words}).encode() + b"\n")
         return running
+
+    def kill(self, running: Running) -> None:
+        """Kill a command in the guest and wait for its end."""
+        assert self._line is not None, "the machine is off"
+        self._line.sendall(json.dumps({"kill": running.number}).encode() + b"\n")
+        running.end()
 
     def run(self, *argv: str | Path, timeout_s: float = RUN_TIMEOUT_S) -> Done:
         """Run a command in the guest to its end."""
@@ -219,7 +257,7 @@ class Machine:
                 break
             if SYSTEM_OF[store.disk.bus] == SYSTEM_OF[bus]:
                 place += store.disk.ports
-        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{chr(ord('a') + place)}"
+        return f"/dev/nvme{place}n1" if bus == "nvme" else f"/dev/{SYSTEM_OF[bus]}{_letters(place)}"
 
     def in_sys(self, path: str) -> str:
         """Return the name of a device's folder in /sys/block; without udev a mapped device is no link to it."""
@@ -234,16 +272,22 @@ class Machine:
         return int(self.shell(f"cat /sys/block/{self.in_sys(path)}/stat").split()[0])
 
     def wait_until(
-        self, happened: Callable[[], object], beside: Running, *, every_s: float = 0.5, timeout_s: float = RUN_TIMEOUT_S
+        self,
+        happened: Callable[[], object],
+        *beside: Running,
+        every_s: float = 0.5,
+        timeout_s: float = RUN_TIMEOUT_S,
     ) -> None:
-        """Wait for something that a command under way does; fails if the command ends or it takes too long.
+        """Wait for something that commands under way do; fails if one of them ends or it takes too long.
 
         To look more often takes the guest's only core from what is waited for, if it is the guest that looks.
         """
         deadline = time.monotonic() + timeout_s
         while not happened():
-            assert not beside.ended or happened(), f"it ended before: {beside.end()}"
-            assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {beside.stderr[-1000:]}"
+            for running in beside:
+                assert not running.ended or happened(), f"it ended before: {running.end()}"
+            said = "".join(running.stderr[-1000:] for running in beside)
+            assert time.monotonic() < deadline, f"it did not happen in {timeout_s} s: {said}"
             time.sleep(every_s)
 
     def wait_for_run(self, running: Running) -> None:
@@ -266,20 +310,25 @@ class Machine:
     def _command(self, line_path: Path) -> list[str]:
         (kernel,) = MADE.glob("kernel/boot/vmlinuz-*")
         # The kernel measures its processor's counter at boot, wrongly where the host is busy: its clock would run fast.
+        # Nor does it find its timer there, and would not boot: it is told not to look.
         words = (
-            "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on clocksource=hpet"
+            "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on clocksource=hpet no_timer_check"
             f" lab.kernel={MADE / 'kernel'} lab.python={sys.executable} lab.agent={ROOT / 'lab' / 'agent.py'}"
         )
         options = [
             "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(self._memory_mib), "-smp", "1", "-display", "none",
-            "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot",
+            "-monitor", "none",
+            "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off",
+            "-nodefaults", "-no-user-config", "-no-reboot",
             "-serial", f"file:{self.folder / 'console'}", "-serial", f"unix:{line_path},server=on,wait=on",
             "-kernel", str(kernel), "-initrd", str(MADE / "initrd"), "-append", f"{words} {self._append}".strip(),
             "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
             "-virtfs", f"local,path={self.share},mount_tag=lab,security_model=none",
         ]  # fmt: skip
+        numbers: Counter[str] = Counter()
         for number, store in enumerate(self.stores.values()):
-            options += store.options(f"d{number}")
+            options += store.options(f"d{number}", numbers[store.disk.bus])
+            numbers[store.disk.bus] += 1
         for number in range(self._networks):
             options += ["-netdev", f"hubport,id=n{number},hubid=0", "-device", f"virtio-net-pci,netdev=n{number}"]
         return [*DIES_WITH_US, "qemu-system-x86_64", *options]
@@ -309,6 +358,12 @@ class Machine:
             pass  # a line that the cut tore, or the cut itself
         while self._running:
             self._running.popitem()[1].answered(None)
+
+
+def _letters(place: int) -> str:
+    """Return what a disk's name ends with: a to z, aa to az, and so on."""
+    first, last = divmod(place, len(ascii_lowercase))
+    return (ascii_lowercase[first - 1] if first else "") + ascii_lowercase[last]
 
 
 def _text(path: Path) -> str:

@@ -11,7 +11,7 @@ from lab.disks import Disk
 from lab.machine import SHARE, Done, Machine, Running
 
 DISKS = (
-    Disk(name="GOOD"),
+    Disk(name="GOOD", size_mib=128),
     Disk(name="GONE", bus="virtio-scsi"),
     Disk(name="NOFLUSH", fails="flush"),
 )
@@ -27,7 +27,7 @@ VERIFY = ("--size", "16M", "--memory", "2M")
 @pytest.fixture(scope="module")
 def lab(machine: Callable[..., Machine]) -> Machine:
     lab = machine(*DISKS).boot()
-    lab.shell("modprobe -a dm_mod dm_flakey dm_delay")
+    lab.shell("modprobe -a dm_mod dm_flakey dm_delay dm_thin_pool")
     return lab
 
 
@@ -47,6 +47,15 @@ def mapped(lab: Machine) -> Any:
     map_(f"linear {GOOD} 0")
     yield map_
     lab.shell("dmsetup remove --retry faulty")
+
+
+@pytest.fixture
+def file_system(lab: Machine, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty file system on the mapped disk."""
+    request.getfixturevalue("mapped")
+    lab.shell(f"mkfs.ext4 -qF {FAULTY}; mkdir -p /run/faulty; mount -t ext4 {FAULTY} /run/faulty")
+    yield "/run/faulty"
+    lab.shell("until umount /run/faulty; do sleep 0.5; done")
 
 
 @pytest.fixture
@@ -131,6 +140,87 @@ def test_a_profile_ends_when_every_io_fails(
 
 
 @pytest.mark.lab(
+    line="Faults: every I/O fails from the middle of the only point on (dm-error), profile",
+    proves="a point that began well and ends on a dead disk is no answer: exit code 3",
+    cannot="",
+)
+def test_a_point_that_ends_on_a_dead_disk_is_no_answer(
+    lab: Machine, mapped: Any, observed: Callable[[str], None]
+) -> None:
+    running = lab.start("assay", "profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s", *OUTPUT)
+    under_way(lab, running, FAULTY)
+    mapped("error")
+    done = running.end()
+    observed(said(done))
+    assert done.code == 3, done.stdout
+    assert "every I/O failed until the point's end (EIO" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.lab(
+    line="Faults: every I/O fails from a moment on (dm-error), verify",
+    proves="the run ends by itself, and with the code for an I/O error or a target that failed",
+    cannot="",
+)
+def test_verify_ends_when_every_io_fails(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
+    under_way(lab, running, FAULTY)
+    mapped("error")
+    done = running.end()
+    observed(said(done))
+    assert done.code in (3, 4), done.stderr
+
+
+MAILBOX = (
+    "--mailboxes", "20", "--mailbox-size", "1M", "--iops-per-mailbox", "2", "--databases", "1", "--cache", "1M",
+    "--duration", "30s", "--warmup", "0s", "--maintenance", "0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["mailbox", "dss"])
+@pytest.mark.lab(
+    line="Faults: every I/O fails from a moment on (dm-error beneath ext4), {verb}",
+    proves="the run ends by itself and in one line: exit code 3",
+    cannot="",
+)
+def test_a_verb_ends_when_its_file_system_fails(
+    lab: Machine, file_system: str, mapped: Any, verb: str, observed: Callable[[str], None]
+) -> None:
+    arguments: tuple[str, ...] = ("mailbox", file_system, *MAILBOX)
+    if verb == "dss":
+        arguments = ("dss", "tpch", f"duckdb:{file_system}/assay.db", "load", "run", "--scale", "0.02")
+    running = lab.start("assay", *arguments, *OUTPUT)
+    before = lab.writes(FAULTY)
+    lab.wait_for_run(running)
+    lab.wait_until(lambda: lab.writes(FAULTY) > before + 20, running)
+    mapped("error")
+    done = running.end()
+    observed(said(done))
+    assert done.code == 3, done.stderr
+
+
+@pytest.mark.lab(
+    line="Faults: a thin pool that is full (error_if_no_space), verify",
+    proves="a volume that takes no more is told as a full one, in one line: exit code 3",
+    cannot="",
+)
+def test_a_full_thin_pool_is_told(lab: Machine, observed: Callable[[str], None]) -> None:
+    lab.shell(
+        f'dmsetup create meta --table "0 8192 linear {GOOD} 0";'
+        f' dmsetup create store --table "0 16384 linear {GOOD} 8192";'
+        " dd if=/dev/zero of=/dev/mapper/meta bs=4096 count=1 oflag=direct status=none;"
+        ' dmsetup create pool --table "0 16384 thin-pool /dev/mapper/meta /dev/mapper/store 128 0 1 error_if_no_space";'
+        ' dmsetup message pool 0 "create_thin 0"; dmsetup create thin --table "0 98304 thin /dev/mapper/pool 0"'
+    )
+    thin = "/dev/mapper/thin"
+    done = lab.assay("verify", thin, *overwriting(thin), *VERIFY, "--duration", "5s", *OUTPUT)
+    observed(said(done))
+    lab.shell("for name in thin pool store meta; do dmsetup remove --retry $name; done")
+    lab.shell(f"dd if=/dev/zero of={GOOD} bs=1M count=16 oflag=direct status=none")
+    assert done.code == 3, done.stderr
+    assert "full" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.lab(
     line="Faults: a stall of 2 s in each I/O (dm-delay), open-loop profile",
     proves="time that requests waited for their start is in the figures: the tail of an open loop shows the stall",
     cannot="how long a stall is; only that it is seen, for emulation adds to each",
@@ -158,6 +248,7 @@ def test_a_flush_that_fails_is_found(lab: Machine, observed: Callable[[str], Non
     done = lab.assay("verify", NOFLUSH, *overwriting(NOFLUSH), *VERIFY, *plan, "--duration", "10s", *OUTPUT)
     observed(said(done))
     assert done.code in (3, 4), done.stderr
+    assert "gone" not in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["verify", "profile"])
@@ -177,3 +268,55 @@ def test_a_disk_that_is_removed_ends_the_run(
     observed(said(done))
     assert done.code == 3, done.stderr
     assert "gone" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.lab(
+    line="Discard: online discards and fstrim under verify, ext4",
+    proves="no page is wrong while files grow and shrink, and what they free is discarded beneath them",
+    cannot="that a real disk discards what it was told to, and nothing else",
+)
+def test_verify_passes_while_space_is_discarded(
+    lab: Machine, file_system: str, observed: Callable[[str], None]
+) -> None:
+    lab.shell(f"mount -o remount,discard {file_system}; fstrim {file_system}")
+    begun = discards(lab)
+    running = lab.start("assay", "verify", file_system, *VERIFY, "--duration", "20s", *OUTPUT)
+    lab.wait_for_run(running)
+    while not running.ended:
+        lab.shell(f"fstrim {file_system}; sleep 1")
+    done = running.end()
+    discarded = discards(lab) - begun
+    observed(f"exit code {done.code}; {discarded:,} discards meanwhile")
+    assert done.code == 0, done.stderr
+    assert discarded > 0
+
+
+def discards(lab: Machine) -> int:
+    """Return how many discards the mapped disk has completed."""
+    return int(lab.shell(f"cat /sys/block/{lab.in_sys(FAULTY)}/stat").split()[11])
+
+
+DELAY_MS = 50
+
+
+@pytest.mark.lab(
+    line="Figures: fio and profile on the same slow disk (dm-delay, 50 ms), 8 KiB random reads at queue depth 4",
+    proves="both tell the same throughput and mean latency of a disk whose figures are known",
+    cannot="that they agree on a fast disk, where the emulated processor is what is measured",
+)
+def test_figures_are_those_of_fio(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
+    mapped(f"delay {GOOD} 0 {DELAY_MS}")
+    theirs = lab.run(
+        "fio", "--name=lab", f"--filename={FAULTY}", "--rw=randread", "--bs=8k", "--direct=1", "--ioengine=libaio",
+        "--iodepth=4", "--time_based", "--runtime=15", "--output-format=json",
+    ).checked().document["jobs"][0]["read"]  # fmt: skip
+    done = lab.assay("profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s", *OUTPUT)
+    assert done.code in (0, 1), done.stderr
+    (point,) = done.document["points"]
+    ours = point["read"]
+    mean_ms, their_mean_ms = ours["latency_ns"]["mean"] / 1e6, theirs["lat_ns"]["mean"] / 1e6
+    observed(f"fio {theirs['iops']:.1f} IOPS, {their_mean_ms:.1f} ms; Assay {ours['iops']:.1f} IOPS, {mean_ms:.1f} ms")
+    # A delay is rounded up to the kernel's tick, and the emulator adds to it.
+    assert min(mean_ms, their_mean_ms) >= DELAY_MS
+    assert ours["iops"] == pytest.approx(theirs["iops"], rel=0.25)
+    assert mean_ms == pytest.approx(their_mean_ms, rel=0.25)

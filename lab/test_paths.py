@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from assay.results.flight import read_recording
 from lab.disks import Disk
 from lab.machine import SHARE, Machine
 
@@ -112,3 +113,37 @@ def test_verify_passes_when_all_paths_come_back(lab: Machine, observed: Callable
     observed(f"exit code {done.code}; {waited} I/Os completed in {LOST_S:.0f} s without a path")
     assert done.code == 0, done.stderr
     assert max(entry["slowest_io_ms"] for entry in done.document["integrity"]["files"]) >= LOST_S * 1e3 / 2
+
+
+@pytest.mark.lab(
+    line="Paths: rates by path under `assay record`, one of two lost",
+    proves="the recorder counts each path's own I/Os, and that one of them has failed",
+    cannot="rates of a real fabric",
+)
+def test_the_recorder_counts_each_path(lab: Machine, observed: Callable[[str], None]) -> None:
+    # SQLite's log needs memory that is shared through its file, which the share has not.
+    recording = lab.start("assay", "record", "start", "/tmp/recording", "--no-processes", "--for", "60s")
+    lab.wait_until(lambda: lab.run("test", "-s", "/tmp/recording/recording.sqlite").code == 0, recording)
+    running = lab.start("assay", "profile", MAP, *LOAD, *OUTPUT)
+    lab.wait_for_run(running)
+    lab.wait_until(lambda: io_count(lab) > 1000, running)
+    lose(lab, PATHS[1])
+    running.end()
+    restore(lab, PATHS[1])
+    recording.end().checked()
+    lab.shell("cp -r /tmp/recording /run/lab/recording")
+
+    rows = read_recording(lab.share / "recording").to_pylist()
+    reads = {
+        path: sum(
+            row["value"] or 0.0
+            for row in rows
+            if row["source"] == "path" and row["entity"].endswith(f"/{path}") and row["metric"] == "read_ios_count"
+        )
+        for path in PATHS
+    }
+    failed = max(row["value"] for row in rows if row["metric"] == "paths_failed_count")
+    told = ", ".join(f"{count:,.0f} over {path}" for path, count in reads.items())
+    observed(f"reads: {told}; paths failed at most: {failed:.0f}")
+    assert 0 < reads[PATHS[1]] < reads[PATHS[0]]
+    assert failed == 1

@@ -304,7 +304,7 @@ impl Core {
         self.history.ended(io.history, completion.at_ns, completion.result);
         self.failures_in_a_row = if completion.result < 0 { self.failures_in_a_row + 1 } else { 0 };
         if self.failures_in_a_row > FAILURES_MAX {
-            self.fail(io.id.file, -completion.result);
+            self.fail(io.id.file, -completion.result, "thousands of I/Os failed one after the other");
         }
         let bytes = io.pages * self.files[file].page_bytes;
         self.throttles[file].ended(io.op, io.pages, latency_ns);
@@ -397,7 +397,7 @@ impl Core {
             image = self.page(io, 0).to_vec().into_boxed_slice();
         }
         if result < 0 && Failure::is_failure(-result) {
-            self.fail(io.id.file, -result);
+            self.fail(io.id.file, -result, "an I/O failed");
         }
         self.mailbox[io.task] = Some(RawEnd { result, image });
         self.schedule.wake(io.task);
@@ -405,7 +405,7 @@ impl Core {
 
     fn suspect_io(&mut self, io: &InFlight, errno: i32) {
         if Failure::is_failure(errno) {
-            self.fail(io.id.file, errno);
+            self.fail(io.id.file, errno, "an I/O failed");
             return;
         }
         self.writes_in_doubt += u32::from(io.op == Op::Write);

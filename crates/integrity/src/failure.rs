@@ -7,6 +7,8 @@ pub enum Failure {
     NoSpace { path: String },
     #[error("{path}: the storage is gone (errno {errno})")]
     Gone { path: String, errno: i32 },
+    #[error("{path}: {what} (errno {errno})")]
+    Failed { path: String, what: &'static str, errno: i32 },
     #[error("{0}")]
     Queue(String),
     #[error("{outstanding} I/Os outstanding, the oldest for {oldest_s} s")]
@@ -31,10 +33,26 @@ impl Failure {
         matches!(errno, ENOSPC | EDQUOT | EFBIG) || GONE.contains(&errno)
     }
 
-    pub fn of_errno(path: &str, errno: i32) -> Self {
+    /// `what` failed, where the error does not say by itself why the run cannot go on.
+    pub fn of_errno(path: &str, errno: i32, what: &'static str) -> Self {
+        let path = path.to_owned();
         match errno {
-            ENOSPC | EDQUOT | EFBIG => Self::NoSpace { path: path.to_owned() },
-            _ => Self::Gone { path: path.to_owned(), errno },
+            ENOSPC | EDQUOT | EFBIG => Self::NoSpace { path },
+            _ if GONE.contains(&errno) => Self::Gone { path, errno },
+            _ => Self::Failed { path, what, errno },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_that_is_there_and_fails_is_not_called_gone() {
+        let of = |errno| Failure::of_errno("/dev/sdb", errno, "every flush of the log failed").to_string();
+        assert_eq!(of(5), "/dev/sdb: every flush of the log failed (errno 5)");
+        assert_eq!(of(19), "/dev/sdb: the storage is gone (errno 19)");
+        assert_eq!(of(28), "/dev/sdb: the file system is full");
     }
 }

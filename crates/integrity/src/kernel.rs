@@ -336,7 +336,7 @@ impl Kernel {
             let resized = core.queue.resize(file, bytes);
             match resized {
                 Ok(()) => core.counts.resizes += 1,
-                Err(errno) => core.fail(file, -errno),
+                Err(errno) => core.fail(file, -errno, "a change of its size failed"),
             }
             resized
         })
@@ -373,9 +373,9 @@ impl Kernel {
 
 impl Core {
     /// Ends the run where going on has no sense: the storage is full, or gone.
-    pub(crate) fn fail(&mut self, file: u16, errno: i32) {
+    pub(crate) fn fail(&mut self, file: u16, errno: i32, what: &'static str) {
         let name = self.files[usize::from(file)].plan.path.display().to_string();
-        self.failure.get_or_insert(Failure::of_errno(&name, errno));
+        self.failure.get_or_insert(Failure::of_errno(&name, errno, what));
         self.wake(Event::Quiet);
     }
 }

@@ -113,7 +113,7 @@ fn class_of(failure: &Failure) -> &'static str {
         Failure::NoSpace { .. } => "OutOfSpace",
         Failure::NotAnswering { .. } => "NotAnswering",
         Failure::Memory { .. } => "OutOfMemory",
-        Failure::Gone { .. } | Failure::Queue(_) | Failure::Journal(_) => "IoFailed",
+        Failure::Gone { .. } | Failure::Failed { .. } | Failure::Queue(_) | Failure::Journal(_) => "IoFailed",
     }
 }
 

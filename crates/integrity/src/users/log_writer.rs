@@ -27,7 +27,7 @@ pub(crate) async fn log_writer(kernel: Kernel) {
         while !flush(&kernel, id.file, USER).await && !kernel.failed() {
             // What a failed flush left behind nobody knows: the records are written again.
             if tries == TRIES {
-                kernel.with(|core| core.fail(id.file, EIO));
+                kernel.with(|core| core.fail(id.file, EIO, "every flush of the log failed"));
             }
             tries += 1;
             if kernel.latch(id, blocks).await {

@@ -27,7 +27,7 @@ from assay.units import format_duration, format_iops, format_latency
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
-from assay.workloads.io.ticks import add_session, tick_length_s
+from assay.workloads.io.ticks import add_session, failed_to_the_end, tick_length_s
 from assay.workloads.modelled import ModelRun, add_telemetry, summarise_model
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
@@ -319,7 +319,21 @@ class Measurement:
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
             opened.virtual_ns = model.elapsed_ns
-        return self._figures(session, report, from_tick)
+        figures = self._figures(session, report, from_tick)
+        if self.error is None and figures["total"]:
+            self._note_failed(figures)
+        return figures
+
+    def _note_failed(self, figures: dict[str, Any]) -> None:
+        """A volume that failed to the end is no storage any more, however well the point began."""
+        failed = failed_to_the_end(self.ticks, self.complete_ticks)
+        if failed:
+            names = ", ".join(self.opened.volumes[number].name for number in sorted(failed))
+            kinds = ", ".join(kind for kind, count in figures["errors"]["kinds"].items() if count)
+            self.ended_by = figures["ended_by"] = "failed"
+            self.error = IoFailed(
+                f"{names}: every I/O failed until the point's end ({kinds}); see the kernel log (dmesg)"
+            )
 
     def _watch(self, session: AnySession, warmup_ticks: int) -> int:
         """Follow the session to its end; returns the first tick that counts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -35,3 +36,21 @@ def add_session(
         name = volumes[tick["volume"]].name
         entities.append((f"{name}/{activity.name}" if several else name, activity.role))
     add_ticks(columns, ticks, entities, started_ns, interval_s, clock=clock)
+
+
+FAILED_LAST_MIN = 100
+"""I/Os of a volume that failed at the end of a point, none between them well, before the volume counts as failed."""
+
+
+def failed_to_the_end(ticks: Sequence[Mapping[str, Any]], end_tick: int) -> set[int]:
+    """Return the volumes on which every I/O failed at the end: enough of them, and none ended well after them."""
+    last_good: dict[int, int] = {}
+    for tick in ticks:
+        if tick["tick"] < end_tick and tick["read"]["count"] + tick["write"]["count"]:
+            volume = tick["volume"]
+            last_good[volume] = max(last_good.get(volume, -1), tick["tick"])
+    failed: Counter[int] = Counter()
+    for tick in ticks:
+        if last_good.get(tick["volume"], -1) < tick["tick"] < end_tick:
+            failed[tick["volume"]] += tick["error_count"]
+    return {volume for volume, count in failed.items() if count >= FAILED_LAST_MIN}

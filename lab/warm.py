@@ -1,0 +1,23 @@
+"""What all commands of a machine share, imported and built once, before they are forked from it.
+
+In emulation an import more costs seconds, and so do the command line's description and what checks a run folder.
+"""
+
+import functools
+from importlib import import_module
+
+import typer.main
+
+from assay.cli.app import app
+from assay.results import shapes
+
+for name in (
+    "assay.report.exports", "assay.results.load", "assay.results.series", "assay.workloads.integrity.opened",
+    "assay.workloads.io.opened", "pyarrow.compute", "pyarrow.parquet", "rich.console", "rich.table", "typer._adapters",
+):  # fmt: skip
+    import_module(name)
+
+typer.main.get_command = functools.cache(typer.main.get_command)
+typer.main.get_command(app)
+shapes._adapters("manifest")
+shapes._adapters("point")
