@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from sample import Sample, io, write_run
-from sample_paper import made, measured_run
+from sample_paper import CHECK, both_runs, made, measured_run
 
 from assay.document.elements import Paragraph
+from assay.errors import UsageError
+from assay.report.paper.findings import read_findings
 from assay.report.paper.texts import Texts
 from assay.report.paper.write import Asked, write_paper
 from assay.results.run_folder import RunFolder
@@ -115,6 +119,8 @@ def test_templates_of_the_user_take_the_place_of_shipped_ones(bench: Bench) -> N
         (["--paper", "RUN", "RUN"], "is given twice"),
         (["RUN", "RUN"], "takes one run; of several runs --paper makes a paper"),
         (["RUN", "--anonymise"], "--anonymise: is an option of --paper"),
+        (["--paper", "RUN", "--check", "nothing"], "--check nothing: cannot be read: No such file"),
+        (["RUN", "--check", "x"], "--check: is an option of --paper"),
         (["RUN", "-o", "x"], "--output: is an option of --paper"),
         (["--paper", "RUN", "--units", "miles"], "--units: 'miles' is unknown; accepted: both, binary, decimal"),
         (["--paper", "RUN", "--export", "csv"], "--export and --paper exclude each other"),
@@ -144,6 +150,54 @@ def test_a_page_of_others_is_not_replaced(bench: Bench) -> None:
         assert (done.code, "was not written by Assay" in done.complaint) == (2, True)
         assert (run / name).read_text() == "mine"
         (run / name).unlink()
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_a_check_of_its_own_is_a_source_of_the_paper(tmp_path: Path) -> None:
+    file = tmp_path / "check.json"
+    file.write_text(json.dumps({**CHECK, "targets": ["host"]}))
+    run = measured_run(tmp_path, checked=False)
+    folder = tmp_path / "paper"
+    write_paper(Asked(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
+    text = (folder / "paper.md").read_text()
+    assert "1 rule of best practice broken, 1 kept, 1 not checked" in text
+    assert "Start a time service." in text
+    assert "| assay check host |" in text
+    assert "None of the runs holds a check" not in text
+    assert "db07" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        ("{", "holds no findings; `assay check --format json -o FILE` writes them"),
+        ('{"verb": "size"}', "holds no findings"),
+        ('{"verb": "check", "findings": 3}', "holds no findings"),
+        (json.dumps({**CHECK, "targets": ["host"], "passed": ["x"]}), "holds no findings"),
+    ],
+)
+def test_a_file_without_findings_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "check.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UsageError, match=f"--check .*check.json: {re.escape(said)}"):
+        read_findings(file)
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_marks_of_drawings_lead_to_their_points_on_the_page_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    write_paper(Asked(runs=both_runs(tmp_path), folder=folder, formats=["html", "md"]))
+    page = (folder / "paper.html").read_text()
+    figures = dict(re.findall(r'<figure id="([^"]+)">(.*?)<figcaption>', page, re.DOTALL))
+    led = {name: set(re.findall(r'<a href="#([^"]+)"', drawing)) for name, drawing in figures.items()}
+    assert led["r1-topology"] == {"point-R1"}
+    assert {"point-R1.p0003", "point-R1.p0006", "point-R1.p0009"} <= led["r1-study-iops-1"]
+    assert {"point-R2.p0001", "point-R2.p0007"} <= led["r2-curve-1-mean"]
+    assert all(f'id="{target}"' in page for targets in led.values() for target in targets)
+    assert "vega.github.io" not in page
+    assert all("<a " not in path.read_text() for path in (folder / "paper-figures").iterdir())
 
 
 @pytest.mark.slow(reason="tests/report/test_report_sizing.py has the sections")

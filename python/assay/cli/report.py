@@ -20,6 +20,8 @@ Examples:
 
 `assay report --paper RUN RUN RUN --output white-paper`
 
+`assay check host --format json -o check.json; assay report --paper RUN --check check.json`
+
 `assay report --paper RUN --anonymise --units decimal`
 """
 
@@ -47,6 +49,12 @@ def report(
     markdown: Annotated[
         bool, typer.Option("--markdown/--no-markdown", help="Write paper.md and its figures.", rich_help_panel=PAPER)
     ] = True,
+    check: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--check", help="Findings of best practice: a file of assay check --format json.", rich_help_panel=PAPER
+        ),
+    ] = None,
     template: Annotated[
         Path | None,
         typer.Option("--template", help="A folder of your own templates for its texts.", rich_help_panel=PAPER),
@@ -82,7 +90,7 @@ def report(
         return
     if not runs:
         raise UsageError("report: give the folder of a run")
-    only = {"--output": output, "--template": template, "--anonymise": anonymise, "--units": units,
+    only = {"--output": output, "--check": check, "--template": template, "--anonymise": anonymise, "--units": units,
             "--several-targets": several_targets, "--short": short}  # fmt: skip
     if paper:
         if export:
@@ -90,8 +98,9 @@ def report(
         formats = [kind for kind, wanted in (("html", html), ("pdf", pdf), ("md", markdown)) if wanted]
         folder = output or (runs[0] if len(runs) == 1 else OUTPUT_OF_SEVERAL)
         _paper(
-            runs, folder, formats, template, units, anonymised=anonymise, several_targets=several_targets, short=short
-        )
+            runs, folder, formats, template, units, check or [], anonymised=anonymise, several_targets=several_targets,
+            short=short,
+        )  # fmt: skip
         return
     given = [option for option, value in only.items() if value]
     if given:
@@ -126,6 +135,7 @@ def _paper(
     formats: list[str],
     template: Path | None,
     units: str | None,
+    checks: list[Path],
     *,
     anonymised: bool,
     several_targets: bool,
@@ -138,7 +148,7 @@ def _paper(
         raise UsageError(f"--units: {units!r} is unknown; accepted: both, binary, decimal")
     written = write_paper(
         Asked(
-            runs=runs, folder=folder, formats=formats, template=template, anonymised=anonymised,
+            runs=runs, folder=folder, formats=formats, template=template, checks=checks, anonymised=anonymised,
             several_targets=several_targets, short=short, units=units,  # type: ignore[arg-type]
             command=["assay", *sys.argv[1:]],
         )

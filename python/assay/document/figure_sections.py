@@ -119,7 +119,8 @@ def _search_blocks(points: Sequence[Record], answer: Record, figures: Sequence[M
         value = value_of(figure, point)
         if point.get("id") in ids and value is not None:
             load = point["load"].get(axis) or load_size(point["load"])
-            row = {"load": load, "value": value, "latency_ns": None, "state": search_state(point, figure.failed)}
+            row = {"load": load, "value": value, "latency_ns": None, "point_id": point.get("id")}
+            row["state"] = search_state(point, figure.failed)
             rows.append({**row, "mark": marks.get(point.get("id"), "")})
     rows.sort(key=lambda row: float(row["load"]))
     chart = search_curve(rows, axis, figure.title)

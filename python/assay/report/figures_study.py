@@ -147,8 +147,8 @@ def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     Parameters
     ----------
     rows : sequence of rows
-        `title`, `fit` (whether the model was fitted to it), `error`, `low`, `high`, `band_low`, `band_high` as shares
-        (None where there is none), in the order to show.
+        `title`, `fit` (whether the model was fitted to it), `point_ids`, and `error`, `low`, `high`, `band_low`,
+        `band_high` as shares (None where there is none), in the order to show.
     """
     if not rows:
         return None
@@ -157,6 +157,7 @@ def published_figure(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
         {
             "title": row["title"],
             "used": "fitted to" if row["fit"] else "predicted",
+            "point_ids": row["point_ids"],
             **{key: row[key] * 100 if row[key] is not None else None for key in keys},
         }
         for row in rows

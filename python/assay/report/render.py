@@ -47,4 +47,11 @@ def _own_ids(svg: str, name: str) -> str:
     """SVG whose ids carry the figure's name: several drawings share one page, and Vega counts from one in each."""
     svg = re.sub(r'\bid="([^"]+)"', lambda match: f'id="{name}-{match[1]}"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", lambda match: f"url(#{name}-{match[1]})", svg)
-    return re.sub(r'href="#([^"]+)"', lambda match: f'href="#{name}-{match[1]}"', svg)
+    svg = re.sub(r'href="#([^"]+)"', lambda match: f'href="#{name}-{match[1]}"', svg)
+    # Vega completes what a mark leads to with an address of its own.
+    return re.sub(r'xlink:href="[^"#]+#(point-[\w.-]+)"', r'href="#\1"', svg)
+
+
+def without_links(svg: str) -> str:
+    """SVG for a place where nothing can be led to: a file of its own, or paper."""
+    return re.sub(r"</?a\b[^>]*>", "", svg)

@@ -15,6 +15,8 @@ from assay.report.paper.texts import Texts
 from assay.report.paper.words import Words, paragraphs
 
 FRONT = ("summary", "objectives", "terms", "configuration", "method")
+IN_GUIDANCE = {"sizing": "sizing", "check": "best-practices"}
+"""Kinds of sources without a section of their own, and the section that has what they say."""
 BACK = ("best-practices", "sizing", "limitations", "settings", "points", "commands", "references")
 
 
@@ -75,10 +77,10 @@ def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]
     taken: set[str] = {*FRONT, *BACK}  # names that blocks may not have
     names: dict[str, str] = {}
     for source in sources:
-        names[source.number] = "sizing" if source.kind == "sizing" else name_of_source(source, taken)
+        names[source.number] = IN_GUIDANCE.get(source.kind) or name_of_source(source, taken)
         taken.add(names[source.number])
     target = front.target_words(sources)
-    measured = [section_of(source, names[source.number], taken) for source in sources if source.kind != "sizing"]
+    measured = [section_of(source, names[source.number], taken) for source in sources if source.kind not in IN_GUIDANCE]
     held = {str((source.study or {}).get("name")) for source in sources}
     modelled = next((str(source.study.get("target") or "") for source in sources if source.study), "")
     absent = [absent_study(name, modelled) for name in dict.fromkeys(words.studies) if name not in held]

@@ -40,7 +40,8 @@ def best_practices(sources: Sequence[Source], taken: set[str]) -> Draft:
         f" {len(unknown)} not checked [{runs}]. What is not known never passes."
         if told
         else "",
-        "missing": "None of the runs holds a check of best practice; assay assess DIR makes one.",
+        "missing": "None of the runs holds a check of best practice; give a file of assay check --format json with"
+        " --check, or a run of assay assess.",
         "findings": bool(findings),
         "passed": bool(table.rows),
         "unknown": bool(unknown),

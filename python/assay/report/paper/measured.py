@@ -40,6 +40,8 @@ def question_of(source: Source) -> str:
             return "How likely is a loss of data under each RAID policy?"
         case "sizing":
             return "What has to be bought for the need?"
+        case "check":
+            return "Which settings differ from best practice?"
         case _:
             return "What does the storage hold within the limits, and is it good enough?"
 
@@ -57,6 +59,8 @@ def title_of_source(source: Source) -> str:
             return f"Reliability of {shorten(title, 50)}"
         case "sizing":
             return f"Sizing: {shorten(str(source.manifest['sizing']['title']), 60)}"
+        case "check":
+            return "Check of best practice"
         case _:
             return title_of(source.facts)
 
@@ -76,6 +80,13 @@ def findings_of(source: Source) -> tuple[str, list[str]]:
     if source.kind == "reliability":
         answer = source.manifest["reliability"]
         return "", [traced(ratio_sentence(ratio, answer), [], source.number) for ratio in answer["ratios"]]
+    if source.kind == "check":
+        told = source.manifest["check"]
+        broken, kept = len(told["findings"]), len(told["passed"])
+        told_of = (
+            f"{count_of(broken, 'rule')} of best practice broken, {kept} kept, {len(told['not_checked'])} not checked."
+        )
+        return "", [traced(told_of, [], source.number)]
     if source.kind == "recording":
         return "", _texts(recording_document(source.facts).sections[0].blocks, source)[:2]
     made = source.made
@@ -284,7 +295,8 @@ def absent_study(name: str, target: str) -> Draft:
 
 def counted(sources: Sequence[Source]) -> str:
     """The number of runs of each kind."""
-    words = {"study": "study", "run": "run", "sizing": "sizing", "recording": "recording", "reliability": "computation"}
+    words = {"study": "study", "run": "run", "sizing": "sizing", "recording": "recording", "reliability": "computation",
+             "check": "check"}  # fmt: skip
     kinds = [source.kind for source in sources]
     told = []
     for kind in dict.fromkeys(kinds):

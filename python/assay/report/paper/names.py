@@ -33,7 +33,7 @@ WEB = ("http", "https")
 
 PATH_OPTIONS = frozenset(
     {"-o", "--output", "--overwrite", "--yes-destroy", "--plan", "--resume", "--volume", "--from", "--derating",
-     "--template", "--config", "--site"}
+     "--template", "--config", "--site", "--check", "--profile"}
 )  # fmt: skip
 """Options of commands whose values are paths."""
 
@@ -96,6 +96,7 @@ class Names:
             self._learn_hosts(manifest)
             self._learn_urls(manifest)
             self._learn_target(manifest.get("target") or {})
+            self._learn_checked(manifest.get("check") or {})
             self._learn_folders(manifest)
 
     def _learn_hosts(self, manifest: Record) -> None:
@@ -139,6 +140,16 @@ class Names:
                 self._thing(name, self.alias("database", owner) + name[len(owner) :])
             elif name and path and not path.startswith("/dev/"):
                 self._thing(name, self.alias("volume", name))
+
+    def _learn_checked(self, check: Record) -> None:
+        """Hosts and databases that best practice was asked of."""
+        kinds = {rule.id: rule.subject for rule in RULES}
+        for one in (one for key in ("findings", "passed", "not_checked") for one in check.get(key) or []):
+            kind, name = kinds.get(str(one.get("rule"))), str(one.get("subject") or "")
+            if kind == "host":
+                self._host(name)
+            elif kind == "database" and name:
+                self._thing(name, self.alias("database", name))
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Words of a command without the names: also paths that look like any word, by where they stand."""

@@ -14,13 +14,14 @@ from assay.errors import UsageError
 from assay.paths import printable
 from assay.report.assemble import Examined, examined
 from assay.report.facts import load_facts
+from assay.report.paper.findings import read_findings
 from assay.report.paper.names import Names
 from assay.report.paper.targets import refuse_different
 from assay.report.sections.study import study_of
 from assay.results.source import Record, RunFacts
 from assay.units import format_duration
 
-Kind = Literal["study", "run", "sizing", "recording", "reliability"]
+Kind = Literal["study", "run", "sizing", "recording", "reliability", "check"]
 
 RECORDING_LEAST_S = 3600.0
 """A shorter recording has no busy hour, and says nothing of a load that a purchase is defended with."""
@@ -67,6 +68,8 @@ class Source:
 def kind_of(facts: RunFacts) -> Kind:
     """What a run folder holds."""
     manifest = facts.manifest
+    if manifest.get("verb") == "check":
+        return "check"
     if "reliability" in manifest:
         return "reliability"
     if "sizing" in manifest:
@@ -76,13 +79,17 @@ def kind_of(facts: RunFacts) -> Kind:
     return "run" if study_of(facts) is None else "study"
 
 
-def read_sources(paths: Sequence[Path], *, names: Names, several_targets: bool, short: bool) -> list[Source]:
+def read_sources(
+    paths: Sequence[Path], *, names: Names, several_targets: bool, short: bool, checks: Sequence[Path] = ()
+) -> list[Source]:
     """Read the runs of a paper.
 
     Parameters
     ----------
     paths
         Their folders, in the order in which the paper speaks of them.
+    checks
+        Files of findings that `assay check --format json` wrote; they are numbered after the runs.
     names
         What stands for the names in them.
     several_targets
@@ -95,7 +102,7 @@ def read_sources(paths: Sequence[Path], *, names: Names, several_targets: bool, 
     RunFolderError
         One is no run folder.
     UsageError
-        One is named twice, a recording is short, or they are of different targets.
+        One is named twice, a recording is short, they are of different targets, or a file holds no findings.
     """
     same = [path.resolve() for path in paths]
     for number, path in enumerate(same):
@@ -107,6 +114,8 @@ def read_sources(paths: Sequence[Path], *, names: Names, several_targets: bool, 
             _refuse_short(path, facts)
     if not several_targets:
         refuse_different([(f"R{number}", facts.manifest) for number, facts in enumerate(read, 1)])
+    read += [read_findings(path) for path in checks]
+    paths = [*paths, *checks]
     names.learn(facts.manifest for facts in read)
     return [
         Source(f"R{number}", lettered(names.facts(facts), f"R{number}"), path)

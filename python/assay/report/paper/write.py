@@ -13,13 +13,14 @@ from assay.report.files import refuse_foreign, replace_file
 from assay.report.html import html_report
 from assay.report.markdown import markdown_report
 from assay.report.paper.assemble import drafts, mapped, paper
+from assay.report.paper.linked import linked
 from assay.report.paper.names import Names
 from assay.report.paper.shown_units import in_units
 from assay.report.paper.sources import read_sources
 from assay.report.paper.texts import Texts
 from assay.report.paper.words import Units, Words, read_words, unknown_remarks, write_words
 from assay.report.pdf import pdf_report
-from assay.report.render import render_figures
+from assay.report.render import render_figures, without_links
 
 FORMATS = ("html", "pdf", "md")
 FIGURES = "paper-figures"
@@ -41,6 +42,8 @@ class Asked:
         A folder of templates that take the place of those that come with Assay.
     anonymised, several_targets, short
         Whether names are replaced, runs may be of several targets, and recordings shorter than an hour.
+    checks
+        Files of findings of best practice.
     units
         Units of throughput; those of `paper.toml` unless given.
     command
@@ -51,6 +54,7 @@ class Asked:
     folder: Path
     formats: Sequence[str] = FORMATS
     template: Path | None = None
+    checks: Sequence[Path] = ()
     anonymised: bool = False
     several_targets: bool = False
     short: bool = False
@@ -84,11 +88,14 @@ def write_paper(asked: Asked) -> Written:
         path = asked.folder / f"paper.{kind}"
         refuse_foreign(path, what=f"--output {printable(path)}")
     names = Names(hidden=asked.anonymised)
-    sources = read_sources(asked.runs, names=names, several_targets=asked.several_targets, short=asked.short)
+    sources = read_sources(
+        asked.runs, names=names, several_targets=asked.several_targets, short=asked.short, checks=asked.checks
+    )
     own = words or Words()
     command = shlex.join(names.command(asked.command))
     document = in_units(mapped(paper(sources, own, texts, command), names.text), asked.units or own.units)
-    drawings = render_figures(document)
+    drawings = render_figures(linked(document))
+    unlinked = {name: without_links(svg) for name, svg in drawings.items()}
     written = Written()
     _make(asked.folder)
     if words is None:
@@ -100,10 +107,10 @@ def write_paper(asked: Asked) -> Written:
         page = html_report(document, drawings, style=texts.style)
         written.files.append(replace_file(asked.folder / "paper.html", page.encode()))
     if "pdf" in asked.formats:
-        written.files.append(replace_file(asked.folder / "paper.pdf", pdf_report(document, drawings)))
+        written.files.append(replace_file(asked.folder / "paper.pdf", pdf_report(document, unlinked)))
     if "md" in asked.formats:
         _make(asked.folder / FIGURES)
-        for name, svg in drawings.items():
+        for name, svg in unlinked.items():
             replace_file(asked.folder / FIGURES / f"{name}.svg", svg.encode())
         text = markdown_report(document, FIGURES)
         written.files.append(replace_file(asked.folder / "paper.md", text.encode()))

@@ -387,7 +387,8 @@ def _published(study: Record) -> list[Block]:
             for name, key in (("", "interval_95"), ("band_", "band_90"))
             for at, end in enumerate(("low", "high"))
         }
-        rows.append({"title": row["title"], "fit": row["fit"], "error": row["error_share"], **spans})
+        own = {"title": row["title"], "fit": row["fit"], "point_ids": [ids.get(row.get("id"))]}
+        rows.append({**own, "error": row["error_share"], **spans})
     blocks: list[Block] = []
     chart = published_figure(rows)
     if chart is not None:

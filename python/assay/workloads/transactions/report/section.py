@@ -289,7 +289,7 @@ def _search_blocks(facts: RunFacts, answer: Record, number: int, application: Ap
     rows = [
         {"load": _load_of(point), "value": point["oltp"][rate.key], "state": search_state(point, FAILED),
          "latency_ns": ((point["oltp"]["by_transaction"].get(first) or {}).get("latency_ns") or {}).get("p90"),
-         "mark": marks.get(point.get("id"), "")}
+         "mark": marks.get(point.get("id"), ""), "point_id": point.get("id")}
         for point in points
     ]  # fmt: skip
     title = {"rate": "transactions asked for per second"}.get(str(answer.get("axis")), "users")

@@ -1,0 +1,70 @@
+"""Marks of charts that lead to where they are from: their point, else the run of their figure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from assay.document.elements import Document, Figure
+from assay.report.paper.rewritten import Redrawn
+
+_OF_RUN = re.compile(r"r(\d+)-")
+_POINT = re.compile(r"R\d+\.p\d+")
+_MARKS = frozenset({"bar", "point", "circle", "square", "rect", "tick", "rule", "arc", "text"})
+"""Marks that are one row each; a line is many."""
+
+LEADS_TO = "leads_to"
+"""Field of the data of a chart that says where a mark leads."""
+
+
+def linked(document: Document) -> Document:
+    """A paper whose drawings lead to the points and runs that it introduces."""
+    anchors = document.anchors
+    sections = [
+        replace(section, blocks=[_linked(one, anchors) if isinstance(one, Figure) else one for one in section.blocks])
+        for section in document.sections
+    ]
+    return replace(document, sections=sections)
+
+
+def _linked(figure: Figure, anchors: Collection[str]) -> Figure:
+    match = _OF_RUN.match(figure.name)
+    run = f"R{match[1]}" if match and f"R{match[1]}" in anchors else None
+
+    def changed(specification: Any) -> Any:
+        return _with_links(specification, run, anchors)
+
+    return replace(figure, chart=Redrawn(figure.chart, changed))
+
+
+def _with_links(value: Any, run: str | None, anchors: Collection[str]) -> Any:
+    """A specification whose rows say where they lead, and whose marks lead there."""
+    if isinstance(value, list):
+        return [_with_links(item, run, anchors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {
+        key: [_row(row, run, anchors) for row in item]
+        if key == "values" and isinstance(item, list)
+        else {name: [_row(row, run, anchors) for row in rows] for name, rows in item.items()}
+        if key == "datasets" and isinstance(item, dict)
+        else _with_links(item, run, anchors)
+        for key, item in value.items()
+    }
+    mark = made.get("mark")
+    kind = mark.get("type") if isinstance(mark, dict) else mark
+    if kind in _MARKS:
+        own = mark if isinstance(mark, dict) else {"type": kind}
+        made["mark"] = {**own, "href": {"expr": f"datum['{LEADS_TO}'] || null"}}
+    return made
+
+
+def _row(row: Any, run: str | None, anchors: Collection[str]) -> Any:
+    if not isinstance(row, dict):
+        return row
+    named = [text for value in row.values() for text in (value if isinstance(value, list) else [value])]
+    known = [text for text in named if isinstance(text, str) and _POINT.fullmatch(text) and text in anchors]
+    to = known[0] if known else run
+    return {**row, LEADS_TO: f"#point-{to}"} if to else row
