@@ -181,7 +181,7 @@ def test_a_second_disk_of_raid_5_takes_data_with_it_and_says_so(bench: Bench) ->
     ("cache", "code"),
     [
         ("battery", 0),
-        pytest.param("volatile", 0, marks=pytest.mark.slow(reason="tests/store.rs cuts the power of such caches")),
+        pytest.param("volatile", 0, marks=pytest.mark.slow(reason="tests/store cuts the power of such caches")),
         ("lying", 4),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from assay.errors import NotSupported, UsageError
 from assay.targets.arrays.served import folder
-from assay.targets.arrays.served.events import events_in, events_of
+from assay.targets.arrays.served.events import command_of, events_in, events_of
 from assay.targets.arrays.served.spec import parse_served
 from assay.targets.databases import parse_databases
 from assay.telemetry.collectors import ServedArrayCollector
@@ -55,6 +55,17 @@ def test_events_come_in_order_whatever_the_file_says(tmp_path: Path) -> None:
         (90 * 10**9, "cut-power"),
         (120 * 10**9, "restore"),
     ]
+
+
+@pytest.mark.parametrize(("words", "percent"), [("fill", 90), ("fill 75%", 75), ("fill 60", 60)])
+def test_a_pool_is_filled_to_nine_tenths_or_to_the_share_that_is_written(words: str, percent: int) -> None:
+    assert command_of(words) == {"command": "fill", "percent": percent}
+
+
+@pytest.mark.parametrize("words", ["fill much", "fill 0.5", "fill 50% 60%"])
+def test_a_share_that_is_none_is_refused(words: str) -> None:
+    with pytest.raises(UsageError, match="write fill"):
+        command_of(words)
 
 
 def test_a_machine_that_cannot_mount_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,11 +57,12 @@ impl Store {
         written
     }
 
-    /// Copies a piece to where it is to lie; it is read from its old place until [`Self::set_moved`] says otherwise.
+    /// Copies a piece to where it is to lie; it is read from its old place until [`Self::set_moved`] says otherwise. Says
+    /// whether there was something to write.
     ///
     /// # Errors
     /// Bytes of it are lost, the new place cannot keep them, the store has no room, or a file of it fails.
-    pub fn copy_piece(&mut self, from: Part, to: Part) -> Result<(), StoreFault> {
+    pub fn copy_piece(&mut self, from: Part, to: Part) -> Result<bool, StoreFault> {
         self.ask_room(from.bytes)?;
         self.settle()?;
         let mut durable = vec![0; from.bytes as usize];
@@ -69,10 +70,11 @@ impl Store {
         let mut there = vec![0; to.bytes as usize];
         self.members[to.member as usize].read(to.at_bytes, &mut there)?;
         // What was never written takes no room there either.
-        if durable != there {
+        let differs = durable != there;
+        if differs {
             self.write_to_disks(to.member, to.at_bytes, &durable)?;
         }
-        Ok(())
+        Ok(differs)
     }
 
     /// Notes that so many pieces, of all there are, lie on the member that joined last. The piece that moved now was copied.

@@ -1,0 +1,12 @@
+//! The bytes of a modelled array are those that were acknowledged, whatever happens that its policy bears; and exactly those
+//! are lost that must be when more happens.
+
+#[path = "../../../array/tests/plans/mod.rs"]
+mod plans;
+
+mod any_order;
+mod cut_short;
+mod growth;
+mod lost;
+mod proof;
+mod room;

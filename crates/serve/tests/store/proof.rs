@@ -1,0 +1,366 @@
+//! A store beside what it must hold.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use assay_array::{ArrayModel, ArrayPlan, Geometry, Part, Place, RaidPolicy};
+use assay_serve::{DiskState, Durability, ServeError, Store, StoreFault};
+
+use crate::plans;
+
+pub(crate) const KIB: u64 = 1024;
+pub(crate) const BLOCK: u64 = 4 * KIB;
+pub(crate) const CHUNK_BLOCKS: u64 = 2;
+pub(crate) const VOLUME_BYTES: u64 = 512 * KIB;
+
+/// A folder of its own, gone at the end.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("assay-store-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn plan(policy: RaidPolicy, misaligned: bool) -> ArrayPlan {
+    let mut plan = plans::plan(policy);
+    plan.page_bytes = 64 * KIB;
+    plan.pools[0].members = 2;
+    plan.pools[0].member.raid.chunk_bytes = 8 * KIB;
+    plan.pools[0].member.raid.misalign_bytes = if misaligned { 512 } else { 0 };
+    plan.pools[0].volumes.truncate(2);
+    plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = VOLUME_BYTES);
+    plan
+}
+
+/// A store, and what it must hold.
+pub(crate) struct Proof {
+    pub(crate) folder: Folder,
+    pub(crate) plan: ArrayPlan,
+    pub(crate) model: ArrayModel,
+    pub(crate) durability: Durability,
+    pub(crate) sums: bool,
+    pub(crate) store: Option<Store>,
+    /// What was acknowledged, and what of it would survive a power cut, by volume.
+    pub(crate) acknowledged: Vec<Vec<u8>>,
+    pub(crate) durable: Vec<Vec<u8>>,
+    pub(crate) snapshots: BTreeMap<String, Vec<Vec<u8>>>,
+    /// Blocks that no disk holds: member, disk and number on the disk.
+    pub(crate) gone: BTreeSet<(u32, u32, u64)>,
+    pub(crate) absent: BTreeSet<(u32, u32)>,
+}
+
+impl Proof {
+    pub(crate) fn new(plan: ArrayPlan, durability: Durability, sums: bool) -> Self {
+        let model = ArrayModel::new(&plan).unwrap();
+        let empty = vec![vec![0; VOLUME_BYTES as usize]; 2];
+        let mut proof = Self {
+            folder: Folder::new(),
+            plan,
+            model,
+            durability,
+            sums,
+            store: None,
+            acknowledged: empty.clone(),
+            durable: empty,
+            snapshots: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            absent: BTreeSet::new(),
+        };
+        proof.store = Some(proof.open().unwrap());
+        proof
+    }
+
+    /// A server starts: with the model of the plan, which the store makes what it has become.
+    pub(crate) fn open(&mut self) -> Result<Store, ServeError> {
+        let mut model = ArrayModel::new(&self.plan).unwrap();
+        let store = Store::open(&self.folder.0, &self.plan, &mut model, self.durability, self.sums, None)?;
+        self.model = model;
+        Ok(store)
+    }
+
+    pub(crate) fn store(&mut self) -> &mut Store {
+        self.store.as_mut().unwrap()
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        self.model.geometry(0)
+    }
+
+    pub(crate) fn disks(&self) -> u32 {
+        self.geometry().sets() * self.geometry().set_disks()
+    }
+
+    /// Cells of a row's set: data, then parity. A mirrored pair is its two disks.
+    pub(crate) fn cells(&self, set: u32, row: u64) -> Vec<u32> {
+        let geometry = self.geometry();
+        let data = (0..geometry.columns()).map(|column| geometry.data_disk(set, row, column));
+        data.chain((0..geometry.policy().parity_disks()).map(|which| geometry.parity_disk(set, row, which))).collect()
+    }
+
+    /// Whether a disk misses a block of a row, or of RAID-DP, whose diagonals go across the row, any of it.
+    pub(crate) fn misses(&self, member: u32, disk: u32, block: u64) -> bool {
+        let first = block / CHUNK_BLOCKS * CHUNK_BLOCKS;
+        let blocks =
+            if self.geometry().policy() == RaidPolicy::Dp { first..first + CHUNK_BLOCKS } else { block..block + 1 };
+        self.gone.range((member, disk, blocks.start)..(member, disk, blocks.end)).next().is_some()
+    }
+
+    /// The set, the disk and the block on it of a member's address, and its column.
+    pub(crate) fn block_of(&self, at_bytes: u64) -> (Place, u64) {
+        let place = self.geometry().place(at_bytes / self.geometry().chunk_bytes());
+        (place, place.row * CHUNK_BLOCKS + at_bytes / BLOCK % CHUNK_BLOCKS)
+    }
+
+    /// Whether bytes of a part cannot be had any more.
+    pub(crate) fn is_lost(&self, part: Part) -> bool {
+        let policy = self.geometry().policy();
+        (part.at_bytes / BLOCK..=(part.at_bytes + part.bytes - 1) / BLOCK).any(|number| {
+            let (place, block) = self.block_of(number * BLOCK);
+            let gone = |disk: u32| self.gone.contains(&(part.member, disk, block));
+            if policy.parity_disks() == 0 {
+                return (place.disk..place.disk + policy.copies()).all(gone);
+            }
+            let cells = self.cells(place.set, place.row);
+            let missing = cells.into_iter().filter(|disk| self.misses(part.member, *disk, block)).count();
+            gone(place.disk) && missing > policy.parity_disks() as usize
+        })
+    }
+
+    /// Whether a disk takes what is written into a row.
+    pub(crate) fn takes(&self, member: u32, disk: u32, row: u64) -> bool {
+        match self.store.as_ref().unwrap().disk_state(member, disk) {
+            DiskState::Present => true,
+            DiskState::Absent => false,
+            DiskState::Rebuilding { rows } => row < rows,
+        }
+    }
+
+    /// Whether a write of a part within one block must succeed; notes which blocks are held after it.
+    pub(crate) fn takes_write(&mut self, part: Part) -> bool {
+        let policy = self.geometry().policy();
+        let (member, covers) = (part.member, part.at_bytes.is_multiple_of(BLOCK) && part.bytes == BLOCK);
+        let (place, block) = self.block_of(part.at_bytes);
+        let is_lost = self.is_lost(part);
+        let is_whole = covers || (self.sums && !is_lost);
+        if policy.parity_disks() == 0 {
+            let copies = place.disk..place.disk + policy.copies();
+            let takers: Vec<u32> = copies.filter(|disk| is_whole && self.takes(member, *disk, place.row)).collect();
+            for disk in &takers {
+                self.gone.remove(&(member, *disk, block));
+            }
+            return !is_lost || !takers.is_empty();
+        }
+        if !is_lost {
+            return true;
+        }
+        if !is_whole || !self.takes(member, place.disk, place.row) {
+            return false;
+        }
+        self.gone.remove(&(member, place.disk, block));
+        let cells = self.cells(place.set, place.row);
+        let (data, parity) = cells.split_at(self.geometry().columns() as usize);
+        let is_complete = data.iter().all(|disk| !self.misses(member, *disk, block));
+        let first = place.row * CHUNK_BLOCKS;
+        let blocks = if policy == RaidPolicy::Dp { first..first + CHUNK_BLOCKS } else { block..block + 1 };
+        for disk in parity {
+            for block in blocks.clone().filter(|_| self.takes(member, *disk, place.row)).collect::<Vec<_>>() {
+                if is_complete {
+                    self.gone.remove(&(member, *disk, block));
+                } else {
+                    self.gone.insert((member, *disk, block));
+                }
+            }
+        }
+        true
+    }
+
+    pub(crate) fn parts(&self, volume: u16, at: u64, bytes: u64) -> Vec<Part> {
+        self.model.parts(volume, at, bytes).collect()
+    }
+
+    /// Pieces of a part, within a block each.
+    pub(crate) fn pieces(part: Part) -> impl Iterator<Item = Part> {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let at_bytes = part.at_bytes + done;
+            let bytes = (BLOCK - at_bytes % BLOCK).min(part.bytes - done);
+            done += bytes;
+            (bytes > 0).then_some(Part { member: part.member, at_bytes, bytes })
+        })
+    }
+
+    pub(crate) fn write(&mut self, volume: u16, at: u64, bytes: &[u8]) {
+        let mut done = 0;
+        for part in self.parts(volume, at, bytes.len() as u64) {
+            // Piece by piece where some of it is lost, as a lost block may take others of the same write with it.
+            let pieces = if self.is_lost(part) { Self::pieces(part).collect() } else { vec![part] };
+            for piece in pieces {
+                let taken: Vec<bool> = Self::pieces(piece).map(|block| self.takes_write(block)).collect();
+                let must = taken.iter().all(|taken| *taken);
+                let piece_bytes = &bytes[done..done + piece.bytes as usize];
+                match self.store().write(piece, piece_bytes) {
+                    Ok(()) => {
+                        assert!(must, "{piece:?} was written to a lost block");
+                        let to = at as usize + done;
+                        self.acknowledged[volume as usize][to..to + piece_bytes.len()].copy_from_slice(piece_bytes);
+                    }
+                    Err(StoreFault::Lost) => assert!(!must, "{piece:?} is refused"),
+                    Err(fault) => panic!("{fault}"),
+                }
+                done += piece.bytes as usize;
+            }
+        }
+        if self.durability == Durability::Battery {
+            self.durable = self.acknowledged.clone();
+        }
+    }
+
+    /// Writes while files fail after so many changes. Says whether the write was acknowledged; if not, blocks of it are old or
+    /// new.
+    pub(crate) fn write_until(&mut self, changes: u64, comes_back: bool, volume: u16, at: u64, bytes: &[u8]) -> bool {
+        assert_eq!(self.durability, Durability::Battery);
+        let parts = self.parts(volume, at, bytes.len() as u64);
+        // Whether a copy that is lost alone is there again is not asked here.
+        let has_lost_copy = |part: &Part| {
+            let (place, block) = self.block_of(part.at_bytes);
+            let copies = place.disk..place.disk + self.geometry().policy().copies();
+            copies
+                .into_iter()
+                .any(|disk| self.gone.contains(&(part.member, disk, block)) && self.takes(part.member, disk, place.row))
+        };
+        if parts.iter().any(|part| self.is_lost(*part) || Self::pieces(*part).any(|piece| has_lost_copy(&piece))) {
+            return true;
+        }
+        self.store().end_changes_after(changes, comes_back);
+        let mut done = 0;
+        let written = parts.iter().try_for_each(|part| {
+            let piece = &bytes[done..done + part.bytes as usize];
+            done += part.bytes as usize;
+            self.store().write(*part, piece)
+        });
+        if !comes_back {
+            // What a server does after it was killed is nothing.
+            self.store = None;
+            self.store = Some(self.open().unwrap());
+        }
+        self.store().end_changes_after(u64::MAX, false);
+        let mut done = 0;
+        for part in parts {
+            for piece in Self::pieces(part) {
+                let mut found = vec![0; piece.bytes as usize];
+                self.store().read(piece, &mut found).unwrap();
+                let to = at as usize + done..at as usize + done + found.len();
+                let (old, new) = (&self.acknowledged[volume as usize][to.clone()], &bytes[done..done + found.len()]);
+                assert!(found == new || (written.is_err() && found == old), "{piece:?} is neither old nor new");
+                self.acknowledged[volume as usize][to].copy_from_slice(&found);
+                done += found.len();
+            }
+        }
+        self.durable = self.acknowledged.clone();
+        written.is_ok()
+    }
+
+    /// Every byte is as it was acknowledged, or cannot be had because it is lost.
+    pub(crate) fn check(&mut self) {
+        for volume in 0..2_u16 {
+            for at in (0..VOLUME_BYTES).step_by(4096) {
+                let mut done = 0;
+                for part in self.parts(volume, at, 4096) {
+                    let mut bytes = vec![0; part.bytes as usize];
+                    let is_lost = self.is_lost(part);
+                    let found = self.store().read(part, &mut bytes);
+                    let from = at as usize + done;
+                    match found {
+                        Ok(()) => {
+                            assert!(!is_lost, "volume {volume} at {at}: read although lost");
+                            let must = &self.acknowledged[volume as usize][from..from + bytes.len()];
+                            assert!(bytes == must, "volume {volume} at {from}: other bytes than acknowledged");
+                        }
+                        Err(StoreFault::Lost) => assert!(is_lost, "volume {volume} at {at}: lost"),
+                        Err(fault) => panic!("{fault}"),
+                    }
+                    done += part.bytes as usize;
+                }
+            }
+        }
+    }
+
+    /// Whether the policy bears the loss of one more disk.
+    pub(crate) fn bears(&self, member: u32, disk: u32) -> bool {
+        let geometry = self.geometry();
+        let missing = |other: u32| self.gone.range((member, other, 0)..(member, other, u64::MAX)).next().is_some();
+        let set = disk / geometry.set_disks();
+        match geometry.policy().parity_disks() {
+            0 => geometry.policy().copies() == 2 && !missing(disk ^ 1),
+            parity => {
+                let disks = set * geometry.set_disks()..(set + 1) * geometry.set_disks();
+                disks.filter(|other| *other != disk && missing(*other)).count() < parity as usize
+            }
+        }
+    }
+
+    pub(crate) fn rows(&self, member: u32) -> u64 {
+        self.geometry().disk_bytes(self.model.member_bytes(member)) / self.geometry().chunk_bytes()
+    }
+
+    pub(crate) fn pull(&mut self, member: u32, disk: u32) {
+        if self.absent.contains(&(member, disk)) {
+            assert!(self.store().pull(member, disk).is_err());
+            return;
+        }
+        self.store().pull(member, disk).unwrap();
+        self.absent.insert((member, disk));
+        self.gone.extend((0..self.rows(member) * CHUNK_BLOCKS).map(|block| (member, disk, block)));
+    }
+
+    /// Rebuilds a disk as far as some row.
+    pub(crate) fn rebuild(&mut self, member: u32, disk: u32, share: f64) {
+        if self.absent.remove(&(member, disk)) {
+            self.store().replace(member, disk).unwrap();
+        }
+        let rows = self.rows(member);
+        let to = (rows as f64 * share) as u64;
+        assert!(self.store().rebuild_to(member, disk, to, u64::MAX).unwrap());
+        let geometry = self.geometry().clone();
+        let set = disk / geometry.set_disks();
+        for row in 0..to {
+            for block in row * CHUNK_BLOCKS..(row + 1) * CHUNK_BLOCKS {
+                let bears = match geometry.policy().parity_disks() {
+                    0 => geometry.policy().copies() == 2 && !self.gone.contains(&(member, disk ^ 1, block)),
+                    parity => {
+                        let cells = self.cells(set, row);
+                        cells.iter().filter(|other| self.misses(member, **other, block)).count() <= parity as usize
+                    }
+                };
+                if bears {
+                    self.gone.remove(&(member, disk, block));
+                }
+            }
+        }
+        if to == rows {
+            self.store().end_rebuild(member, disk).unwrap();
+        }
+    }
+}
+
+pub(crate) fn filled(policy: RaidPolicy, durability: Durability, sums: bool) -> Proof {
+    let mut proof = Proof::new(plan(policy, false), durability, sums);
+    let bytes: Vec<u8> = (0..VOLUME_BYTES).map(|at| (at / 512 * 7 % 253) as u8).collect();
+    proof.write(0, 0, &bytes);
+    proof.write(1, 0, &bytes);
+    proof
+}
