@@ -167,6 +167,18 @@ def test_a_check_of_its_own_is_a_source_of_the_paper(tmp_path: Path) -> None:
     assert "db07" not in text
 
 
+@pytest.mark.usefixtures("unchecked_charts")
+def test_a_host_whose_name_is_a_word_of_reports_is_renamed_in_a_check_too(tmp_path: Path) -> None:
+    file = tmp_path / "check.json"
+    file.write_text(json.dumps({**CHECK, "targets": ["host"]}).replace("db07", "vm"))
+    folder = tmp_path / "paper"
+    run = measured_run(tmp_path, checked=False)
+    write_paper(Asked(runs=[run], checks=[file], folder=folder, formats=["md"], anonymised=True))
+    text = (folder / "paper.md").read_text()
+    assert "Start a time service." in text
+    assert "| vm |" not in text
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -61,7 +61,11 @@ def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | 
     states = ["nothing costs less and answers sooner", "something else costs less and answers sooner"]
     data = [{**row, "state": states[0] if row in best else states[1]} for row in rows]
     shown = [state for state in states if any(row["state"] == state for row in data)]
-    x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(zero=False, padding=30), axis=alt.Axis(format="~s"))
+    costs = [row["cost"] for row in rows]
+    # Room for the names beside the marks, and no cost below nothing.
+    room = (max(costs) - min(costs)) / 10 or max(costs) / 10 or 1
+    domain = [max(min(costs) - room, 0), max(costs) + room]
+    x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(domain=domain, nice=False), axis=alt.Axis(format="~s"))
     most = max(row["latency_ms"] for row in rows)
     y = alt.Y(
         "latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(domain=[0, most * 1.15], nice=False)

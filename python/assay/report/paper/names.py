@@ -217,7 +217,7 @@ class Names:
                 value
                 if key == "histogram"
                 else self._host_alias(value)
-                if key in ("hostname", "hosts")
+                if key in ("hostname", "hosts", "subject")
                 else self.text(value)
             )
         if isinstance(value, Mapping):

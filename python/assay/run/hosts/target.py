@@ -262,6 +262,7 @@ def _greeted(team: Team) -> None:
         member = next(member for member in team.members if member.lost is not None)
         code = getattr(member.link, "exit_code", None)
         why = (member.lost or "").removeprefix("its agent ended ")
+        why = why if why.startswith("(") else f"({why})"
         if code == SSH_FAILED:
             raise OpenFailed(
                 f"host {member.name}: cannot be reached {why}; see that `ssh {member.name} true` works without asking"

@@ -61,6 +61,8 @@ class Member:
         Of its host, as it was given.
     last, moment
         What it showed last, in words and as figures.
+    heard_s
+        When it said something last; None until it has greeted, which may take long.
     lost
         Why it is no member any more.
     """
@@ -71,7 +73,7 @@ class Member:
     sender: Sender = field(init=False)
     facts: dict[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=lambda: Clock(offset_ns=0, error_ns=0))
-    heard_s: float = field(default_factory=time.monotonic)
+    heard_s: float | None = None
     last: str = ""
     moment: Moment | None = None
     lost: str | None = None
@@ -182,8 +184,8 @@ class Team:
 
     def hung(self, members: Sequence[Member]) -> list[Member]:
         """Those that have said nothing for too long."""
-        now = time.monotonic()
-        return [member for member in members if member.lost is None and now - member.heard_s > HANG_S]
+        since_s = time.monotonic() - HANG_S
+        return [one for one in members if one.lost is None and one.heard_s is not None and one.heard_s < since_s]
 
     def lose(self, member: Member, why: str) -> None:
         """Go on without an agent; it is killed, where it still is."""
@@ -251,6 +253,7 @@ def _listen(member: Member, inbox: queue.SimpleQueue[Any]) -> None:
     receiver = Receiver(member.link.read)
     try:
         if receiver.greeting():
+            member.heard_s = time.monotonic()
             inbox.put((member, {"greets": True}, b""))
             while (received := receiver.receive()) is not None:
                 member.heard_s = time.monotonic()
