@@ -20,6 +20,7 @@ from assay.report.sections import series as sections
 from assay.run.hosts import agent, links, target, team
 from assay.run.hosts.opened import OverHosts
 from assay.run.hosts.team import Clock, HostLost, Member, Team
+from assay.run.hosts.wire import GREETING
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
 
@@ -311,16 +312,20 @@ def test_an_agent_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, in_thr
 
 
 class _Silent:
-    """A pipe with nothing at the other end."""
+    """A pipe at whose other end an agent greets, and says nothing more."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
+        self._greeting = GREETING
 
     def write(self, data: bytes) -> None:
         del data
 
     def read(self, size: int) -> bytes:
         del size
+        if greeting := self._greeting:
+            self._greeting = b""
+            return greeting
         self._over.wait(20)
         return b""
 
