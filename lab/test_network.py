@@ -16,9 +16,9 @@ from lab.machine import SHARE, Machine
 MAP = "/dev/mapper/mp"
 OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
 LOAD = (
-    "--block", "8K", "--read", "50", "--random", "100", "--queue-depth", "8", "--warmup", "0s", "--duration", "60s",
-    "--overwrite", MAP, "--yes-destroy", MAP,
+    "--block", "8K", "--read", "100", "--random", "100", "--queue-depth", "32", "--warmup", "0s", "--duration", "60s",
 )  # fmt: skip
+"""Enough I/Os on the slow path: of fewer than 20 in a second `diagnose` takes no mean latency."""
 
 # The target has a network of its own, so that its packets take the wires rather than the loopback.
 WIRES = """
