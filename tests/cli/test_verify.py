@@ -250,7 +250,7 @@ class TestEarlyEnds:
 
         assert outcome.code == 3
         assert outcome.document["status"] == "failed"
-        assert "the file system is full" in outcome.stderr.splitlines()[-1]
+        assert "no space is left" in outcome.stderr.splitlines()[-1]
 
     def test_less_memory_than_needed_is_named_before_anything_is_made(self, bench: Bench, tmp_path: Path) -> None:
         config = tmp_path / "sqliosim.cfg"

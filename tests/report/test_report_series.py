@@ -186,6 +186,24 @@ def test_devices_of_one_machine_count_once_and_each_by_its_role() -> None:
     assert without_twins(table, [{"name": name} for name in "abc"]).height == table.height
 
 
+def test_what_a_server_counts_counts_once_and_each_of_its_databases_by_itself() -> None:
+    def counted(host: str, database: str, metric: str, value: float) -> tuple[str, dict[str, Any]]:
+        return host, row(SECOND, "postgresql", database, metric, value)
+
+    table = of_hosts(*(
+        counted(host, database, metric, value)
+        for host, database in (("a", "one"), ("b", "two"), ("c", "one"))
+        for metric, value in (("log_bytes", 2.0**20), ("commits_count", 5.0))
+    ))  # fmt: skip
+    hosts = [{"name": host, "servers": {database: server}}
+             for host, database, server in (("a", "one", "s"), ("b", "two", "s"), ("c", "one", "t"))]  # fmt: skip
+    kept = without_twins(table, hosts).select("host", "entity", "metric").rows()
+    assert kept == [
+        ("a", "one", "log_bytes"), ("a", "one", "commits_count"), ("b", "two", "commits_count"),
+        ("c", "one", "log_bytes"), ("c", "one", "commits_count"),
+    ]  # fmt: skip
+
+
 def test_a_host_s_own_device_is_shown_where_another_host_has_one_of_its_name() -> None:
     table = of_hosts(*((host, row(SECOND, "block", device, "read_bytes", 2.0**20))
                        for host in "ab" for device in ("vda", "vdb")))  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from assay.results.machines import OF_ONE_DATABASE
 from assay.telemetry.collectors import mssql
 from assay.telemetry.collectors.database import Counters
 from assay.telemetry.collectors.mssql import MssqlCollector
@@ -82,6 +83,13 @@ def test_files_waits_and_counters_become_metrics() -> None:
         "first/rows": 0, "first/p1": 8192, "first/tpcc_log": 20_000, "second/rows": 0
     }  # fmt: skip
     assert "master" not in {entity.partition("/")[0] for entity, _ in found}
+
+
+def test_it_is_known_which_figures_are_one_databases() -> None:
+    own, found = OF_ONE_DATABASE["mssql"], readings()
+    assert {metric for entity, metric in found if entity.partition("/")[0] == "second"} <= own
+    assert not own & {metric for metric, _ in mssql._OF_SERVER.values()}
+    assert not own & {metric for _, metric in found if "wait" in metric}
 
 
 def test_waits_of_one_kind_are_added_up() -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from assay.results.machines import OF_ONE_DATABASE
 from assay.targets.databases import Database, open_database, parse_database
 from assay.targets.databases.table_set import NO_TABLES
 from assay.telemetry.collectors import PostgresqlCollector, activity, database_collectors, hottest
+from assay.telemetry.collectors import postgresql as collectors_postgresql
 from assay.telemetry.collectors.database import Counters
 from assay.telemetry.collectors.postgresql import counters_sql
 from assay.telemetry.recorder import Recorder
@@ -25,6 +27,19 @@ DEADLINE_S = 60.0
 
 STATISTICS_MET_S = 1.1
 """Sessions report what they did at most once a second."""
+
+
+def metrics_of(sql: str) -> set[str]:
+    return set(re.findall(r"\('([a-z_]+)',", sql))
+
+
+@pytest.mark.parametrize("version", range(14, 19))
+def test_it_is_known_which_figures_are_one_databases(version: int) -> None:
+    own, of_databases = OF_ONE_DATABASE["postgresql"], metrics_of(collectors_postgresql._DATABASE)
+    assert "commits_count" in of_databases <= own
+    of_server = metrics_of(counters_sql(version, 8192)) - of_databases
+    assert "log_bytes" in of_server
+    assert not own & of_server
 
 
 @pytest.fixture

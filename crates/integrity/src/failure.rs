@@ -3,7 +3,7 @@ use thiserror::Error;
 /// Why a run cannot go on.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum Failure {
-    #[error("{path}: the file system is full")]
+    #[error("{path}: no space is left: the file system, or a thin pool beneath, is full")]
     NoSpace { path: String },
     #[error("{path}: the storage is gone (errno {errno})")]
     Gone { path: String, errno: i32 },
@@ -53,6 +53,6 @@ mod tests {
         let of = |errno| Failure::of_errno("/dev/sdb", errno, "every flush of the log failed").to_string();
         assert_eq!(of(5), "/dev/sdb: every flush of the log failed (errno 5)");
         assert_eq!(of(19), "/dev/sdb: the storage is gone (errno 19)");
-        assert_eq!(of(28), "/dev/sdb: the file system is full");
+        assert_eq!(of(28), "/dev/sdb: no space is left: the file system, or a thin pool beneath, is full");
     }
 }

@@ -133,13 +133,15 @@ class Host(TypedDict, total=False):
 class RunHost(TypedDict, total=False):
     """A host of a run over several: its clock when the run began, and what its share told.
 
-    `machine` is the same for hosts on one machine, and tells nothing else of it.
+    `machine` is the same for hosts on one machine, and tells nothing else of it; so is what `servers` has for each
+    database, for those on one server.
     """
 
     name: Required[Name]
     hostname: Text
     host: Host | None
     machine: Text
+    servers: dict[str, Text]
     clock_offset_ns: Integer | None
     clock_error_ns: MaybeCount
     lost: Text

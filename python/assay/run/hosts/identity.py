@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def machine() -> str | None:
     Containers share the machine's kernel, and so the devices that it counts.
     """
     boot = read_text(BOOT)
-    return hashlib.sha256(f"assay machine {boot.strip()}".encode()).hexdigest()[:16] if boot else None
+    return _hidden(f"assay machine {boot.strip()}") if boot else None
 
 
 def identities(target: Target) -> dict[str, list[str]]:
@@ -47,6 +48,28 @@ def _of_database(database: Any) -> list[str]:
     if spec.socket or spec.host in LOOPBACK:
         return ["database", boot, spec.socket or str(spec.port), spec.database]
     return ["database", str(spec.host), str(spec.port), spec.database]
+
+
+def servers(identities: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """What tells databases on one server from those on others, without telling which server, by the database's name.
+
+    Files and embedded databases have a server to themselves.
+
+    Examples
+    --------
+    >>> of = servers({"a": ["database", "db1", "5432", "x"], "b": ["database", "db1", "5432", "y"]})
+    >>> of["a"] == of["b"]
+    True
+    """
+    return {
+        name: _hidden(f"assay server {' '.join(words[1:3])}")
+        for name, words in identities.items()
+        if words[0] == "database" and len(words) == 4
+    }
+
+
+def _hidden(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _of_volume(volume: Examined) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from assay.errors import AssayError, NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.progress import SILENT, Display
+from assay.run.hosts.identity import servers
 from assay.run.hosts.links import LOCAL, Link, ProcessLink, agent_command, named_hosts, ssh_command
 from assay.run.hosts.team import HostLost, Member, Team, greet
 from assay.run.part import part_report
@@ -112,6 +113,7 @@ class HostsTarget:
                 "hostname": member.facts.get("hostname"),
                 "host": member.facts.get("host"),
                 "machine": member.facts.get("machine"),
+                "servers": servers(self.chosen[member.name]["identities"]),
                 "clock_offset_ns": self.clocks[member.name].offset_ns,
                 "clock_error_ns": self.clocks[member.name].error_ns,
                 "lost": member.lost,
