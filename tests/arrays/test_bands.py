@@ -144,6 +144,7 @@ class TestOfParameters:
 
         assert wide > 1.1 * math.hypot(MODEL_SHARE, OTHER_POLICY_SHARE)
 
+    @pytest.mark.slow(reason="whole bands of three policies; each part of a band has a quick test")
     def test_the_order_of_policies_with_all_of_it(self) -> None:
         array = calibrated(UNCERTAIN, shifts={SEEK: 0.2})
         widths = [spread(band_on(array(raid=raid))) for raid in ("10", "50", "6")]

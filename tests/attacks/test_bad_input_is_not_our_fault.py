@@ -130,7 +130,7 @@ ON_A_FILE = pytest.mark.slow(reason="a profile of a file needs more of it")
     [
         pytest.param(["profile", "null:", *SHORT[2:], "--json"], marks=ON_A_FILE),
         ["profile", "f", *SHORT],
-        ["verify", "f", "--size", "8M", "--duration", "1s", "--no-report"],
+        pytest.param(["verify", "f", "--size", "8M", "--duration", "1s", "--no-report"], marks=ON_A_FILE),
         ["oltp", "tpcc", "embedded:d", "--warehouses", "1"],
     ],
     ids=lambda asked: " ".join(asked[:2]),

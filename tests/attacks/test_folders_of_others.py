@@ -135,6 +135,7 @@ def test_a_tablespace_takes_no_folder_of_the_users(tmp_path: Path, stands: str) 
     assert after == before
 
 
+@pytest.mark.slow(reason="only folders of earlier versions take this way")
 def test_a_state_of_an_earlier_assay_is_taken_over(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with opened(folder, f"&wal={tmp_path}/log") as database:
@@ -274,6 +275,7 @@ def test_a_base_that_no_configuration_can_name_is_not_used(
     base.parent.rmdir()
 
 
+@pytest.mark.slow(reason="a base that no configuration can name is not used either")
 def test_a_base_that_depends_on_the_folder_one_is_in_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

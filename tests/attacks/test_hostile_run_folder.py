@@ -236,9 +236,16 @@ def test_a_point_s_id_is_a_counter(run: Path, point_id: str) -> None:
 # Reading
 
 
+LIKE_THE_MANIFEST = pytest.mark.slow(reason="opened as run.json is")
+
+
 @pytest.mark.parametrize(
     "name",
-    ["run.json", pytest.param("points.jsonl", marks=pytest.mark.slow(reason="read as run.json is")), "series.parquet"],
+    [
+        "run.json",
+        pytest.param("points.jsonl", marks=LIKE_THE_MANIFEST),
+        pytest.param("series.parquet", marks=LIKE_THE_MANIFEST),
+    ],
 )
 def test_a_pipe_is_not_waited_for(run: Path, name: str) -> None:
     (run / name).unlink(missing_ok=True)

@@ -61,6 +61,7 @@ def held(folder: RunFolder) -> Any:
     return points, folder.manifest["answers"], rows
 
 
+@pytest.mark.slow(reason="the quick tests here measure ahead on two cores")
 def test_any_number_of_cores_gives_the_same_folder(begin: Begin) -> None:
     runs = [begin(cores) for cores in (1, 3)]
 

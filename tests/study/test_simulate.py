@@ -58,6 +58,7 @@ def test_a_search_steps_finer_than_one_io_a_volume() -> None:
     assert answer["edge"]["outstanding"] <= answer["crossing"]["outstanding"] <= answer["first_failing"]["outstanding"]
 
 
+@pytest.mark.slow(reason="a whole search by the command; the searches of this file are the same code")
 def test_the_command_gives_the_same_figures(tmp_path: Path) -> None:
     plan = {
         "name": "custom",

@@ -131,7 +131,9 @@ def test_two_processes_never_share_a_folder(
         embedded(database_folder / "db").open()
 
 
-@pytest.mark.parametrize("launcher_too", [False, True])
+@pytest.mark.parametrize(
+    "launcher_too", [pytest.param(False, marks=pytest.mark.slow(reason="with its launcher, less is left")), True]
+)
 def test_a_server_whose_owner_was_killed_makes_way(
     database_folder: Path, embedded: Embedded, holder: subprocess.Popen[str], launcher_too: bool
 ) -> None:

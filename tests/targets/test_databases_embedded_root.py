@@ -85,7 +85,17 @@ def test_what_is_below_a_closed_home_is_shown_to_a_user_of_the_servers_own(
     assert (closed_home / "db").stat().st_uid == 0
 
 
-@pytest.mark.parametrize("how", ["world-writable", "another's", "not readable"])
+LIKE_WRITABLE = pytest.mark.slow(reason="copied as what others may write to is")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "world-writable",
+        pytest.param("another's", marks=LIKE_WRITABLE),
+        pytest.param("not readable", marks=LIKE_WRITABLE),
+    ],
+)
 def test_programs_that_others_could_change_are_copied(
     closed_home: Path, closed_programs: Path, embedded: Embedded, how: str
 ) -> None:
