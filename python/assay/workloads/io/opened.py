@@ -326,14 +326,19 @@ class Measurement:
 
     def _note_failed(self, figures: dict[str, Any]) -> None:
         """A volume that failed to the end is no storage any more, however well the point began."""
-        failed = failed_to_the_end(self.ticks, self.complete_ticks)
-        if failed:
-            names = ", ".join(self.opened.volumes[number].name for number in sorted(failed))
-            kinds = ", ".join(kind for kind, count in figures["errors"]["kinds"].items() if count)
-            self.ended_by = figures["ended_by"] = "failed"
-            self.error = IoFailed(
-                f"{names}: every I/O failed until the point's end ({kinds}); see the kernel log (dmesg)"
-            )
+        volumes = [self.opened.volumes[number] for number in sorted(failed_to_the_end(self.ticks, self.complete_ticks))]
+        if not volumes:
+            return
+        self.ended_by = figures["ended_by"] = "failed"
+        names = ", ".join(volume.name for volume in volumes)
+        kinds = ", ".join(kind for kind, count in figures["errors"]["kinds"].items() if count)
+        self.error = IoFailed(f"{names}: every I/O failed until the point's end ({kinds}); see the kernel log (dmesg)")
+        try:
+            for volume in volumes:
+                if volume.hold is not None:
+                    volume.hold.check()
+        except IoFailed as gone:
+            self.error = gone
 
     def _watch(self, session: AnySession, warmup_ticks: int) -> int:
         """Follow the session to its end; returns the first tick that counts."""
