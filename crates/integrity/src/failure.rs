@@ -1,3 +1,9 @@
+use std::{
+    fs::File,
+    io::{Seek, SeekFrom},
+    os::unix::fs::FileTypeExt,
+};
+
 use thiserror::Error;
 
 /// Why a run cannot go on.
@@ -37,9 +43,22 @@ impl Failure {
     pub fn of_errno(path: &str, errno: i32, what: &'static str) -> Self {
         let path = path.to_owned();
         match errno {
+            // A disk that is taken out has no room either: the kernel makes its size nothing first.
+            ENOSPC if has_gone(&path) => Self::Gone { path, errno },
             ENOSPC | EDQUOT | EFBIG => Self::NoSpace { path },
             _ if GONE.contains(&errno) => Self::Gone { path, errno },
             _ => Self::Failed { path, what, errno },
+        }
+    }
+}
+
+/// Whether nothing is there any more, or a device without a size.
+fn has_gone(path: &str) -> bool {
+    match File::open(path) {
+        Err(error) => error.raw_os_error().is_some_and(|errno| GONE.contains(&errno)),
+        Ok(mut file) => {
+            file.metadata().is_ok_and(|there| there.file_type().is_block_device())
+                && file.seek(SeekFrom::End(0)).is_ok_and(|size_bytes| size_bytes == 0)
         }
     }
 }
@@ -53,6 +72,12 @@ mod tests {
         let of = |errno| Failure::of_errno("/dev/sdb", errno, "every flush of the log failed").to_string();
         assert_eq!(of(5), "/dev/sdb: every flush of the log failed (errno 5)");
         assert_eq!(of(19), "/dev/sdb: the storage is gone (errno 19)");
-        assert_eq!(of(28), "/dev/sdb: no space is left: the file system, or a thin pool beneath, is full");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let full = format!("{file}: no space is left: the file system, or a thin pool beneath, is full");
+        assert_eq!(Failure::of_errno(file, 28, "").to_string(), full);
+        assert_eq!(
+            Failure::of_errno("/dev/none/there", 28, "").to_string(),
+            "/dev/none/there: the storage is gone (errno 28)"
+        );
     }
 }
