@@ -69,11 +69,14 @@ def overwriting(device: str) -> tuple[str, ...]:
     return ("--overwrite", device, "--yes-destroy", device)
 
 
-def under_way(lab: Machine, running: Running, device: str) -> None:
+VERIFYING = ("verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s")
+
+
+def under_way(lab: Machine, running: Running, device: str, ios: int = 1000) -> None:
     """Wait until a command has read and written on a device for a while."""
     before = lab.reads(device) + lab.writes(device)
     lab.wait_for_run(running)
-    lab.wait_until(lambda: lab.reads(device) + lab.writes(device) > before + 1000, running)
+    lab.wait_until(lambda: lab.reads(device) + lab.writes(device) > before + ios, running)
 
 
 def said(done: Done) -> str:
@@ -81,17 +84,28 @@ def said(done: Done) -> str:
     return f"exit code {done.code}: {(done.stderr.strip().splitlines() or ['nothing on standard error'])[-1]}"
 
 
+@pytest.fixture
+def struck(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> Callable[..., Done]:
+    """Run a command on the mapped disk, give the disk another table in the middle, and see how the command ends."""
+
+    def run(table: str, *command: str, ios: int = 1000) -> Done:
+        running = lab.start("assay", *command, *OUTPUT)
+        under_way(lab, running, FAULTY, ios)
+        mapped(table)
+        done = running.end()
+        observed(said(done))
+        return done
+
+    return run
+
+
 @pytest.mark.lab(
     line="Faults: every write fails from a moment on (dm-flakey error_writes), verify",
     proves="an I/O error is found, told as such, and ends the run with exit code 4",
     cannot="",
 )
-def test_verify_finds_writes_that_fail(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
-    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
-    under_way(lab, running, FAULTY)
-    mapped(f"flakey {GOOD} 0 0 3600 1 error_writes")
-    done = running.end()
-    observed(said(done))
+def test_verify_finds_writes_that_fail(struck: Callable[..., Done], observed: Callable[[str], None]) -> None:
+    done = struck(f"flakey {GOOD} 0 0 3600 1 error_writes", *VERIFYING)
     assert done.code == 4, done.stderr
     findings = done.document["integrity"]["findings"]
     observed(
@@ -107,12 +121,8 @@ def test_verify_finds_writes_that_fail(lab: Machine, mapped: Any, observed: Call
     proves="writes that never happened are found as lost, without any power cut",
     cannot="",
 )
-def test_verify_finds_writes_that_are_dropped(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
-    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
-    under_way(lab, running, FAULTY)
-    mapped(f"flakey {GOOD} 0 0 3600 1 drop_writes")
-    done = running.end()
-    observed(said(done))
+def test_verify_finds_writes_that_are_dropped(struck: Callable[..., Done], observed: Callable[[str], None]) -> None:
+    done = struck(f"flakey {GOOD} 0 0 3600 1 drop_writes", *VERIFYING)
     assert done.code == 4, done.stderr
     findings = {kind: count for kind, count in done.document["integrity"]["findings"].items() if count}
     observed(", ".join(f"{count} {kind}" for kind, count in findings.items()))
@@ -125,16 +135,10 @@ def test_verify_finds_writes_that_are_dropped(lab: Machine, mapped: Any, observe
     proves="the run ends with exit code 3 at the point at which every I/O fails, although it had begun well",
     cannot="",
 )
-def test_a_profile_ends_when_every_io_fails(
-    lab: Machine, mapped: Any, work: str, observed: Callable[[str], None]
-) -> None:
+def test_a_profile_ends_when_every_io_fails(struck: Callable[..., Done], work: str) -> None:
     load = (*READS,) if work == "reads" else (*WRITES, *overwriting(FAULTY))
     # The error comes in the first point, which has good I/Os as well; at the second one every I/O fails.
-    running = lab.start("assay", "profile", FAULTY, *load, "--queue-depth", "1,4", "--duration", "8s", *OUTPUT)
-    under_way(lab, running, FAULTY)
-    mapped("error")
-    done = running.end()
-    observed(said(done))
+    done = struck("error", "profile", FAULTY, *load, "--queue-depth", "1,4", "--duration", "8s")
     assert done.code == 3
     assert done.stderr.splitlines()[-1].startswith("assay: ")
 
@@ -144,14 +148,8 @@ def test_a_profile_ends_when_every_io_fails(
     proves="a point that began well and ends on a dead disk is no answer: exit code 3",
     cannot="",
 )
-def test_a_point_that_ends_on_a_dead_disk_is_no_answer(
-    lab: Machine, mapped: Any, observed: Callable[[str], None]
-) -> None:
-    running = lab.start("assay", "profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s", *OUTPUT)
-    under_way(lab, running, FAULTY)
-    mapped("error")
-    done = running.end()
-    observed(said(done))
+def test_a_point_that_ends_on_a_dead_disk_is_no_answer(struck: Callable[..., Done]) -> None:
+    done = struck("error", "profile", FAULTY, *READS, "--queue-depth", "4", "--duration", "15s")
     assert done.code == 3, done.stdout
     assert "every I/O failed until the point's end (EIO" in done.stderr.splitlines()[-1]
 
@@ -161,12 +159,8 @@ def test_a_point_that_ends_on_a_dead_disk_is_no_answer(
     proves="the run ends by itself, and with the code for an I/O error or a target that failed",
     cannot="",
 )
-def test_verify_ends_when_every_io_fails(lab: Machine, mapped: Any, observed: Callable[[str], None]) -> None:
-    running = lab.start("assay", "verify", FAULTY, *overwriting(FAULTY), *VERIFY, "--duration", "20s", *OUTPUT)
-    under_way(lab, running, FAULTY)
-    mapped("error")
-    done = running.end()
-    observed(said(done))
+def test_verify_ends_when_every_io_fails(struck: Callable[..., Done]) -> None:
+    done = struck("error", *VERIFYING)
     assert done.code in (3, 4), done.stderr
 
 
@@ -182,19 +176,11 @@ MAILBOX = (
     proves="the run ends by itself and in one line: exit code 3",
     cannot="",
 )
-def test_a_verb_ends_when_its_file_system_fails(
-    lab: Machine, file_system: str, mapped: Any, verb: str, observed: Callable[[str], None]
-) -> None:
+def test_a_verb_ends_when_its_file_system_fails(struck: Callable[..., Done], file_system: str, verb: str) -> None:
     arguments: tuple[str, ...] = ("mailbox", file_system, *MAILBOX)
     if verb == "dss":
         arguments = ("dss", "tpch", f"duckdb:{file_system}/assay.db", "load", "run", "--scale", "0.02")
-    running = lab.start("assay", *arguments, *OUTPUT)
-    before = lab.writes(FAULTY)
-    lab.wait_for_run(running)
-    lab.wait_until(lambda: lab.writes(FAULTY) > before + 20, running)
-    mapped("error")
-    done = running.end()
-    observed(said(done))
+    done = struck("error", *arguments, ios=20)
     assert done.code == 3, done.stderr
 
 
