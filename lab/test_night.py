@@ -17,6 +17,16 @@ HOURS = float(os.environ.get("LAB_NIGHT_HOURS", "8"))
 DISKS = tuple(Disk(name=f"MD{number}", size_mib=128) for number in range(4))
 MEMBERS = tuple(f"/dev/vd{letter}" for letter in "abcd")
 
+REBUILT = """
+cd /sys/block/md0/md
+until [ $(cat degraded) = 0 ] && [ $(cat sync_action) = idle ]; do
+    waited=$((${waited:-0} + 1))
+    [ $waited -lt 1200 ] || { cat /proc/mdstat >&2; dmesg | tail -20 >&2; exit 1; }
+    sleep 1
+done
+"""
+"""Wait until the spare has been filled. `mdadm --wait` may miss the end, and wait for ever."""
+
 
 @pytest.mark.night
 @pytest.mark.lab(
@@ -40,8 +50,7 @@ def test_verify_through_failures_and_rebuilds(machine: Callable[..., Machine], o
         member = MEMBERS[rebuilt % len(MEMBERS)]
         # What fails is an active disk; the one that comes back is the spare of the next failure.
         lab.shell(
-            f"mdadm --quiet /dev/md0 --fail {member}; sleep 1; mdadm --wait /dev/md0 || true;"
-            f" test $(cat /sys/block/md0/md/degraded) = 0; mdadm --quiet /dev/md0 --remove {member};"
+            f"mdadm --quiet /dev/md0 --fail {member}; {REBUILT} mdadm --quiet /dev/md0 --remove {member};"
             f" mdadm --quiet --zero-superblock {member}; mdadm --quiet /dev/md0 --add {member}; sleep 5"
         )
         rebuilt += 1
