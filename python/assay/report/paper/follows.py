@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from assay.document.text import joined, percent
 from assay.results.source import Record, records
+from assay.studies.raw_gap import gap_shares
 from assay.studies.result import study_figures
 from assay.studies.words import capacity_texts, capital, figure_text, noun_of
 
@@ -79,10 +81,10 @@ def _of_capacity(study: Record) -> list[str]:
 
 def _of_gaps(gaps: Sequence[Record]) -> list[str]:
     return [
-        f"Derate raw profiles of this storage by {percent(gap['gap_share'])} when a database is sized by them"
-        " (assay size --derating)."
-        for gap in gaps
-        if gap.get("gap_share") is not None and gap["gap_share"] > 0
+        f"Derate raw profiles of this storage{' read in order' if in_order else ''} by {percent(fmean(each))} when a"
+        " database is sized by them (assay size --derating)."
+        for in_order, each in gap_shares(gaps).items()
+        if fmean(each) > 0
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
 from assay.document.text import joined, percent, shorten
@@ -14,6 +15,7 @@ from assay.report.sections.sizing import sizing_sections
 from assay.report.sections.summary import run_notices
 from assay.results.source import Record, clean, records
 from assay.rules.registry import RULES
+from assay.studies.raw_gap import gap_shares
 from assay.units import count_of
 
 NAMES_LETTERS = 300
@@ -108,12 +110,12 @@ def _guidance(sources: Sequence[Source]) -> list[str]:
     """What the studies of the paper say to size with."""
     texts = []
     for source in sources:
-        for gap in records((source.study or {}).get("gaps")):
-            if gap.get("gap_share"):
-                texts.append(
-                    f"A database reaches {percent(gap['gap_share'])} less than the raw profile of this storage"
-                    f" [{source.number}]."
-                )
+        for in_order, each in gap_shares(records((source.study or {}).get("gaps"))).items():
+            share, what = fmean(each), " in order" if in_order else ""
+            texts.append(
+                f"A database reaches {percent(abs(share))} {'less' if share >= 0 else 'more'} than the raw profile of"
+                f" this storage{what} [{source.number}]."
+            )
         for trend in records((source.study or {}).get("trends")):
             if trend.get("ordered") and trend.get("direction") == "fall" and trend.get("sentence"):
                 text = str(trend["sentence"])
