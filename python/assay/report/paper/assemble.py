@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from assay.document.elements import Block, Document, Heading, Paragraph, Section
 from assay.document.text import joined
+from assay.report.head import version_of
 from assay.report.paper import appendices, configuration, front, guidance
 from assay.report.paper.measured import absent_study, name_of_source, section_of
 from assay.report.paper.parts import Draft
@@ -40,10 +41,7 @@ def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -
         A template is wrong, or a study is asked for that there is not.
     """
     sections = [_section(draft, words, texts) for draft in drafts(sources, words, command)]
-    version = next(
-        (str(build["version"]) for source in sources if (build := source.manifest.get("build") or {}).get("version")),
-        "",
-    )
+    version = next(filter(None, (version_of(source.manifest) for source in sources)), "")
     target = front.target_words(sources)
     authors = [*(" ".join(name.split()) for name in words.authors)]
     by = [joined(authors)] if authors else []

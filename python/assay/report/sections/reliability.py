@@ -21,6 +21,7 @@ from assay.document.elements import (
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
 from assay.report.figures_reliability import loss_curves, ratio_ranges
+from assay.report.head import headed
 from assay.results.source import Record, clean
 from assay.targets.arrays.reliability_text import (
     input_rows,
@@ -49,17 +50,10 @@ def reliability_document(manifest: Record) -> Document:
     """The document of a run whose manifest has the key `reliability`."""
     manifest = clean(manifest)
     answer: Record = manifest["reliability"]
-    run_id = str(manifest.get("run_id") or DASH)
     started = moment(manifest.get("started_utc_ns"))
     sections = [_summary(answer), _policies(answer), _inputs(answer), _sensitivity(answer)]
-    return Document(
-        title=f"Reliability report: {shorten(str(answer['array']['title']), 70)}",
-        facts_line=" · ".join(("assay model reliability", started, f"{answer['service_years']:g} years of service")),
-        sections=sections,
-        footer=f"Assay · run {shorten(run_id, 80)}",
-        run_id=run_id,
-        started=started,
-    )
+    facts = ("assay model reliability", started, f"{answer['service_years']:g} years of service")
+    return headed(f"Reliability report: {shorten(str(answer['array']['title']), 70)}", facts, sections, manifest)
 
 
 def _summary(answer: Record) -> Section:

@@ -20,6 +20,7 @@ from assay.document.elements import (
 )
 from assay.document.text import DASH, moment, shorten
 from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.report.head import headed
 from assay.results.source import Record, clean
 from assay.sizing import text as words
 from assay.sizing.answer import cost_text, times_text
@@ -31,17 +32,9 @@ def sizing_document(manifest: Record) -> Document:
     """The document of a run whose manifest has the key `sizing`."""
     manifest = clean(manifest)
     answer: Record = manifest["sizing"]
-    run_id = str(manifest.get("run_id") or DASH)
     started = moment(manifest.get("started_utc_ns"))
-    sections = sizing_sections(answer)
-    return Document(
-        title=f"Sizing report: {shorten(str(answer['title']), 80)}",
-        facts_line=" · ".join(("assay size", started, shorten(str(answer["source"]), 60))),
-        sections=sections,
-        footer=f"Assay · run {shorten(run_id, 80)}",
-        run_id=run_id,
-        started=started,
-    )
+    facts = ("assay size", started, shorten(str(answer["source"]), 60))
+    return headed(f"Sizing report: {shorten(str(answer['title']), 80)}", facts, sizing_sections(answer), manifest)
 
 
 def sizing_sections(answer: Record) -> list[Section]:
