@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.document.elements import Bullets, Cell, Document, Facts, Figure, Notice, Paragraph, Table
 from assay.document.references import Numbers, numbers_of, spans_of
-from assay.document.text import shorten
+from assay.document.text import cut
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
@@ -48,7 +48,7 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
 
     numbers = numbers_of(document)
     content = _for_paper(document, numbers)
-    content["running_title"] = _fit(shorten(document.title, RUNNING_LETTERS))
+    content["running_title"] = _fit(cut(document.title, RUNNING_LETTERS))
     for section, made in zip(document.sections, content["sections"], strict=True):
         made["title"] = _fit(numbers.title(section.name, section.title))
         for block, shown in zip(section.blocks, made["blocks"], strict=True):

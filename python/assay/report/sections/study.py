@@ -140,6 +140,7 @@ def _gap_figures(study: Record) -> list[Block]:
     """I/Os per second of a database beside what storage holds of their kind."""
     blocks: list[Block] = []
     values = {result["part"]: result.get("values") or {} for result in study["results"]}
+    ids = {result["part"]: result.get("point_ids") or [] for result in study["results"]}
     for number, gap in enumerate(study.get("gaps") or [], start=1):
         rows = []
         figure = "bytes_per_s" if gap.get("sequential") else "iops"
@@ -150,7 +151,7 @@ def _gap_figures(study: Record) -> list[Block]:
             interval = (values.get(part, {}).get(figure) or {}).get("interval_95") or (None, None)
             rows.append(
                 {"level": level, "series": "", "unit": figure, "value": value or 0.0, "low": interval[0],
-                 "high": interval[1], "band_low": None, "band_high": None}
+                 "high": interval[1], "band_low": None, "band_high": None, "point_ids": ids.get(part, [])}
             )  # fmt: skip
         chart = level_figure(rows, figure, "who asks the storage", joined=False)
         if chart is not None:
@@ -163,7 +164,7 @@ def _beside_figure(study: Record) -> list[Block]:
     found = [one for one in study.get("beside") or [] if one["together"]["mean_s"]]
     rows = [
         {"level": one["title"], "series": series, "unit": "ns", "value": one[key]["mean_s"] * 1e9,
-         "low": None, "high": None, "band_low": None, "band_high": None}
+         "low": None, "high": None, "band_low": None, "band_high": None, "point_ids": one["point_ids"]}
         for one in found
         for series, key in (("alone", "alone"), ("beside transactions", "together"))
     ]  # fmt: skip
