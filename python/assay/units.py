@@ -191,6 +191,17 @@ def format_iops(iops: float) -> str:
     return f"{iops:,.0f}"
 
 
+def format_share(share: float, decimals: int = 0) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> format_share(0.664), format_share(0.9734, 1)
+    ('66 %', '97.3 %')
+    """
+    return f"{share * 100:,.{decimals}f} %"
+
+
 def count_of(count: int, noun: str) -> str:
     """So many things, of a noun whose plural is regular.
 

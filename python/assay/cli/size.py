@@ -13,7 +13,7 @@ import typer
 
 from assay.cli import options as opt
 from assay.errors import ExitCode, UsageError
-from assay.units import parse_percent
+from assay.units import format_share, parse_percent
 
 if TYPE_CHECKING:
     from assay.sizing.answer import Sized
@@ -210,8 +210,9 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     if best is not None:
         say_line(words.headline(answer))
         say_line(
-            f"It rests on the model: {best['model_basis']} (one standard deviation {best['model_share']:.0%}), and on a"
-            f" demand that may be off by {answer['demand']['spread']:.0%}."
+            f"It rests on the model: {best['model_basis']} (one standard deviation"
+            f" {format_share(best['model_share'])}), and on a demand that may be off by"
+            f" {format_share(answer['demand']['spread'])}."
         )
         if answer["sensitivity"] is not None:
             say_line(words.sensitivity_sentence(answer))

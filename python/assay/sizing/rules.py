@@ -8,7 +8,7 @@ from assay.sizing.candidates import Ladder, Step, pools_of
 from assay.sizing.demand import demand_of
 from assay.sizing.search import Found, Outcome
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops
+from assay.units import format_iops, format_share
 
 
 def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
@@ -20,17 +20,17 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
         rows.append({"rule": rule, "source": source, "effect": effect})
 
     add(
-        f"fill {rules.fill:.0%} at most",
+        f"fill {format_share(rules.fill)} at most",
         "the method, section 1: size with 60-70 %",
         _rejected(outcome, ("fill",)) or _fill_effect(outcome, best),
     )
     add(
-        f"an emptier array is simulated {rules.modelled_fill:.0%} full",
+        f"an emptier array is simulated {format_share(rules.modelled_fill)} full",
         "the method, section 1: never with the flattering 40 % figure",
         _flattering_effect(outcome, best),
     )
     add(
-        f"above {rules.add_array:.0%} an array is added",
+        f"above {format_share(rules.add_array)} an array is added",
         "the method, section 1",
         "the year is among those in which a resource runs out",
     )
@@ -42,15 +42,15 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
     if any(one.ios for one in need.database):
         plain = _iops_with(outcome, derating=0.0)
         add(
-            f"a database reaches {rules.derating_transactions:.0%} fewer I/Os than the raw profile",
+            f"a database reaches {format_share(rules.derating_transactions)} fewer I/Os than the raw profile",
             "EQL study of transactions, 2013, or a measured raw-vs-database study",
             f"{format_iops(outcome.demand.iops)} instead of {format_iops(plain)} IOPS are asked of the array",
         )
     if any(one.scan for one in need.database):
         add(
-            f"scans reach {rules.derating_scans:.0%} less than the raw profile",
+            f"scans reach {format_share(rules.derating_scans)} less than the raw profile",
             "EQL study of decision support, 2013, or a measured study",
-            f"scans ask for {1 / (1 - rules.derating_scans) - 1:.0%} more of the array",
+            f"scans ask for {format_share(1 / (1 - rules.derating_scans) - 1)} more of the array",
         )
     if any(one.log_bytes for one in need.database):
         log = "has volumes of its own, judged by " if rules.log_apart else "shares the volumes of the data, judged by "
@@ -80,7 +80,8 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
             ", ".join(f"{one.name}: {-(-one.mailboxes // one.mailboxes_per_server)} servers now" for one in need.mail),
         )
     if need.server is not None:
-        add(f"CPU of a server {need.server.cpu_limit:.0%} at most", "the method, section 3: below 80 % on average",
+        add(f"CPU of a server {format_share(need.server.cpu_limit)} at most",
+            "the method, section 3: below 80 % on average",
             "decides the number of servers")  # fmt: skip
     return rows
 
@@ -109,7 +110,7 @@ def _fill_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "refuses nothing"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
-    return f"refuses nothing; the cheapest is {fill:.0%} full in {outcome.need.years:g} years"
+    return f"refuses nothing; the cheapest is {format_share(fill)} full in {outcome.need.years:g} years"
 
 
 def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
@@ -117,8 +118,8 @@ def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
         return "-"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, demand_of(outcome.need, 0)))
     if fill >= outcome.need.rules.modelled_fill:
-        return f"none: the cheapest is {fill:.0%} full from the start"
-    return f"the cheapest is {fill:.0%} full now, and is not credited with that"
+        return f"none: the cheapest is {format_share(fill)} full from the start"
+    return f"the cheapest is {format_share(fill)} full now, and is not credited with that"
 
 
 def _free_effect(outcome: Outcome, best: Found | None) -> str:

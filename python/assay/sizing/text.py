@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.sizing.answer import CHOICES, cost_text
 from assay.targets.arrays.configuration import size_text
-from assay.units import count_of, format_bytes, format_iops, format_latency
+from assay.units import count_of, format_bytes, format_iops, format_latency, format_share
 
 Record = Mapping[str, Any]
 Rows = list[list[str]]
@@ -95,7 +95,7 @@ def choice_rows(answer: Record) -> Rows:
                 choice, one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
                 f"{one['rack_units']:g}" if one["rack_units"] is not None else DASH,
                 f"{one['power_w']:,.0f} W" if one["power_w"] is not None else DASH,
-                size_text(one["usable_bytes"]), f"{one['fill']:.0%}", format_iops(one["iops_held"]),
+                size_text(one["usable_bytes"]), format_share(one['fill']), format_iops(one["iops_held"]),
                 format_latency(one["latency_ns"]), probability_text(one["probability"]),
                 loss_text(one["loss_probability"]), first_out(one),
             ]
@@ -126,7 +126,7 @@ def candidate_rows(answer: Record) -> Rows:
                 one["label"],
                 str(one["disks"]) if known else DASH,
                 cost_text(answer, one["cost"]) if known else DASH,
-                f"{one['fill']:.0%}" if known else DASH,
+                format_share(one["fill"]) if known else DASH,
                 format_latency(one["latency_ns"]) if known and one["latency_ns"] else DASH,
                 "yes" if one["holds"] else "no",
                 reasons,
@@ -199,7 +199,7 @@ def server_sentences(answer: Record) -> list[str]:
         words.append(
             f"{count_of(one['servers'], 'server')} of {one['cores_of_server']} cores for"
             f" {one['transactions_per_s']:,.0f} transactions/s, which keep {one['cores']:.1f} cores busy:"
-            f" {one['cpu_share']:.0%} of all, {one['cpu_limit']:.0%} are allowed."
+            f" {format_share(one['cpu_share'])} of all, {format_share(one['cpu_limit'])} are allowed."
         )
         words.append(
             f"Memory: {format_bytes(one['memory_bytes'])} each: {one['memory']}."

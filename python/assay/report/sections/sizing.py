@@ -25,7 +25,7 @@ from assay.results.source import Record, clean
 from assay.sizing import text as words
 from assay.sizing.answer import cost_text, times_text
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops, format_latency
+from assay.units import format_iops, format_latency, format_share
 
 
 def sizing_document(manifest: Record) -> Document:
@@ -53,7 +53,7 @@ def _summary(answer: Record) -> Section:
             Paragraph(
                 f"Within the limits it holds {format_iops(best['iops_held'])} IOPS,"
                 f" {times_text(best['holds_times'])} what is needed in {answer['years']:g} years. It is"
-                f" {best['fill']:.0%} full then. The first to run out is {words.first_out(best)}."
+                f" {format_share(best['fill'])} full then. The first to run out is {words.first_out(best)}."
             )
         )
         if answer["sensitivity"] is not None:
@@ -90,8 +90,8 @@ def _facts(answer: Record, best: Record) -> list[tuple[str, str]]:
         ("Latency at the need", format_latency(best["latency_ns"])),
         ("Rebuild of a disk", f"{best['rebuild_h']:.1f} h"),
         ("Loss of data", f"{words.loss_text(best['loss_probability'])} in {answer['service_years']:g} years"),
-        ("Certainty", f"one standard deviation {best['model_share']:.0%}: {best['model_basis']}; demand"
-                      f" {answer['demand']['spread']:.0%}"),
+        ("Certainty", f"one standard deviation {format_share(best['model_share'])}: {best['model_basis']}; demand"
+                      f" {format_share(answer['demand']['spread'])}"),
     ]  # fmt: skip
     return [(name, value) for name, value in items if value != DASH]
 
@@ -111,8 +111,8 @@ def _need(answer: Record) -> Section:
         Paragraph(
             f"Now it is {format_iops(now['iops'])} IOPS and {size_text(held[0])}; in {answer['years']:g} years"
             f" {format_iops(sized['iops'])} IOPS and {size_text(held[1])}. A healthy array must hold"
-            f" {answer['demand']['head_room']:.0%} more I/O than that. Databases are derated: a raw profile must reach"
-            " more than they will."
+            f" {format_share(answer['demand']['head_room'])} more I/O than that. Databases are derated: a raw"
+            " profile must reach more than they will."
         )
     )
     caption = f"What storage must hold in {answer['years']:g} years; streams of one peak coincide"
