@@ -213,6 +213,28 @@ def count_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def format_years(years: float) -> str:
+    """So many years.
+
+    Examples
+    --------
+    >>> format_years(1), format_years(2.5), format_years(0)
+    ('1 year', '2.5 years', '0 years')
+    """
+    return f"{years:g} year" if years == 1 else f"{years:g} years"
+
+
+def format_when(years: float) -> str:
+    """When so many years have gone by.
+
+    Examples
+    --------
+    >>> format_when(3), format_when(0)
+    ('in 3 years', 'now')
+    """
+    return f"in {format_years(years)}" if years else "now"
+
+
 def format_duration(seconds: float) -> str:
     """Duration for people.
 

@@ -18,7 +18,7 @@ from assay.sizing.rules import rules_of
 from assay.sizing.search import FACTOR_MOST, Found, Outcome, capacity_factor, search
 from assay.sizing.sensitivity import sensitivity
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_bytes, format_iops, format_share
+from assay.units import format_bytes, format_iops, format_share, format_when
 
 CHOICES = ("cheapest", "smallest", "fastest")
 Tell = Callable[[str], None]
@@ -165,8 +165,8 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
     words = []
     asked = outcome.demand
     words.append(
-        f"Storage must hold {format_iops(asked.iops)} IOPS and {size_text(asked.total_bytes)} in"
-        f" {outcome.need.years:g} years, and {format_share(outcome.need.head_room)} more I/O while it is healthy."
+        f"Storage must hold {format_iops(asked.iops)} IOPS and {size_text(asked.total_bytes)}"
+        f" {format_when(outcome.need.years)}, and {format_share(outcome.need.head_room)} more I/O while it is healthy."
     )
     if "cheapest" in chosen:
         best = chosen["cheapest"]
@@ -210,17 +210,20 @@ _ASSUMED: Sequence[tuple[tuple[str, ...], str, Callable[[Need], str], str]] = (
     (("years",), "years it must hold", lambda need: f"{need.years:g}", "assumed"),
     (("head_room",), "head-room of the healthy array", lambda need: format_share(need.head_room), "assumed"),
     (("spread",), "spread of the demand, one standard deviation", lambda need: format_share(need.spread), "assumed"),
-    (("limits", "read"), "mean read latency", lambda need: f"{need.limits.read * 1e3:g} ms", "the method, EQL study"),
+    (("limits", "read"), "mean read latency", lambda need: f"{need.limits.read * 1e3:g} ms",
+     "the method, EQL-OLTP study"),
     (("limits", "write"), "mean write latency", lambda need: f"{need.limits.write * 1e3:g} ms",
-     "the method, EQL study"),
+     "the method, EQL-OLTP study"),
     (("limits", "log"), "mean log write latency", lambda need: f"{need.limits.log * 1e3:g} ms",
-     "the method, EQL study"),
+     "the method, EQL-OLTP study"),
     (("limits", "rebuild"), "longest rebuild", lambda need: f"{need.limits.rebuild / 3600:g} h", "assumed"),
     (("rules", "fill"), "most of the usable capacity", lambda need: format_share(need.rules.fill),
      "the method: size with 60 to 70 %"),
     (("rules", "modelled_fill"), "least fill that is simulated", lambda need: format_share(need.rules.modelled_fill),
      "the method: never with the figure of a nearly empty array"),
 )  # fmt: skip
+
+_PUBLISHED_IOS = "EQL-OLTP study: 3,287 I/Os of 1,054 transactions"
 
 _OF_DATABASES: Sequence[tuple[str, str, Callable[[Any], str], str]] = (
     ("growth", "growth a year", lambda one: format_share(one.growth), "assumed"),
@@ -250,7 +253,7 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
                 origin = "measured" if key in of_measured else origin
                 rows.append({"assumption": f"{one.name}: {title}", "value": value(one), "from": origin})
         if one.transactions is not None:
-            origin = "stated" if ("database", "ios_per_transaction") in said else "EQL study: 3,287 of 1,054"
+            origin = "stated" if ("database", "ios_per_transaction") in said else _PUBLISHED_IOS
             origin = "measured" if measured else origin
             rows.append({"assumption": f"{one.name}: I/Os of a transaction", "value": f"{one.ios_per_transaction:.2f}",
                          "from": origin})  # fmt: skip
@@ -284,7 +287,7 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
 
 def _derating_from(said: set[tuple[str, ...]], key: str, asked: Asked) -> str:
     origin = asked.origins.get(("rules", key))
-    return origin or ("stated" if ("rules", key) in said else "published: EQL studies, 2013")
+    return origin or ("stated" if ("rules", key) in said else "published: EQL-OLTP and EQL-DSS studies, 2013")
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from assay.sizing.need import Need
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.arrays.reliability import assess_question
 from assay.targets.arrays.reliability_question import TRIALS_MIN, Asked, question_of
-from assay.units import format_share
+from assay.units import format_share, format_years
 
 WARMUP_S = 4.0
 WARM_KEPT = 8
@@ -116,7 +116,8 @@ class Judge:
             loss = self.loss(need, ladder, step, demand)
             if loss > need.limits.loss:
                 text = (
-                    f"data are lost within {need.service_years:g} years with {format_share(loss, 2)}, and"
+                    f"data are lost within {format_years(need.service_years)} with a probability of"
+                    f" {format_share(loss, 2)}, and"
                     f" {format_share(need.limits.loss, 2)} are allowed"
                 )
                 return [Reason("loss", text, loss / need.limits.loss)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from assay.sizing.candidates import Ladder, Step, pools_of
-from assay.sizing.demand import demand_of
+from assay.sizing.demand import demand_of, mail_servers
+from assay.sizing.need import Need
 from assay.sizing.search import Found, Outcome
+from assay.sizing.servers import servers_of
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops, format_share
+from assay.units import count_of, format_iops, format_share, format_when
 
 
 def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
@@ -43,13 +45,13 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
         plain = _iops_with(outcome, derating=0.0)
         add(
             f"a database reaches {format_share(rules.derating_transactions)} fewer I/Os than the raw profile",
-            "EQL study of transactions, 2013, or a measured raw-vs-database study",
+            "EQL-OLTP study, 2013, or a measured raw-vs-database study",
             f"{format_iops(outcome.demand.iops)} instead of {format_iops(plain)} IOPS are asked of the array",
         )
     if any(one.scan for one in need.database):
         add(
             f"scans reach {format_share(rules.derating_scans)} less than the raw profile",
-            "EQL study of decision support, 2013, or a measured study",
+            "EQL-DSS study, 2013, or a measured raw-vs-database study",
             f"scans ask for {format_share(1 / (1 - rules.derating_scans) - 1)} more of the array",
         )
     if any(one.log_bytes for one in need.database):
@@ -77,13 +79,19 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
         add(
             "at most 10,000 mailboxes a server",
             "the method, section 5",
-            ", ".join(f"{one.name}: {-(-one.mailboxes // one.mailboxes_per_server)} servers now" for one in need.mail),
+            ", ".join(f"{one.name}: {count_of(mail_servers(one, 0), 'server')} now" for one in need.mail),
         )
     if need.server is not None:
         add(f"CPU of a server {format_share(need.server.cpu_limit)} at most",
             "the method, section 3: below 80 % on average",
-            "decides the number of servers")  # fmt: skip
+            _server_effect(need))  # fmt: skip
     return rows
+
+
+def _server_effect(need: Need) -> str:
+    found = servers_of(need)
+    assert found is not None
+    return f"asks for {count_of(found.count, 'server')}, {format_share(found.cpu_share)} busy"
 
 
 def _rejected(outcome: Outcome, kinds: tuple[str, ...]) -> str:
@@ -110,7 +118,7 @@ def _fill_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "refuses nothing"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
-    return f"refuses nothing; the cheapest is {format_share(fill)} full in {outcome.need.years:g} years"
+    return f"refuses nothing; the cheapest is {format_share(fill)} full {format_when(outcome.need.years)}"
 
 
 def _flattering_effect(outcome: Outcome, best: Found | None) -> str:

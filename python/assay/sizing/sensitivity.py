@@ -49,7 +49,7 @@ def changes(need: Need) -> Iterator[Change]:
             changed = need.model_copy(update={"years": years})
             yield Change(assumption="years it must hold", stated=f"{need.years:g}", to=f"{years:g}", need=changed,
                          harder=years > need.years)  # fmt: skip
-    for factor, text in ((0.8, "20% less"), (1.2, "20% more")):
+    for factor, text in ((0.8, "20 % less"), (1.2, "20 % more")):
         yield Change(assumption="demand", stated="as given", to=text, need=_loaded(need, factor), harder=factor > 1)
     for room in sorted({0.0, need.head_room + 0.2} - {need.head_room}):
         changed = need.model_copy(update={"head_room": room})

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.sizing.answer import CHOICES, cost_text
 from assay.targets.arrays.configuration import size_text
-from assay.units import count_of, format_bytes, format_iops, format_latency, format_share
+from assay.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
 
 Record = Mapping[str, Any]
 Rows = list[list[str]]
@@ -45,9 +45,10 @@ def headline(answer: Record) -> str:
     if best is None:
         return nearest_sentence(answer)
     cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
+    years = answer["years"]
+    needed = "the need as it is" if not years else "the need of the next " + format_years(years).removeprefix("1 ")
     return (
-        f"Buy {best['label']}{cost}: it holds the need of the next {answer['years']:g} years with a probability of"
-        f" {probability_text(best['probability'])}."
+        f"Buy {best['label']}{cost}: it holds {needed} with a probability of {probability_text(best['probability'])}."
     )
 
 
@@ -170,7 +171,7 @@ def sensitivity_sentence(answer: Record) -> str:
         if one["changes"]:
             changing.setdefault(one["assumption"], []).append(one["to"])
     if not rows:
-        return "What would change the purchase was not asked."
+        return "What would change the purchase was not asked (--no-sensitivity)."
     if not changing:
         return "No assumption changes the purchase within its range."
     words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())

@@ -194,6 +194,8 @@ def references(sources: Sequence[Source], taken: set[str]) -> Draft:
             cite("Assay, docs/studies.md", "how levels are compared, and where intervals come from")
         if source.kind == "sizing":
             cite("Assay, docs/size.md", f"rules of sizing [{source.number}]")
+            for name, title in _studies().items():
+                cite(f"{name}: {title}", f"limits and derating of sizing [{source.number}]")
     cite("Assay, docs/results.md", "what figures mean")
     rows = [[Cell(str(number)), Cell(shorten(name, 300)), Cell(joined(what))]
             for number, (name, what) in enumerate(cited.items(), 1)]  # fmt: skip

@@ -18,7 +18,7 @@ from assay.report.paper.words import Words, paragraphs
 FRONT = ("summary", "objectives", "terms", "configuration", "method")
 IN_GUIDANCE = {"sizing": "sizing", "check": "best-practices"}
 """Kinds of sources without a section of their own, and the section that has what they say."""
-BACK = ("best-practices", "sizing", "limitations", "settings", "points", "commands", "references")
+BACK = ("best-practices", "sizing", "limitations", "settings", "commands", "points", "references")
 
 
 def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -> Document:
@@ -94,8 +94,8 @@ def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]
         guidance.sizing(sources, taken),
         guidance.limitations(sources, taken),
         appendices.settings(sources, taken),
-        appendices.points(sources, taken),
         appendices.commands(sources, command, taken),
+        appendices.points(sources, taken),
         appendices.references(sources, taken),
     ]
 

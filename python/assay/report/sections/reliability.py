@@ -34,6 +34,7 @@ from assay.targets.arrays.reliability_text import (
     show_years,
     three_digits,
 )
+from assay.units import format_when, format_years
 
 TOGETHER = "all inputs together"
 METHOD = (
@@ -52,7 +53,7 @@ def reliability_document(manifest: Record) -> Document:
     answer: Record = manifest["reliability"]
     started = moment(manifest.get("started_utc_ns"))
     sections = [_summary(answer), _policies(answer), _inputs(answer), _sensitivity(answer)]
-    facts = ("assay model reliability", started, f"{answer['service_years']:g} years of service")
+    facts = ("assay model reliability", started, f"{format_years(answer['service_years'])} of service")
     return headed(f"Reliability report: {shorten(str(answer['array']['title']), 70)}", facts, sections, manifest)
 
 
@@ -180,7 +181,7 @@ def _curve_figures(answer: Record) -> list[Figure]:
         chart = loss_curves([row for row in drawn.values() if row["policy"] in taken], answer["service_years"])
         if chart is not None:
             caption = (
-                f"Probability of losing data in {answer['service_years']:g} years over the plausible range of each"
+                f"Probability of losing data {format_when(answer['service_years'])} over the plausible range of each"
                 " input, the others as stated (closed forms); markers are the stated inputs."
             )
             alternative = f"Loss probability by input: {', '.join(taken)}."
