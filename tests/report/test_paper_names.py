@@ -114,6 +114,23 @@ def test_paths_of_commands_are_found_by_where_they_stand() -> None:
     ]  # fmt: skip
 
 
+def test_databases_of_a_sizing_have_other_names_whatever_words_they_are() -> None:
+    names = Names(hidden=True)
+    answer = {
+        "named": ["orders", "mail", "ledger-7"],
+        "demand": {"phases": [[{"name": "orders log"}, {"name": "ledger-7, orders"}, {"name": "mail"}]]},
+        "assumptions": [{"assumption": "orders: growth a year"}],
+        "chosen": {"cheapest": {"targets": ["model:/home/jdoe/mine.toml?raid=10", "model:ps6100xv?raid=6"]}},
+    }
+    names.learn([{"sizing": answer}])
+    told = names.value({"sizing": answer})["sizing"]
+    assert told["demand"]["phases"] == [
+        [{"name": "database-1 log"}, {"name": "database-2, database-1"}, {"name": "mail"}]
+    ]
+    assert told["assumptions"] == [{"assumption": "database-1: growth a year"}]
+    assert told["chosen"]["cheapest"]["targets"] == ["model:/path-1/path-2/path-3?raid=10", "model:ps6100xv?raid=6"]
+
+
 def test_a_name_that_looks_like_another_one_stays_apart() -> None:
     names = Names(hidden=True)
     names.learn([{"host": {"hostname": "host-2"}}, {"host": {"hostname": "db1"}}, {"host": {"hostname": "db2"}}])

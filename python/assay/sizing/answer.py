@@ -70,6 +70,7 @@ def size(
     answer = {
         "title": need.title,
         "source": asked.source,
+        "named": [*(one.name for one in need.database), *(one.name for one in need.mail)],
         "currency": need.currency,
         "years": need.years,
         "service_years": need.service_years,

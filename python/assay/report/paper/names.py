@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[^\s/@:]+)(?::[^\s/@]*)?@)?(?P<host>\[[^\]\s]+\]|[^\s/:?@]*)"
                   r"(?P<port>:\d+)?(?:/(?P<database>[^\s?/]+))?")  # fmt: skip
 _PATH = re.compile(r"(?<![\w/.:<])/(?:[^\s/'\",;:()\[\]{}<>|=?&]+/)*[^\s/'\",;:()\[\]{}<>|=?&]+/?")
-_TARGET = re.compile(r"\b(?P<scheme>embedded|duckdb|file|faulty):(?P<path>[^\s?,;'\"()]+)")
+_TARGET = re.compile(r"\b(?P<scheme>embedded|duckdb|file|faulty|model(?=:[^\s?]*/)):(?P<path>[^\s?,;'\"()]+)")
+"""A model is a path where it is no name of the catalogue."""
 
 PUBLIC = ("dev", "proc", "sys", "etc", "run", "boot")
 """Folders at the root whose names every Linux has."""
 WEB = ("http", "https")
+GENERIC = ("database", "mail", "measured")
+"""Names that a need gives where its writer gives none."""
 
 PATH_OPTIONS = frozenset(
     {"-o", "--output", "--overwrite", "--yes-destroy", "--plan", "--resume", "--volume", "--from", "--derating",
@@ -71,6 +74,7 @@ class Names:
         self._tokens: dict[str, str] = {}
         self._folders: set[str] = set()
         self._things: dict[str, str] = {}
+        self._sized: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     def alias(self, kind: str, name: str) -> str:
@@ -98,6 +102,10 @@ class Names:
             self._learn_target(manifest.get("target") or {})
             self._learn_checked(manifest.get("check") or {})
             self._learn_folders(manifest)
+            for name in (manifest.get("sizing") or {}).get("named") or []:
+                if str(name) not in GENERIC:
+                    self._sized[str(name)] = self.alias("database", str(name))
+                    self._token(str(name), self._sized[str(name)])
 
     def _learn_hosts(self, manifest: Record) -> None:
         found = [(manifest.get("host") or {}).get("hostname")]
@@ -221,7 +229,8 @@ class Names:
                 else self.text(value)
             )
         if isinstance(value, Mapping):
-            return {self.text(str(name)): self.value(item, str(name)) for name, item in value.items()}
+            held = self._without_sized(value) if key == "sizing" and self._sized else value
+            return {self.text(str(name)): self.value(item, str(name)) for name, item in held.items()}
         if isinstance(value, list | tuple):
             if key == "command":
                 return self.command([str(word) for word in value])
@@ -229,6 +238,15 @@ class Names:
                 return [self._named(item) for item in value]
             return [self.value(item, key) for item in value]
         return value
+
+    def _without_sized(self, value: Any) -> Any:
+        """A sizing whose databases and mail have other names wherever they are named, whatever words they are."""
+        if isinstance(value, str):
+            names = "|".join(re.escape(name) for name in sorted(self._sized, key=len, reverse=True))
+            return re.sub(rf"(?<![\w.])(?:{names})(?!\w|[.]\w)", lambda match: self._sized[match[0]], value)
+        if isinstance(value, Mapping):
+            return {name: self._without_sized(item) for name, item in value.items()}
+        return [self._without_sized(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _named(self, value: Any) -> Any:
         """A database or a volume: its name stands for itself, whatever word it is."""
