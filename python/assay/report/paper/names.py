@@ -24,9 +24,16 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[^\s/@:]+)(?::[^\s/@]*)?@)?(?P<host>\[[^\]\s]+\]|[^\s/:?@]*)"
                   r"(?P<port>:\d+)?(?:/(?P<database>[^\s?/]+))?")  # fmt: skip
-_PATH = re.compile(r"(?<![\w/.:<])/(?:[^\s/'\",;:()\[\]{}<>|=?&]+/)*[^\s/'\",;:()\[\]{}<>|=?&]+/?")
+_PATH = re.compile(r"(?<![\w/.:<])\.{0,2}/(?:[^\s/'\",;:()\[\]{}<>|=?&]+/)*[^\s/'\",;:()\[\]{}<>|=?&]+/?")
 _TARGET = re.compile(r"\b(?P<scheme>embedded|duckdb|file|faulty|model(?=:[^\s?]*/)):(?P<path>[^\s?,;'\"()]+)")
 """A model is a path where it is no name of the catalogue."""
+_EXPORT = re.compile(r"(?<![\w/.:])(?P<host>[A-Za-z0-9][\w.-]*):(?P<path>/(?!/)[^\s'\",;()\[\]{}<>|=?&]+)")
+"""A folder of another host, as NFS names it."""
+_WINDOWS = re.compile(
+    r"(?P<begins>(?<![\w\\])[A-Za-z]:\\|(?<!\\)\\\\(?P<host>[\w.-]+)\\)(?P<path>[^\s'\",;()\[\]{}<>|=?&]*)"
+)
+SCHEMES = ("embedded", "duckdb", "file", "faulty", "model", "null", "array")
+"""Kinds of targets, which look like hosts before a path."""
 
 PUBLIC = ("dev", "proc", "sys", "etc", "run", "boot")
 """Folders at the root whose names every Linux has."""
@@ -113,6 +120,9 @@ class Names:
         found += [*(recording.get("hosts") or [])]
         for file in recording.get("files") or []:
             found += [*(file.get("hosts") or [])]
+        for one in manifest.get("hosts") or []:
+            if isinstance(one, Mapping):
+                found += [one.get("name"), (one.get("host") or {}).get("hostname")]
         for host in found:
             self._host(str(host or ""))
 
@@ -195,6 +205,8 @@ class Names:
             return text
         text = _URL.sub(self._url, text)
         text = _TARGET.sub(lambda match: f"{match['scheme']}:{self._path(match['path'])}", text)
+        text = _EXPORT.sub(self._export, text)
+        text = _WINDOWS.sub(self._windows, text)
         text = _PATH.sub(lambda match: self._path(match[0]), text)
         if self._pattern is None and self._tokens:
             longest = sorted(self._tokens, key=len, reverse=True)
@@ -209,6 +221,20 @@ class Names:
         host = self.alias("host", match["host"].partition(".")[0] or match["host"]) if match["host"] else ""
         database = f"/{self.alias('database', match['database'])}" if match["database"] else ""
         return f"{match['scheme']}://{user}{host}{match['port'] or ''}{database}"
+
+    def _export(self, match: re.Match[str]) -> str:
+        host = match["host"]
+        if host in SCHEMES or host in self._issued:
+            return match[0] if host in SCHEMES else f"{host}:{self._path(match['path'])}"
+        return f"{self._host_known(host)}:{self._path(match['path'])}"
+
+    def _windows(self, match: re.Match[str]) -> str:
+        begins = f"\\\\{self._host_known(match['host'])}\\" if match["host"] else match["begins"]
+        names = match["path"].split("\\")
+        return begins + "\\".join(self.alias("path", name) if name else "" for name in names)
+
+    def _host_known(self, host: str) -> str:
+        return self.alias("host", host.partition(".")[0])
 
     def _path(self, path: str) -> str:
         """A path whose folders have other names, as many as it has."""
@@ -234,6 +260,8 @@ class Names:
         if isinstance(value, list | tuple):
             if key == "command":
                 return self.command([str(word) for word in value])
+            if key == "hosts":
+                return [self._of_host(item) for item in value]
             if key in ("databases", "volumes"):
                 return [self._named(item) for item in value]
             return [self.value(item, key) for item in value]
@@ -247,6 +275,13 @@ class Names:
         if isinstance(value, Mapping):
             return {name: self._without_sized(item) for name, item in value.items()}
         return [self._without_sized(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def _of_host(self, value: Any) -> Any:
+        """A host, or its name."""
+        if not isinstance(value, Mapping):
+            return self._host_alias(str(value))
+        made: dict[str, Any] = self.value(value)
+        return {**made, "name": self._host_alias(str(value["name"]))} if "name" in value else made
 
     def _named(self, value: Any) -> Any:
         """A database or a volume: its name stands for itself, whatever word it is."""
