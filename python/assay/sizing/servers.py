@@ -23,7 +23,7 @@ class Servers:
     cpu_share
         Of all servers together.
     memory_bytes
-        Of each; None where no share of hits is asked for.
+        Of each; None where no share of hits is stated.
     """
 
     count: int
@@ -56,7 +56,7 @@ def servers_of(need: Need) -> Servers | None:
         return None
     cores = cores_used(need, need.years)
     count = max(math.ceil(cores / (server.cores * server.cpu_limit) - 1e-9), 1)
-    memory, text = None, "no share of hits is asked for"
+    memory, text = None, "the need states no share of hits (hit) and no curve of them (hit_curve) under [server]"
     if server.hit is not None:
         cache = cache_for(server.hit_curve, server.hit)
         if cache is None:
