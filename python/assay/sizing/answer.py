@@ -89,9 +89,18 @@ def size(
         "servers": servers.facts_of(need),
         "sensitivity": sensitivity(outcome, judge, tell) if what_if else None,
         "simulations": judge.simulations,
-        "notices": list(measured.notices) if measured else [],
+        "notices": _notices(asked, measured),
     }  # fmt: skip
     return Sized(outcome, answer)
+
+
+def _notices(asked: Asked, measured: Measured | None) -> list[str]:
+    if measured is None:
+        return []
+    told = list(measured.notices)
+    if measured.growth is None and not {("database", "growth"), ("database", "load_growth")} & stated(asked.table):
+        told.append("how the data and the load grow is not known, and nothing is added for it; --set growth=30% does")
+    return told
 
 
 def _chosen(

@@ -113,6 +113,13 @@ def first_out(chosen: Record) -> str:
     return f"{first['resource']}, year {first['year']:g}"
 
 
+def first_out_sentence(chosen: Record) -> str:
+    """The same in a sentence."""
+    if not any(one["year"] is not None for one in chosen["growth"]["runs_out"]):
+        return "Nothing runs out within 20 years."
+    return f"The first to run out is {first_out(chosen)}."
+
+
 CANDIDATE_COLUMNS = ("candidate", "disks", "cost", "full", "latency", "holds", "why not")
 
 
@@ -222,8 +229,11 @@ VOLUME_COLUMNS = ("volume", "role", "IOPS", "reads", "mean I/O")
 def volume_rows(answer: Record) -> Rows:
     """What was measured, by volume and then by role."""
     told = answer["measured"] or {}
-    listed: Sequence[Record] = [*told.get("volumes", ()), *(told.get("roles") or {}).values()]
-    named = [one["name"] for one in told.get("volumes", ())]
+    volumes: Sequence[Record] = told.get("volumes", ())
+    roles = [one["role"] for one in volumes]
+    # Of a single volume its role has nothing more to say.
+    listed = [*volumes, *(one for role, one in (told.get("roles") or {}).items() if roles.count(role) > 1)]
+    named = [one["name"] for one in volumes]
     return [
         [
             one["name"] if number < len(named) else f"all of {one['name']}", one["role"], format_iops(one["iops"]),

@@ -46,7 +46,7 @@ def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -
     authors = [*(" ".join(name.split()) for name in words.authors)]
     by = [joined(authors)] if authors else []
     by += [f"for {_line(words.customer)}"] if words.customer else []
-    return Document(
+    made = Document(
         title=_line(words.title) or f"Storage examined: {target}",
         subtitle=_line(words.subtitle),
         authors=" ".join(by),
@@ -56,6 +56,7 @@ def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -
         version=version,
         is_paper=True,
     )
+    return mapped(made, typeset)
 
 
 def _line(text: str) -> str:
@@ -107,6 +108,17 @@ def _section(draft: Draft, words: Words, texts: Texts) -> Section:
     return Section(
         draft.name, draft.title, [*blocks, *remarks], wide=draft.wide, lettered=draft.lettered, listed=draft.listed
     )
+
+
+def typeset(text: str) -> str:
+    """A text with the signs that a page has.
+
+    Examples
+    --------
+    >>> typeset("29 % +- 8 % more")
+    '29 % ± 8 % more'
+    """
+    return text.replace("+-", "\u00b1")
 
 
 def mapped(document: Document, text: Callable[[str], str]) -> Document:

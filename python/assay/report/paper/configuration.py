@@ -157,7 +157,7 @@ def method(sources: Sequence[Source], taken: set[str]) -> Draft:
 def _timing_table(sources: Sequence[Source]) -> Table:
     columns = [Column("Run", weight=0.7), Column("Points", number=True, weight=0.8), Column("Warm-up", weight=1.3),
                Column("Measured", weight=1.4), Column("Steady", weight=1.2), Column("Window", weight=1.3),
-               Column("Ended by", weight=2.2), Column("Load threads", number=True, weight=1.0)]  # fmt: skip
+               Column("Ended by", weight=2.2), Column("Load threads", weight=1.2)]  # fmt: skip
     rows = []
     for source in sources:
         timing = timing_of(source.made.facts)
@@ -165,9 +165,13 @@ def _timing_table(sources: Sequence[Source]) -> Table:
             continue
         words = (timing.warm_up, timing.measured, timing.steady, timing.window, timing.ended, timing.threads)
         rows.append([Cell(f"[{source.number}]"), Cell(f"{timing.points:,}"), *(Cell(word or DASH) for word in words)])
+    if not any(row[-1].text != DASH for row in rows):
+        # Models have no threads.
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     caption = (
         "How long each point was warmed up, which no figure includes, and measured; how many were steady: throughput"
-        " was level over the window; what ended them; how much of a core a thread of the load used at most."
+        " was level over the window; what ended them"
+        + ("." if len(columns) < 8 else "; how much of a core a thread of the load used at most.")
     )
     return Table("timing", caption, columns, rows)
 

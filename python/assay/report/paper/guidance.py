@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
-from assay.document.text import joined, percent, shorten
+from assay.document.text import joined, percent, sentence, shorten
 from assay.report.paper.parts import Draft, flat, own_names
 from assay.report.paper.sources import Source
 from assay.report.sections.best_practice import findings_table, gaps_table
@@ -149,13 +149,9 @@ def limitations(sources: Sequence[Source], taken: set[str]) -> Draft:
     words = {"bad": "Problem", "warn": "Note"}
     rows = [
         [Cell(words.get(tone, ""), tone if tone in ("bad", "warn") else "quiet"),  # type: ignore[arg-type]
-         Cell(_sentence(text)), Cell(f"[{', '.join(runs)}]")]
+         Cell(sentence(text)), Cell(f"[{', '.join(runs)}]")]
         for (text, tone), runs in ranked
     ]  # fmt: skip
     table = Table("notices", "What qualifies the figures of each run, worst first.", columns, rows)
     shown = own_names([table], "", taken) if rows else []
     return Draft("limitations", "Limitations", "limitations", {"general": general}, {"notices": shown})
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -10,6 +10,7 @@ from assay.document.text import server_text, shorten
 from assay.results.source import Record, records
 from assay.units import count_of, format_bytes
 
+PROTOCOLS = {"iscsi": "iSCSI", "fc": "FC", "nvme": "NVMe", "sas": "SAS"}
 BENEATH = "beneath them"
 """Title of columns of devices that others rest on."""
 DRAWN_MAX = 6
@@ -78,6 +79,7 @@ def _of_array(array: Record, volumes: Sequence[Record]) -> Topology:
     made.columns.append(("hosts", _several("host", hosts, tuple(word for word in path_words if word and paths))))
     rate = _shown(known, "links.port_rate")
     protocol = str(_value(known, "links.protocol") or "").replace("-", " ")
+    protocol = PROTOCOLS.get(protocol, protocol)
     if ports:
         boxes = []
         drawn = members if members * ports <= DRAWN_MAX * 2 else 1

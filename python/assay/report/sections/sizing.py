@@ -54,7 +54,7 @@ def _summary(answer: Record) -> Section:
             Paragraph(
                 f"Within the limits it holds {format_iops(best['iops_held'])} IOPS,"
                 f" {times_text(best['holds_times'])} what is needed {format_when(answer['years'])}. It is"
-                f" {format_share(best['fill'])} full then. The first to run out is {words.first_out(best)}."
+                f" {format_share(best['fill'])} full then. {words.first_out_sentence(best)}"
             )
         )
         if answer["sensitivity"] is not None:

@@ -83,11 +83,11 @@ def study_method(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> 
     parts = facts.manifest.get("parts") or []
     chained = any(part.get("continues") for part in parts)
     followed = any(part.get("follows") for part in parts)
-    own = _method(study, chained=chained, followed=followed)
+    own = _method(facts, study, chained=chained, followed=followed)
     return [*own, *(text for found in remarks for text in found.study)]
 
 
-def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
+def _method(facts: RunFacts, study: Record, *, chained: bool, followed: bool) -> list[str]:
     order = [str(name) for name in study.get("order") or []]
     repeats = study.get("repeats") or 1
     times = f" {repeats} times" if repeats > 1 else ""
@@ -96,7 +96,7 @@ def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
         texts.append(f"Each part went on with the state the one before left: {shorten('; '.join(order), 400)}.")
     elif followed:
         texts.append(f"The parts ran one after the other: {shorten('; '.join(order), 400)}.")
-    elif len(order) > 1:
+    elif len(order) > 1 and not _of_models(facts):
         texts.append(
             f"The levels ran{times} in random order (seed {study.get('seed')}), so that a drift in time is no"
             f" difference between them: {shorten('; '.join(order), 400)}."
@@ -107,6 +107,11 @@ def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
             f"Each +- is the wider side of the 95 % interval of the ratio; it says how sure the measurement is{near}."
         )
     return texts
+
+
+def _of_models(facts: RunFacts) -> bool:
+    """Whether levels ran on models, which have no time in which anything could drift."""
+    return bool((facts.manifest.get("target") or {}).get("array"))
 
 
 # Levels
@@ -307,7 +312,9 @@ def _table(study: Record) -> Table:
     sized = any(result.get("capacity") for result in study["results"])
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
-    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=_width(study))]
+    limited = any(_limit_cell(result).text != DASH for result in study["results"])
+    columns += [Column("Against baseline", weight=1.7)]
+    columns += [Column("Limited by", weight=_width(study))] if limited else []
     against = {_place(one): one for one in study.get("comparisons") or []}
     rows = []
     for result in study["results"]:
@@ -317,7 +324,7 @@ def _table(study: Record) -> Table:
         cells += _main_cells(result, first)
         cells += [Cell(text) for text in capacity_texts(result)] if sized else []
         cells += [cell for figure in others for cell in _cells(result, figure)]
-        rows.append([*cells, _against(study, result, against), _limit_cell(result)])
+        rows.append([*cells, _against(study, result, against), *([_limit_cell(result)] if limited else [])])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
 
 
@@ -394,8 +401,10 @@ def _published(study: Record) -> list[Block]:
     chart = published_figure(rows)
     if chart is not None:
         told = joined(f"{row['title']} {row['error'] * 100:+.1f} %" for row in rows)
+        bands = any(row["band_low"] is not None for row in rows)
         caption = (
-            "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals."
+            "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals"
+            + (", wide pale ones how far the model may be off (90 %)." if bands else ".")
         )
         blocks.append(Figure("published", caption, f"Errors of the model: {told}.", chart))
     columns = [
