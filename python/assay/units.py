@@ -197,10 +197,10 @@ def format_share(share: float, decimals: int = 0) -> str:
     Examples
     --------
     >>> format_share(0.664), format_share(0.9734, 1), format_share(0.002), format_share(0.0)
-    ('66 %', '97.3 %', 'less than 1 %', '0 %')
+    ('66 %', '97.3 %', '<1 %', '0 %')
     """
     if 0 < share < 0.005 and not decimals:
-        return "less than 1 %"
+        return "<1 %"
     return f"{share * 100:,.{decimals}f} %"
 
 

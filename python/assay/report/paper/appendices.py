@@ -103,7 +103,7 @@ def _words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(_words(item) for item in value) or "none"
-    return f"{value:,.10g}" if isinstance(value, float) else str(value) or "none"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value) or "none"
 
 
 def _server_tables(source: Source) -> list[Block]:

@@ -307,7 +307,7 @@ def _table(study: Record) -> Table:
     several = len({result.get("workload") for result in study["results"]}) > 1
     first, *others = common_figures(study["results"])
     columns = [Column("Level", weight=2.0)]
-    columns += [Column("Workload", weight=2.2)] if several else []
+    columns += [Column("Workload", weight=2.8)] if several else []
     columns += [Column(first.title, number=True), Column("95 % interval", number=True, weight=1.5)]
     sized = any(result.get("capacity") for result in study["results"])
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
