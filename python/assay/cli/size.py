@@ -212,7 +212,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     if best is not None:
         say_line(words.headline(answer))
         say_line(
-            f"It rests on the model: {best['model_basis']} (one standard deviation"
+            f"It rests on the model ({best['model_basis']}; one standard deviation"
             f" {format_share(best['model_share'])}), and on a demand that may be off by"
             f" {format_share(answer['demand']['spread'])}."
         )
