@@ -1,6 +1,9 @@
 """Back-test of `assay size`: random demands that the search does not see as they are.
 
-    python benches/sizing.py [--needs 200] [--seed 1]
+    python benches/sizing.py [--needs 200] [--seed 1] [--anew] [--workers 2]
+
+Needs whose seeds stand in the results are not sized again, unless `--anew`: what was cut short goes on. The results are
+written after every need.
 
 Each demand is hidden: the need that is sized states its rate with an error of 3 % (one standard deviation), as a
 measured percentile has, and a head-room of 5 %. No derating is asked for, because a model has no database on it. One
@@ -18,12 +21,13 @@ was wrong says what the bound is worth.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -42,6 +46,9 @@ HEAD_ROOM = "5%"
 MEMBERS_MOST = 10
 SEED_OF_TEST = 4711
 HOLDS_BAR, FAILS_BAR = 0.90, 0.80
+TABLES = {"needs": False, "needs_with_shipped_margins": True}
+"""Tables of the results, and whether needs have the margins that are shipped."""
+SUMMARIES = {"needs": "summary", "needs_with_shipped_margins": "with_shipped_margins"}
 
 
 def hidden(rng: random.Random) -> tuple[Need, str, str]:
@@ -166,29 +173,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--needs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--anew", action="store_true", help="size every need again")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     asked = parser.parse_args()
-    with_shipped = sized_needs(asked.seed, asked.needs, shipped=True)
-    keep(sized_needs(asked.seed, asked.needs, shipped=False), with_shipped)
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() and not asked.anew else {}
+    rows = {name: list(kept.get(name, ())) for name in TABLES}
+    for name, shipped in TABLES.items():
+        for row in sized_needs(rows[name], asked.seed, asked.needs, shipped=shipped, workers=asked.workers):
+            rows[name].append(row)
+            print(json.dumps(row), flush=True)
+            keep(rows)
+    table = keep(rows)
+    print(json.dumps({name: table[name] for name in SUMMARIES.values()}, indent=1))
 
 
-def keep(rows: Sequence[Mapping[str, Any]], with_shipped: Sequence[Mapping[str, Any]]) -> None:
-    """Keep the table and print its shares."""
-    table = {"summary": summary(rows), "with_shipped_margins": summary(with_shipped), "needs": rows,
-             "needs_with_shipped_margins": with_shipped}  # fmt: skip
-    RESULTS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({name: table[name] for name in ("summary", "with_shipped_margins")}, indent=1))
+def keep(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Write the tables with their shares; a cut leaves the results of before."""
+    ordered = {name: sorted(own, key=lambda row: row["seed"]) for name, own in rows.items()}
+    table: dict[str, Any] = {SUMMARIES[name]: summary(own) for name, own in ordered.items() if own}
+    table |= ordered
+    written = RESULTS.with_suffix(".part")
+    written.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    written.replace(RESULTS)
+    return table
 
 
-def sized_needs(seed: int, count: int, *, shipped: bool) -> list[dict[str, Any]]:
-    """So many needs that some size holds; one that none does says nothing of the size that is chosen."""
-    rows: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+def sized_needs(
+    known: Sequence[Mapping[str, Any]], seed: int, count: int, *, shipped: bool, workers: int
+) -> Iterator[dict[str, Any]]:
+    """Rows that are missing until so many needs are held by some size; one that none holds says nothing of a choice."""
+    rows: list[Mapping[str, Any]] = list(known)
+    with ThreadPoolExecutor(workers) as pool:
         while (missing := count - sum(row["members"] is not None for row in rows)) > 0:
-            for row in pool.map(partial(one, shipped=shipped), range(seed, seed + missing)):
+            sized = {row["seed"] for row in rows}
+            seeds = itertools.islice((one for one in itertools.count(seed) if one not in sized), missing)
+            for row in pool.map(partial(one, shipped=shipped), seeds):
                 rows.append(row)
-                print(json.dumps(row), flush=True)
-            seed += missing
-    return rows
+                yield row
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -205,13 +226,18 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "bars": {"holds_share": HOLDS_BAR, "smaller_fails_share": FAILS_BAR},
         "bound_checked": len(checked),
         "bound_wrong": sum(row["bound"] == "wrong" for row in checked),
-        "simulations_mean": sum(row["simulations"] for row in sized) / len(sized),
-        "cpu_s_mean": sum(row["cpu_s"] for row in sized) / len(sized),
+        "simulations_mean": sum(row["simulations"] for row in sized) / max(len(sized), 1),
+        "cpu_s_mean": sum(row["cpu_s"] for row in sized) / max(len(sized), 1),
     }
 
 
-def _shares(sized: Sequence[Mapping[str, Any]], tried: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any]:
-    """How many chosen sizes hold what is asked of them, and how many of the next smaller ones do not."""
+def _shares(sized: Sequence[Mapping[str, Any]], tried: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any] | None:
+    """How many chosen sizes hold what is asked of them, and how many of the next smaller ones do not.
+
+    None where that was not asked of all.
+    """
+    if not all(key in row for row in sized) or not sized:
+        return None
     return {
         "holds_share": sum(not row[key] for row in sized) / len(sized),
         "smaller_fails_share": sum(bool(row[f"smaller_{key}"]) for row in tried) / len(tried) if tried else None,

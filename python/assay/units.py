@@ -191,6 +191,19 @@ def format_iops(iops: float) -> str:
     return f"{iops:,.0f}"
 
 
+def format_share(share: float, decimals: int = 0) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> format_share(0.664), format_share(0.9734, 1), format_share(0.002), format_share(0.0)
+    ('66 %', '97.3 %', '<1 %', '0 %')
+    """
+    if 0 < share < 0.005 and not decimals:
+        return "<1 %"
+    return f"{share * 100:,.{decimals}f} %"
+
+
 def count_of(count: int, noun: str) -> str:
     """So many things, of a noun whose plural is regular.
 
@@ -200,6 +213,28 @@ def count_of(count: int, noun: str) -> str:
     ('1 user', '2,048 users', '0 limits')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_years(years: float) -> str:
+    """So many years.
+
+    Examples
+    --------
+    >>> format_years(1), format_years(2.5), format_years(0)
+    ('1 year', '2.5 years', '0 years')
+    """
+    return f"{years:g} year" if years == 1 else f"{years:g} years"
+
+
+def format_when(years: float) -> str:
+    """When so many years have gone by.
+
+    Examples
+    --------
+    >>> format_when(3), format_when(0)
+    ('in 3 years', 'now')
+    """
+    return f"in {format_years(years)}" if years else "now"
 
 
 def format_duration(seconds: float) -> str:

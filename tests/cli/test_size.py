@@ -78,8 +78,8 @@ def test_a_purchase_with_its_reasons(bench: Bench) -> None:
     asked = 500 * 3.1 * 1.3**2
     assert told["demand"]["sized_for"]["iops"] == pytest.approx(asked * 0.9 / 0.78 + asked * 0.1)
     values = {one["assumption"]: (one["value"], one["from"]) for one in told["assumptions"]}
-    assert values["orders: derating from raw profile"] == ("22%", "published: EQL studies, 2013")
-    assert values["orders: growth a year"] == ("30%", "stated")
+    assert values["orders: derating from raw profile"] == ("22 %", "published: EQL-OLTP and EQL-DSS studies, 2013")
+    assert values["orders: growth a year"] == ("30 %", "stated")
     # 500 * 1.69 transactions of 5 ms keep 4.2 cores busy: more than 80 % of one server of four.
     assert told["servers"]["databases"]["servers"] == 2
     assert told["servers"]["databases"]["memory_bytes"] == pytest.approx(32 * 2**30 / 0.92)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sample import Sample, io, write_run
+from sample_oltp import search
 from sample_paper import CHECK, both_runs, made, measured_run
 
 from assay.document.elements import Paragraph
@@ -210,6 +211,21 @@ def test_marks_of_drawings_lead_to_their_points_on_the_page_alone(tmp_path: Path
     assert all(f'id="{target}"' in page for targets in led.values() for target in targets)
     assert "vega.github.io" not in page
     assert all("<a " not in path.read_text() for path in (folder / "paper-figures").iterdir())
+
+
+@pytest.mark.usefixtures("unchecked_charts")
+def test_marks_of_transactions_lead_to_their_points(tmp_path: Path) -> None:
+    sample, fields = search()
+    run = write_run(tmp_path, sample, **fields)
+    folder = tmp_path / "paper"
+    write_paper(Asked(runs=[run], folder=folder, formats=["html"]))
+    page = (folder / "paper.html").read_text()
+    figures = dict(re.findall(r'<figure id="([^"]+)">(.*?)<figcaption>', page, re.DOTALL))
+    led = {name: set(re.findall(r'<a href="#([^"]+)"', drawing)) for name, drawing in figures.items()}
+    held = fields["oltp"]["point_id"]
+    # Lines of a figure of one point lead there, as do its bars and dots.
+    assert led["r1-responses"] == led["r1-oltp-timeline"] == {f"point-R1.{held}"}
+    assert led["r1-oltp-search-1"] == {f"point-R1.{point['id']}" for point in sample.points}
 
 
 @pytest.mark.slow(reason="tests/report/test_report_sizing.py has the sections")

@@ -31,7 +31,7 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
     trend = {"figure": "iops", "unit": "iops", "series": "", "ordered": ordered, "levels": levels, "values": values,
              "direction": direction if ordered else None}  # fmt: skip
     factors = [{"name": "f", "title": "paths", "levels": []}]
-    return {"comparisons": compared, "trends": [trend], "factors": factors, "comparison": {"by": "f"}, **more}
+    return {"comparisons": compared, "trends": [trend], "factors": factors, "comparison": {"by": "f"}} | more
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,14 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
     [
         (study(True, ordered=False, values=(1000.0, 3000.0)), ["Where IOPS decide, choose b (3,000)."]),
         (study(True, ordered=True, values=(1000.0, 2000.0, 3000.0)), ["Each step of paths pays, as far as c (3,000)."]),
+        (
+            study(True, ordered=True, values=(1000.0, 2000.0, 2040.0)),
+            ["Go as far as b (2,000): what is beyond brings less than 5 %."],
+        ),
+        (
+            study(True, ordered=False, values=(3000.0, 2000.0), comparison={"by": "f", "states": True}),
+            ["The paths is no choice: size with 2,000 at b, not 3,000 at a."],
+        ),
         (
             study(True, ordered=True, values=(3000.0, 2000.0)),
             ["Size with the figure of the level that will be reached: 2,000 at b, not 3,000 at a."],
@@ -56,6 +64,15 @@ def study(differs: bool | None, *, ordered: bool, values: tuple[float, ...], **m
 )
 def test_what_follows_rests_on_intervals(told: dict[str, Any], follows: list[str]) -> None:
     assert follows_of(told) == follows
+
+
+def test_series_of_which_the_same_is_to_be_said_share_a_sentence() -> None:
+    told = study(False, ordered=False, values=(1000.0, 1010.0))
+    names = ["4 KiB", "8 KiB", "16 KiB", "32 KiB"]
+    told["trends"] = [{**told["trends"][0], "series": name} for name in names]
+    told["comparisons"] = [{**told["comparisons"][0], "series": name} for name in names]
+    (text,) = follows_of(told)
+    assert text.startswith("4 KiB; 8 KiB; 16 KiB; 1 more: IOPS do not decide between a and b")
 
 
 def test_a_database_is_derated_by_what_was_measured() -> None:

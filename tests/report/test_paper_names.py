@@ -114,6 +114,51 @@ def test_paths_of_commands_are_found_by_where_they_stand() -> None:
     ]  # fmt: skip
 
 
+def test_databases_of_a_sizing_have_other_names_whatever_words_they_are() -> None:
+    names = Names(hidden=True)
+    answer = {
+        "named": ["orders", "mail", "ledger-7"],
+        "demand": {"phases": [[{"name": "orders log"}, {"name": "ledger-7, orders"}, {"name": "mail"}]]},
+        "assumptions": [{"assumption": "orders: growth a year"}],
+        "chosen": {"cheapest": {"targets": ["model:/home/jdoe/mine.toml?raid=10", "model:ps6100xv?raid=6"]}},
+    }
+    names.learn([{"sizing": answer}])
+    told = names.value({"sizing": answer})["sizing"]
+    assert told["demand"]["phases"] == [
+        [{"name": "database-1 log"}, {"name": "database-2, database-1"}, {"name": "mail"}]
+    ]
+    assert told["assumptions"] == [{"assumption": "database-1: growth a year"}]
+    assert told["chosen"]["cheapest"]["targets"] == ["model:/path-1/path-2/path-3?raid=10", "model:ps6100xv?raid=6"]
+
+
+NO_PATH = r"1/2 and/or LogicalDisk(C:)\Disk, model:ps6100xv?raid=10"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("on ../acme/data and ./acme", "on ../path-1/path-2 and ./path-1"),
+        (r"C:\acme\orders.mdf of \\nas01\acme", r"C:\path-1\path-2 of \\host-1\path-1"),
+        ("nfs01:/export/acme on /dev/vda", "host-1:/path-1/path-2 on /dev/vda"),
+        ("model:/home/acme/own.toml?raid=10", "model:/path-1/path-2/path-3?raid=10"),
+        (NO_PATH, NO_PATH),
+    ],
+)
+def test_paths_of_every_kind_are_found(text: str, shown: str) -> None:
+    names = Names(hidden=True)
+    assert names.text(text) == shown
+    assert names.text(shown) == shown
+
+
+def test_hosts_of_a_run_over_several_have_other_names() -> None:
+    names = Names(hidden=True)
+    manifest = {"host": {"hostname": "here"}, "hosts": [{"name": "client", "host": {"hostname": "db1.example"}}]}
+    names.learn([manifest])
+    told = names.value(manifest)
+    assert told == {"host": {"hostname": "host-1"}, "hosts": [{"name": "host-2", "host": {"hostname": "host-3"}}]}
+    assert names.value({"hosts": ["client", "db1"]}) == {"hosts": ["host-2", "host-3"]}
+
+
 def test_a_name_that_looks_like_another_one_stays_apart() -> None:
     names = Names(hidden=True)
     names.learn([{"host": {"hostname": "host-2"}}, {"host": {"hostname": "db1"}}, {"host": {"hostname": "db2"}}])

@@ -43,7 +43,8 @@ def document_of(answer: dict[str, Any]) -> Document:
 def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str, Any]) -> None:
     document = document_of(answer)
     assert [one.name for one in document.sections] == ["summary", "need", "candidates", "growth", "what-if", "rules"]
-    assert [one.name for one in document.figures] == ["frontier", "growth"]
+    # A single array has no frontier.
+    assert [one.name for one in document.figures] == ["growth"]
     tables = {block.name: block for part in document.sections for block in part.blocks if isinstance(block, Table)}
     assert len(tables["candidates"].rows) == len(answer["candidates"])
     assert len(tables["rules"].rows) == len(answer["rules"])
@@ -51,6 +52,13 @@ def test_every_section_is_there_and_tables_hold_what_was_found(answer: dict[str,
     told = [block.text for part in document.sections for block in part.blocks if isinstance(block, Paragraph)]
     assert told[0].startswith("Buy nvme-mirror, RAID 1, 1 member")
     assert any("post: 100 mailboxes take 1 server" in text for text in told)
+
+
+def test_arrays_that_hold_the_need_are_compared_by_cost_and_latency(answer: dict[str, Any]) -> None:
+    other = {**answer["candidates"][0], "label": "another", "disks": 4, "latency_ns": 50_000.0}
+    document = document_of({**answer, "candidates": [*answer["candidates"], other]})
+    assert [one.name for one in document.figures] == ["frontier", "growth"]
+    assert "another: 4, 0.1 ms" in document.figures[0].alternative
 
 
 def test_titles_are_shown_and_never_run(answer: dict[str, Any]) -> None:

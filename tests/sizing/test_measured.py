@@ -83,7 +83,8 @@ def test_several_databases_cannot_share_one_measured_load(two_days: Measured) ->
 def test_a_measured_derating_takes_the_place_of_the_published_one(tmp_path: Path) -> None:
     common = {"part": "raw", "follows": "database", "point_ids": ["p0001"], "block_bytes": 8192, "read_share": 0.7,
               "database_iops": 1.0, "raw_iops": 1.0, "sentences": ["a gap"]}  # fmt: skip
-    gaps = [{**common, "gap_share": 0.31, "sequential": False}, {**common, "gap_share": -0.1, "sequential": True}]
+    gaps = [{**common, "gap_share": share, "sequential": in_order}
+            for share, in_order in ((0.30, False), (0.32, False), (-0.1, True))]  # fmt: skip
     study = {"name": "raw-vs-database", "title": "t", "question": "q", "factors": [], "comparison": None,
              "levels": {}, "order": [], "gaps": gaps}  # fmt: skip
     manifest = {"study": study, "parts": [], "answers": [], "verdict": []}
@@ -93,6 +94,7 @@ def test_a_measured_derating_takes_the_place_of_the_published_one(tmp_path: Path
     for keys, value, origin in derating_of(path):
         asked = asked.with_value(keys, value, origin)
         assert path.name in asked.origins[keys]
+    assert asked.origins["rules", "derating_transactions"].endswith("mean of 2 repeats")
     # A database that reached more than the raw profile is not credited with it.
     assert (asked.need.rules.derating_transactions, asked.need.rules.derating_scans) == (0.31, 0.0)
 

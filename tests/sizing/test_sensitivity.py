@@ -84,6 +84,6 @@ def test_resources_run_out_when_growth_says_so() -> None:
     out = {one["resource"]: one["year"] for one in told["runs_out"]}
     # 1.2 ** 2.2 = 1.49; 1.2 ** 2.5 = 1.58 < 1.6.
     assert (out["I/O within the limits"], out["CPU of the servers"]) == (2.2, 2.5)
-    assert out["space, 70% full"] < out["space, 85% full: add an array"]
+    assert out["space, 70 % full"] < out["space, 85 % full: add an array"]
     assert told["years"][0]["used"]["I/O within the limits"] == pytest.approx(1 / 1.5)
     assert runs_out(lambda _: 0.2) is None

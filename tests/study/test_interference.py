@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from assay.studies.interference import interference_findings, sentences_of
+import pytest
+
+from assay.studies.interference import interference_findings, over_repeats, sentences_of
 from assay.studies.result import Result
 from assay.workloads.tpch.beside import slowdown
 
@@ -53,6 +56,34 @@ def test_what_separating_brings_is_the_levels_apart_and_the_processors_are_said_
 def test_without_other_storage_that_is_said() -> None:
     sentences = found({"none": 10_000, "same": 4_000}, 0.4, apart=False)
     assert sentences[-1] == "What other storage would bring was not measured: at most what both lose together."
+
+
+def test_every_repeat_counts() -> None:
+    measured = [(2.0, [1.9, 2.1], 0.3), (4.0, [3.8, 4.2], 0.5)]
+    repeats = [point("same", told(factor, ends=ends), cpu) | {"id": f"p{number}"}
+               for number, (factor, ends, cpu) in enumerate(measured)]  # fmt: skip
+    parts: list[Any] = [{"name": "none"}, {"name": "same", "beside": {"name": "beside, same"}}]
+    pooled = replace(result("same", 4_000), point_ids=("p0", "p1"))
+    (one,) = interference_findings(STUDY, parts, repeats, [result("none", 10_000), pooled])
+    assert one["slowdown"] == pytest.approx(8**0.5)
+    # It covers both repeats, which differ by more than either is unsure.
+    assert one["slowdown_95"] == [2.0, 4.0]
+    assert (one["alone"]["queries"], one["together"]["queries"]) == (88, 60)
+    assert one["together"]["mean_s"] == 3.0
+    assert one["cpu_share"] == pytest.approx(0.4)
+    assert one["sentences"][0] == (
+        "same: a query takes 2.83 times as long as alone (95 % interval 2.00 to 4.00); 60 queries together, 88 alone,"
+        " in 2 repeats."
+    )
+
+
+def test_repeats_without_intervals_give_one_by_how_they_differ() -> None:
+    told_of = over_repeats([told(2.0), told(2.2), told(None)])
+    low, high = told_of["slowdown_95"]
+    assert low < 2.0 < told_of["slowdown"] < 2.2 < high
+    assert over_repeats([told(None), told(None)])["slowdown"] is None
+    alone = told(2.0)
+    assert over_repeats([alone]) is alone
 
 
 def test_queries_are_compared_number_by_number() -> None:

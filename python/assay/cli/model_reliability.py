@@ -18,7 +18,7 @@ from assay.cli import options as opt
 from assay.cli.console import say
 from assay.errors import UsageError
 from assay.targets.arrays.reliability import HOURS_A_YEAR, Assess, assess_question, refuse_unknown_policy
-from assay.units import parse_percent
+from assay.units import format_years, parse_percent
 
 EXAMPLES = """
 Examples:
@@ -186,9 +186,11 @@ def _rate(text: str | None, what: str, *, most: float) -> float | None:
 
 
 def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
+    from assay import _core
     from assay.results.run_folder import RunFolder
 
-    manifest = {"command": sys.argv[1:], "reliability": answer, "parts": [], "answers": [], "verdict": []}
+    manifest = {"command": sys.argv[1:], "build": _core.build_info(), "reliability": answer, "parts": [],
+                "answers": [], "verdict": []}  # fmt: skip
     with RunFolder.create(output, "model-reliability", {**manifest, "notices": answer["notices"]}) as folder:
         if report:
             from assay.report.write import write_report
@@ -213,7 +215,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     )
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    years = f"{answer['service_years']:g} years"
+    years = format_years(answer["service_years"])
 
     def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table = Table(title=title, title_justify="left")

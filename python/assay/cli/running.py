@@ -266,10 +266,10 @@ def _print_folder(folder: RunFolder, options: OutputOptions) -> None:
     if folder.manifest.get("study"):
         print_study(folder.manifest["study"])
     print_verdict(folder.manifest["verdict"], folder.manifest["notices"])
-    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf"):
+    for name in ("report.html", "report.pdf", "paper.html", "paper.pdf", "paper.md"):
         if (folder.path / name).exists():
             kind, _, form = name.partition(".")
-            print(f"{form.upper()} {kind}: {printable(folder.path / name)}")
+            print(f"{'Markdown' if form == 'md' else form.upper()} {kind}: {printable(folder.path / name)}")
     print(f"run folder: {printable(folder.path)}", flush=True)
 
 

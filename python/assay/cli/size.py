@@ -13,7 +13,7 @@ import typer
 
 from assay.cli import options as opt
 from assay.errors import ExitCode, UsageError
-from assay.units import parse_percent
+from assay.units import format_share, format_when, parse_percent
 
 if TYPE_CHECKING:
     from assay.sizing.answer import Sized
@@ -151,9 +151,11 @@ def _asked(
 
 
 def _keep(answer: Mapping[str, Any], output: Path, *, report: bool) -> Path:
+    from assay import _core
     from assay.results.run_folder import RunFolder
 
-    manifest = {"command": sys.argv[1:], "sizing": answer, "parts": [], "answers": [], "verdict": []}
+    manifest = {"command": sys.argv[1:], "build": _core.build_info(), "sizing": answer, "parts": [], "answers": [],
+                "verdict": []}  # fmt: skip
     with RunFolder.create(output, "size", {**manifest, "notices": answer["notices"]}) as folder:
         if report:
             from assay.report.write import write_report
@@ -193,7 +195,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
             say_line(f"{measured['source']}: {measured['coverage']['text']}.")
         title = f"Measured load, {measured['percentile'] * 100:g}th percentile of the busiest hours"
         show(title if measured["coverage"] else "Measured load", words.VOLUME_COLUMNS, words.volume_rows(answer))
-    show(f"Need: {answer['title']}, in {answer['years']:g} years", words.DEMAND_COLUMNS, words.demand_rows(answer))
+    show(f"Need: {answer['title']}, {format_when(answer['years'])}", words.DEMAND_COLUMNS, words.demand_rows(answer))
     show("Candidates", words.CANDIDATE_COLUMNS, words.candidate_rows(answer))
     show("Rules of the method", words.RULE_COLUMNS, words.rule_rows(answer))
     show("Assumptions", words.ASSUMPTION_COLUMNS, words.assumption_rows(answer))
@@ -210,8 +212,9 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     if best is not None:
         say_line(words.headline(answer))
         say_line(
-            f"It rests on the model: {best['model_basis']} (one standard deviation {best['model_share']:.0%}), and on a"
-            f" demand that may be off by {answer['demand']['spread']:.0%}."
+            f"It rests on the model ({best['model_basis']}; one standard deviation"
+            f" {format_share(best['model_share'])}), and on a demand that may be off by"
+            f" {format_share(answer['demand']['spread'])}."
         )
         if answer["sensitivity"] is not None:
             say_line(words.sensitivity_sentence(answer))

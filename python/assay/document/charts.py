@@ -20,6 +20,11 @@ Row = Mapping[str, Any]
 PANEL_WIDTH = {1: 600, 2: 292}
 """Pixels of a panel by the panels in a row; the whole fits the text width of A4."""
 
+PLAIN_ZERO = "datum.value === 0 ? '0' : datum.label"
+"""Labels of an axis in thousands call zero 0, not 0k."""
+BAR_MAX_PX = 60
+"""Widest bar: one as wide as it is high looks like an area."""
+
 NINES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9, "p99_99": 99.99}
 MAX_AT = 5.0
 """Where the maximum stands on the axis of nines: one step beyond 99.99 %."""
@@ -134,7 +139,9 @@ def search_curve(
     x_scale = alt.Scale(domain=[0, most * 1.05], nice=False)
     top = alt.X("load:Q", title=None, scale=x_scale, axis=alt.Axis(labels=False, ticks=False, tickMinStep=1))
     bottom = alt.X("load:Q", title=axis_title, scale=x_scale, axis=alt.Axis(format=",.6~g", tickMinStep=1))
-    value = alt.Y("value:Q", title=value_title, axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True))
+    value = alt.Y(
+        "value:Q", title=value_title, axis=alt.Axis(format="~s", labelExpr=PLAIN_ZERO), scale=alt.Scale(zero=True)
+    )
     panels = [_search_panel(rows, states, top if timed else bottom, value, "value", [])]
     if timed:
         factor, unit = latency_unit([row["latency_ns"] for row in timed])

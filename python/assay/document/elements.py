@@ -65,12 +65,19 @@ class Chart(Protocol):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its chart, its caption, and the text that stands in for it."""
+    """A figure: its chart, its caption, and the text that stands in for it.
+
+    Attributes
+    ----------
+    point_id
+        The point that all of it shows; None where it shows several, or none.
+    """
 
     name: str
     caption: str
     alternative: str
     chart: Chart
+    point_id: str | None = None
     kind: Literal["figure"] = "figure"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import ordered
+from assay.document.charts import PLAIN_ZERO, ordered
 from assay.document.palette import BAND, COLOURS, DASHES, INK, MAX_SERIES, log_scale
 
 Row = Mapping[str, Any]
@@ -21,9 +21,6 @@ PAGE_HEIGHT = 740
 MAX_TICKS = 4
 """Labels that fit beside a panel; of more, only those of whole decades are shown."""
 
-
-PLAIN_ZERO = "datum.value === 0 ? '0' : datum.label"
-"""Labels of an axis in thousands call zero 0, not 0k."""
 
 AREA_INK = "#FFFFFF"
 """Edge between areas, so that they are told apart in grey as well."""

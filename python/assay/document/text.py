@@ -31,6 +31,25 @@ def shorten(name: str, length: int = 60) -> str:
     return name[:head] + "…" + name[len(name) - (length - 1 - head) :]
 
 
+_JOINTS = (" and", " of", " with", " on", " the", " a", " in", " for")
+
+
+def cut(text: str, length: int) -> str:
+    """Text that ends at a word, with an ellipsis, when it is longer than `length` characters.
+
+    Examples
+    --------
+    >>> cut("Storage examined: PS6100XV and two more", 28), cut("Two words", 9), cut("abcdefgh", 5)
+    ('Storage examined: PS6100XV…', 'Two words', 'abcd…')
+    """
+    if len(text) <= length:
+        return text
+    words = text[:length].rpartition(" ")[0].rstrip(" ,;:.-")
+    while words.endswith(_JOINTS):
+        words = words.rpartition(" ")[0].rstrip(" ,;:.-")
+    return f"{words or text[: length - 1]}…"
+
+
 def load_label(load: Record) -> str:
     """Load of a point.
 

@@ -10,6 +10,7 @@ from assay.document.elements import Document, Place, Section
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, joined, moment, server_text, shorten
 from assay.report.facts import workload_of_run, workloads_of
+from assay.report.head import headed
 from assay.report.sections.best_practice import best_practice_section
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section
 from assay.report.sections.imported import imported_section
@@ -88,18 +89,8 @@ def assemble(facts: RunFacts) -> Document:
         series_section(facts),
         points_section(facts, told),
     ]
-    run = facts.manifest
-    version = str((run.get("build") or {}).get("version") or "of unknown version")
-    run_id = str(run.get("run_id") or DASH)
-    return Document(
-        title=title_of(facts),
-        facts_line=_facts_line(facts),
-        sections=[section for section in sections if section is not None],
-        footer=f"Assay {version} · run {shorten(run_id, 80)}",
-        version=version,
-        run_id=run_id,
-        started=moment(run.get("started_utc_ns")),
-    )
+    shown = [section for section in sections if section is not None]
+    return headed(title_of(facts), _facts_words(facts), shown, facts.manifest)
 
 
 def _is_diagnosed(facts: RunFacts) -> bool:
@@ -170,14 +161,14 @@ def _took(run: Record, started: int | None, ended: int | None) -> str:
     return f"took {format_duration((ended - started) / 1e9)}" if started and ended else str(run.get("status") or "")
 
 
-def _facts_line(facts: RunFacts) -> str:
+def _facts_words(facts: RunFacts) -> list[str]:
     run = facts.manifest
     host = run.get("host") or {}
     volumes = (run.get("target") or {}).get("volumes") or []
     size = sum(volume.get("size_bytes") or 0 for volume in volumes)
     paths = [volume["path"] for volume in volumes if volume.get("path") and volume.get("kind") != "database"]
     started, ended = run.get("started_utc_ns"), run.get("ended_utc_ns")
-    words = [
+    return [
         f"assay {run.get('verb') or ''}".strip(),
         moment(started),
         _took(run, started, ended),
@@ -186,4 +177,3 @@ def _facts_line(facts: RunFacts) -> str:
         format_bytes(size) if size else "",
         count_of(len(facts.points), "point"),
     ]
-    return " · ".join(word for word in words if word)

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from assay.document.palette import INK, MAX_SERIES, colour, shape
+from assay.units import format_when
 
 Row = Mapping[str, Any]
 
@@ -70,7 +71,7 @@ def loss_curves(rows: Sequence[Row], years: float) -> alt.TopLevelMixin | None:
         scale, ticks = decade_scale([row["value"] for row in data])
         base = alt.Chart(alt.InlineData(values=data)).encode(
             x=alt.X("value:Q", title=f"{label} (log)", scale=scale, axis=_axis(ticks)),
-            y=alt.Y("loss_probability:Q", title=f"loss in {years:g} years (log)", scale=y_scale,
+            y=alt.Y("loss_probability:Q", title=f"loss {format_when(years)} (log)", scale=y_scale,
                     axis=_axis(y_ticks)),
             color=colour("policy", policies),
         )  # fmt: skip

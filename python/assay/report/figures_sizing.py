@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, marked_lines, ordered
+from assay.document.charts import PANEL_WIDTH, PLAIN_ZERO, marked_lines, ordered
 from assay.document.palette import INK, LIMIT, MAX_SERIES, QUIET, colour, shape
 
 Row = Mapping[str, Any]
@@ -65,7 +65,8 @@ def frontier_chart(rows: Sequence[Row], cost_title: str) -> alt.TopLevelMixin | 
     # Room for the names beside the marks, and no cost below nothing.
     room = (max(costs) - min(costs)) / 10 or max(costs) / 10 or 1
     domain = [max(min(costs) - room, 0), max(costs) + room]
-    x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(domain=domain, nice=False), axis=alt.Axis(format="~s"))
+    axis = alt.Axis(format="~s", tickMinStep=1, labelExpr=PLAIN_ZERO)
+    x = alt.X("cost:Q", title=cost_title, scale=alt.Scale(domain=domain, nice=False), axis=axis)
     most = max(row["latency_ms"] for row in rows)
     y = alt.Y(
         "latency_ms:Q", title="mean latency at the need, ms", scale=alt.Scale(domain=[0, most * 1.15], nice=False)

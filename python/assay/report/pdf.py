@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from assay.document.elements import Bullets, Cell, Document, Facts, Figure, Notice, Paragraph, Table
+from assay.document.elements import Block, Bullets, Cell, Document, Facts, Figure, Heading, Notice, Paragraph, Table
 from assay.document.references import Numbers, numbers_of, spans_of
-from assay.document.text import shorten
+from assay.document.text import cut
 
 PAPER_PIXELS = 664.0
 """Pixels a figure may be wide to fill the text width of a page; smaller figures keep their proportion."""
@@ -48,10 +48,11 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
 
     numbers = numbers_of(document)
     content = _for_paper(document, numbers)
-    content["running_title"] = _fit(shorten(document.title, RUNNING_LETTERS))
+    content["running_title"] = _fit(cut(document.title, RUNNING_LETTERS))
     for section, made in zip(document.sections, content["sections"], strict=True):
         made["title"] = _fit(numbers.title(section.name, section.title))
-        for block, shown in zip(section.blocks, made["blocks"], strict=True):
+        with_text = _with_text(section.blocks)
+        for block, shown, has_text in zip(section.blocks, made["blocks"], with_text, strict=True):
             if isinstance(block, Figure | Table):
                 shown["label"] = numbers.labels.get(block.name, "")
             if isinstance(block, Figure):
@@ -59,8 +60,12 @@ def pdf_report(document: Document, drawings: Mapping[str, str]) -> bytes:
                 shown["width_share"] = min(1.0, _width_pixels(shown["svg"]) / PAPER_PIXELS)
                 if document.is_paper:
                     shown["width_share"] = _paper_share(shown["svg"], shown["width_share"])
+                is_tall = _tall(shown["svg"]) * shown["width_share"] > FLOATS_SHARE
+                shown["floats"] = document.is_paper and is_tall and has_text
             elif isinstance(block, Table):
                 shown["places"] = [[place for _, place in row] for row in block.placed()]
+                for column in shown["columns"]:
+                    column["title"] = column["title"].replace("/s", "/\u2060s")
     template = files("assay.report").joinpath("templates", "report.typ").read_bytes()
     fonts = typst.Fonts(include_system_fonts=False, include_embedded_fonts=True)
     compiler = typst.Compiler(template, font_paths=fonts, sys_inputs={"report": json.dumps(content)})
@@ -147,15 +152,31 @@ def breakable(text: str) -> str:
     return _LONG_WORD.sub(broken, text)
 
 
-FIGURE_SHARE, TALLEST_SHARE = 0.88, 0.95
-"""In papers: how much smaller figures are than in reports, and their height at most, as shares of the text's width."""
+FIGURE_SHARE, TALLEST_SHARE, FLOATS_SHARE = 0.88, 0.95, 0.36
+"""In papers, as shares of the text's width: how much smaller figures are than in reports, their height at most, and the
+height from which they float."""
 
 
 def _paper_share(svg: str, share: float) -> float:
     """Width of a figure of a paper: smaller, so that it finds room below its text, and never nearly a page tall."""
-    height = re.search(r'<svg [^>]*?\bheight="([0-9.]+)"', svg)
-    tall = float(height[1]) / _width_pixels(svg) if height else 0.0
+    tall = _tall(svg)
     return min(share * FIGURE_SHARE, TALLEST_SHARE / tall) if tall else share * FIGURE_SHARE
+
+
+def _with_text(blocks: Sequence[Block]) -> list[bool]:
+    """Whether the heading above each block has text or a table below it: else it would be left without its figure."""
+    groups: list[list[Block]] = [[]]
+    for block in blocks:
+        if isinstance(block, Heading):
+            groups.append([])
+        groups[-1].append(block)
+    return [any(not isinstance(one, Figure | Heading) for one in group) for group in groups for _ in group]
+
+
+def _tall(svg: str) -> float:
+    """Height of a figure as a share of its width; 0 where it is not known."""
+    height = re.search(r'<svg [^>]*?\bheight="([0-9.]+)"', svg)
+    return float(height[1]) / _width_pixels(svg) if height else 0.0
 
 
 def _width_pixels(svg: str) -> float:

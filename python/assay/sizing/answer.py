@@ -18,7 +18,7 @@ from assay.sizing.rules import rules_of
 from assay.sizing.search import FACTOR_MOST, Found, Outcome, capacity_factor, search
 from assay.sizing.sensitivity import sensitivity
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_bytes, format_iops
+from assay.units import format_bytes, format_iops, format_share, format_when
 
 CHOICES = ("cheapest", "smallest", "fastest")
 Tell = Callable[[str], None]
@@ -70,6 +70,7 @@ def size(
     answer = {
         "title": need.title,
         "source": asked.source,
+        "named": [*(one.name for one in need.database), *(one.name for one in need.mail)],
         "currency": need.currency,
         "years": need.years,
         "service_years": need.service_years,
@@ -88,9 +89,18 @@ def size(
         "servers": servers.facts_of(need),
         "sensitivity": sensitivity(outcome, judge, tell) if what_if else None,
         "simulations": judge.simulations,
-        "notices": list(measured.notices) if measured else [],
+        "notices": _notices(asked, measured),
     }  # fmt: skip
     return Sized(outcome, answer)
+
+
+def _notices(asked: Asked, measured: Measured | None) -> list[str]:
+    if measured is None:
+        return []
+    told = list(measured.notices)
+    if measured.growth is None and not {("database", "growth"), ("database", "load_growth")} & stated(asked.table):
+        told.append("how the data and the load grow is not known, and nothing is added for it; --set growth=30% does")
+    return told
 
 
 def _chosen(
@@ -165,14 +175,15 @@ def _why(outcome: Outcome, chosen: Mapping[str, Mapping[str, Any]]) -> list[str]
     words = []
     asked = outcome.demand
     words.append(
-        f"Storage must hold {format_iops(asked.iops)} IOPS and {size_text(asked.total_bytes)} in"
-        f" {outcome.need.years:g} years, and {outcome.need.head_room:.0%} more I/O while it is healthy."
+        f"Storage must hold {format_iops(asked.iops)} IOPS and {size_text(asked.total_bytes)}"
+        f" {format_when(outcome.need.years)}, and {format_share(outcome.need.head_room)} more I/O while it is healthy."
     )
     if "cheapest" in chosen:
         best = chosen["cheapest"]
         words.append(
-            f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is {best['fill']:.0%}"
-            f" full, and holds the need with a probability of {_sure(best['probability'])}."
+            f"{best['label']} holds {times_text(best['holds_times'])} that within the limits, is"
+            f" {format_share(best['fill'])} full, and holds the need with a probability of"
+            f" {_sure(best['probability'])}."
         )
     for found in outcome.found:
         if found.rejected:
@@ -194,7 +205,7 @@ def times_text(factor: float) -> str:
 
 
 def _sure(share: float) -> str:
-    return "more than 99%" if share > 0.99 else f"{share:.0%}"
+    return "more than 99 %" if share > 0.99 else format_share(share)
 
 
 def _before(found: Found) -> tuple[Step, tuple[Reason, ...]]:
@@ -207,25 +218,28 @@ def _before(found: Found) -> tuple[Step, tuple[Reason, ...]]:
 
 _ASSUMED: Sequence[tuple[tuple[str, ...], str, Callable[[Need], str], str]] = (
     (("years",), "years it must hold", lambda need: f"{need.years:g}", "assumed"),
-    (("head_room",), "head-room of the healthy array", lambda need: f"{need.head_room:.0%}", "assumed"),
-    (("spread",), "spread of the demand, one standard deviation", lambda need: f"{need.spread:.0%}", "assumed"),
-    (("limits", "read"), "mean read latency", lambda need: f"{need.limits.read * 1e3:g} ms", "the method, EQL study"),
+    (("head_room",), "head-room of the healthy array", lambda need: format_share(need.head_room), "assumed"),
+    (("spread",), "spread of the demand, one standard deviation", lambda need: format_share(need.spread), "assumed"),
+    (("limits", "read"), "mean read latency", lambda need: f"{need.limits.read * 1e3:g} ms",
+     "the method, EQL-OLTP study"),
     (("limits", "write"), "mean write latency", lambda need: f"{need.limits.write * 1e3:g} ms",
-     "the method, EQL study"),
+     "the method, EQL-OLTP study"),
     (("limits", "log"), "mean log write latency", lambda need: f"{need.limits.log * 1e3:g} ms",
-     "the method, EQL study"),
+     "the method, EQL-OLTP study"),
     (("limits", "rebuild"), "longest rebuild", lambda need: f"{need.limits.rebuild / 3600:g} h", "assumed"),
-    (("rules", "fill"), "most of the usable capacity", lambda need: f"{need.rules.fill:.0%}",
+    (("rules", "fill"), "most of the usable capacity", lambda need: format_share(need.rules.fill),
      "the method: size with 60 to 70 %"),
-    (("rules", "modelled_fill"), "least fill that is simulated", lambda need: f"{need.rules.modelled_fill:.0%}",
+    (("rules", "modelled_fill"), "least fill that is simulated", lambda need: format_share(need.rules.modelled_fill),
      "the method: never with the figure of a nearly empty array"),
 )  # fmt: skip
 
+_PUBLISHED_IOS = "EQL-OLTP study: 3,287 I/Os of 1,054 transactions"
+
 _OF_DATABASES: Sequence[tuple[str, str, Callable[[Any], str], str]] = (
-    ("growth", "growth a year", lambda one: f"{one.growth:.0%}", "assumed"),
+    ("growth", "growth a year", lambda one: format_share(one.growth), "assumed"),
     ("block", "block size", lambda one: format_bytes(one.block), "the method: pages of 8 KiB"),
-    ("read", "share of reads", lambda one: f"{one.read:.0%}", "the method: 70/30 stands for most"),
-    ("log", "share of I/Os that write the log", lambda one: f"{one.log:.0%}", "assumed"),
+    ("read", "share of reads", lambda one: format_share(one.read), "the method: 70/30 stands for most"),
+    ("log", "share of I/Os that write the log", lambda one: format_share(one.log), "assumed"),
     ("log_block", "size of a log write", lambda one: format_bytes(one.log_block), "assumed"),
     ("log_size", "space of the log", lambda one: size_text(one.log_bytes), "assumed: a tenth of the database"),
 )
@@ -249,23 +263,24 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
                 origin = "measured" if key in of_measured else origin
                 rows.append({"assumption": f"{one.name}: {title}", "value": value(one), "from": origin})
         if one.transactions is not None:
-            origin = "stated" if ("database", "ios_per_transaction") in said else "EQL study: 3,287 of 1,054"
+            origin = "stated" if ("database", "ios_per_transaction") in said else _PUBLISHED_IOS
             origin = "measured" if measured else origin
             rows.append({"assumption": f"{one.name}: I/Os of a transaction", "value": f"{one.ios_per_transaction:.2f}",
                          "from": origin})  # fmt: skip
         if one.ios:
             rows.append({"assumption": f"{one.name}: derating from raw profile", "value":
-                         f"{need.rules.derating_transactions:.0%}",
+                         format_share(need.rules.derating_transactions),
                          "from": _derating_from(said, "derating_transactions", asked)})  # fmt: skip
         if one.scan is not None:
-            rows.append({"assumption": f"{one.name}: derating of scans", "value": f"{need.rules.derating_scans:.0%}",
+            rows.append({"assumption": f"{one.name}: derating of scans",
+                         "value": format_share(need.rules.derating_scans),
                          "from": _derating_from(said, "derating_scans", asked)})  # fmt: skip
     for mail in need.mail:
         rows += [
             {"assumption": f"{mail.name}: white space, deleted items and overhead of a mailbox",
-             "value": f"{demand.mailbox_bytes(mail) / mail.size - 1:.0%}",
+             "value": format_share(demand.mailbox_bytes(mail) / mail.size - 1),
              "from": f"{mail.messages_per_day:g} messages of {format_bytes(mail.message_size)} a day, kept"
-                     f" {mail.deleted_days:g} days, {mail.overhead:.0%} beside them"},
+                     f" {mail.deleted_days:g} days, {format_share(mail.overhead)} beside them"},
             {"assumption": f"{mail.name}: background maintenance",
              "value": f"{mail.maintenance_reads:g} reads/s a database",
              "from": "stated" if ("mail", "maintenance_reads") in said else "the method: about 30"},
@@ -282,7 +297,7 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
 
 def _derating_from(said: set[tuple[str, ...]], key: str, asked: Asked) -> str:
     origin = asked.origins.get(("rules", key))
-    return origin or ("stated" if ("rules", key) in said else "published: EQL studies, 2013")
+    return origin or ("stated" if ("rules", key) in said else "published: EQL-OLTP and EQL-DSS studies, 2013")
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

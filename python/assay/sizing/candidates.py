@@ -13,7 +13,7 @@ from assay.sizing.demand import DATA, LOG, Demand, Stream
 from assay.sizing.need import Need, Offer
 from assay.targets.arrays.configuration import VOLUMES_USUAL, Configuration, size_text
 from assay.targets.arrays.model_file import ModelFile, catalogue_names, load_model, refuse_other_structures
-from assay.units import count_of
+from assay.units import count_of, format_share
 
 LOG_VOLUMES = 2
 LARGE_BYTES = 3_000_000_000_000
@@ -342,7 +342,8 @@ def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loade
         elif pool.fill > need.rules.fill:
             yield Reason(
                 "fill",
-                f"{asked} fill {pool.fill:.0%} of {size_text(pool.usable_bytes)}, above {need.rules.fill:.0%}",
+                f"{asked} fill {format_share(pool.fill)} of {size_text(pool.usable_bytes)}, above"
+                f" {format_share(need.rules.fill)}",
                 pool.fill / need.rules.fill,
             )
     for phase in loaded.phases:
@@ -366,14 +367,14 @@ def _port_reason(pool: Pool, streams: Sequence[Stream]) -> Iterator[Reason]:
     share = port_share(pool, streams)
     if share > 1:
         moved = sum(one.bytes_per_s for one in streams) / 1e6
-        yield Reason("port rate", f"{moved:,.0f} MB/s are {share:.0%} of what its ports carry", share)
+        yield Reason("port rate", f"{moved:,.0f} MB/s are {format_share(share)} of what its ports carry", share)
 
 
 def _disk_reason(pool: Pool, streams: Sequence[Stream], demand: Demand) -> Iterator[Reason]:
     share = disk_share(pool, streams, demand)
     if share > 1:
         iops = sum(one.rate for one in streams)
-        yield Reason("IOPS", f"{iops:,.0f} IOPS are at least {share:.0%} of what its disks can do", share)
+        yield Reason("IOPS", f"{iops:,.0f} IOPS are at least {format_share(share)} of what its disks can do", share)
 
 
 def disk_share(pool: Pool, streams: Sequence[Stream], demand: Demand) -> float:

@@ -9,6 +9,7 @@ from assay.sizing.candidates import Ladder, Step, pools_of, port_share
 from assay.sizing.demand import demand_of
 from assay.sizing.need import Need
 from assay.sizing.servers import Servers, cores_used
+from assay.units import format_share
 
 YEARS_MOST = 20.0
 YEARS_BEYOND = 3
@@ -41,8 +42,10 @@ def shares_of(need: Need, ladder: Ladder, step: Step, factor: float, servers: Se
         )
 
     found: dict[str, Share] = {
-        f"space, {need.rules.fill:.0%} full": lambda year: fill(year) / need.rules.fill,
-        f"space, {need.rules.add_array:.0%} full: add an array": lambda year: fill(year) / need.rules.add_array,
+        f"space, {format_share(need.rules.fill)} full": lambda year: fill(year) / need.rules.fill,
+        f"space, {format_share(need.rules.add_array)} full: add an array": lambda year: (
+            fill(year) / need.rules.add_array
+        ),
         "I/O within the limits": lambda year: demand_of(need, year).iops / held,
         "ports": ports,
     }

@@ -30,6 +30,7 @@ from assay.sizing.need import Need
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.arrays.reliability import assess_question
 from assay.targets.arrays.reliability_question import TRIALS_MIN, Asked, question_of
+from assay.units import format_share, format_years
 
 WARMUP_S = 4.0
 WARM_KEPT = 8
@@ -114,8 +115,12 @@ class Judge:
         if need.limits.loss is not None:
             loss = self.loss(need, ladder, step, demand)
             if loss > need.limits.loss:
-                return [Reason("loss", f"data are lost within {need.service_years:g} years with {loss:.2%}, and"
-                                       f" {need.limits.loss:.2%} are allowed", loss / need.limits.loss)]  # fmt: skip
+                text = (
+                    f"data are lost within {format_years(need.service_years)} with a probability of"
+                    f" {format_share(loss, 2)}, and"
+                    f" {format_share(need.limits.loss, 2)} are allowed"
+                )
+                return [Reason("loss", text, loss / need.limits.loss)]
         return []
 
     def state_reasons(
@@ -293,9 +298,13 @@ def _reasons(phase: Sequence[Stream], seen: Seen, state: str) -> list[Reason]:
                 found.append(Reason(own, text, value / limit))
         noise = 3 / max(one.rate * WINDOW_S[0], 1) ** 0.5 if one.random_share else 0.0
         if told.held_share < SUSTAINED_SHARE - noise:
-            text = f"{one.name} reach {told.held_share:.0%} of {one.rate:,.0f} IOPS{meanwhile}"
+            text = f"{one.name} reach {format_share(told.held_share)} of {one.rate:,.0f} IOPS{meanwhile}"
             found.append(Reason(kind, text, 1 / max(told.held_share, 0.01)))
     if found and seen.fullest_port_share >= PORT_BUSY_MOST and state == "healthy":
         worst = max(found, key=lambda one: one.share)
-        return [Reason("port rate", f"its ports are {seen.fullest_port_share:.0%} busy: {worst.text}", worst.share)]
+        return [
+            Reason(
+                "port rate", f"its ports are {format_share(seen.fullest_port_share)} busy: {worst.text}", worst.share
+            )
+        ]
     return found

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from assay.analysis.diagnosis.inputs import sources_of
@@ -14,6 +15,7 @@ from assay.analysis.diagnosis.observed import Source
 from assay.analysis.recording import HOUR_NS, SECOND_NS, device_rows, is_stacked, recorded_s, step_of, trends
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
+from assay.studies.raw_gap import gap_shares
 from assay.telemetry.importers.importer import Options
 from assay.telemetry.importers.recording import parse_roles
 from assay.units import count_of, format_duration
@@ -433,15 +435,16 @@ def derating_of(path: Path) -> list[tuple[tuple[str, str], str, str]]:
     """
     manifest = RunFolder.open(path).manifest
     gaps = (manifest.get("study") or {}).get("gaps") or []
-    known = [one for one in gaps if isinstance(one, dict) and one.get("gap_share") is not None]
-    if not known:
+    shares = gap_shares(gaps)
+    if not shares:
         raise UsageError(
             f"--derating {path}: has no gap between raw profile and database; give a run of"
             " `assay study run raw-vs-database`"
         )
     found = []
-    for one in known:
-        key = "derating_scans" if one.get("sequential") else "derating_transactions"
-        share = min(max(float(one["gap_share"]), 0.0), 0.94)
-        found.append((("rules", key), f"{share * 100:.2f}%", f"measured: run {path.name}"))
+    for in_order, each in shares.items():
+        key = "derating_scans" if in_order else "derating_transactions"
+        share = min(max(fmean(each), 0.0), 0.94)
+        repeats = f", mean of {len(each)} repeats" if len(each) > 1 else ""
+        found.append((("rules", key), f"{share * 100:.2f}%", f"measured: run {path.name}{repeats}"))
     return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from assay.sizing.candidates import Ladder, Step, pools_of
-from assay.sizing.demand import demand_of
+from assay.sizing.demand import demand_of, mail_servers
+from assay.sizing.need import Need
 from assay.sizing.search import Found, Outcome
+from assay.sizing.servers import servers_of
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops
+from assay.units import count_of, format_iops, format_share, format_when
 
 
 def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
@@ -20,17 +22,17 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
         rows.append({"rule": rule, "source": source, "effect": effect})
 
     add(
-        f"fill {rules.fill:.0%} at most",
+        f"fill {format_share(rules.fill)} at most",
         "the method, section 1: size with 60-70 %",
         _rejected(outcome, ("fill",)) or _fill_effect(outcome, best),
     )
     add(
-        f"an emptier array is simulated {rules.modelled_fill:.0%} full",
+        f"an emptier array is simulated {format_share(rules.modelled_fill)} full",
         "the method, section 1: never with the flattering 40 % figure",
         _flattering_effect(outcome, best),
     )
     add(
-        f"above {rules.add_array:.0%} an array is added",
+        f"above {format_share(rules.add_array)} an array is added",
         "the method, section 1",
         "the year is among those in which a resource runs out",
     )
@@ -42,15 +44,15 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
     if any(one.ios for one in need.database):
         plain = _iops_with(outcome, derating=0.0)
         add(
-            f"a database reaches {rules.derating_transactions:.0%} fewer I/Os than the raw profile",
-            "EQL study of transactions, 2013, or a measured raw-vs-database study",
+            f"a database reaches {format_share(rules.derating_transactions)} fewer I/Os than the raw profile",
+            "EQL-OLTP study, 2013, or a measured raw-vs-database study",
             f"{format_iops(outcome.demand.iops)} instead of {format_iops(plain)} IOPS are asked of the array",
         )
     if any(one.scan for one in need.database):
         add(
-            f"scans reach {rules.derating_scans:.0%} less than the raw profile",
-            "EQL study of decision support, 2013, or a measured study",
-            f"scans ask for {1 / (1 - rules.derating_scans) - 1:.0%} more of the array",
+            f"scans reach {format_share(rules.derating_scans)} less than the raw profile",
+            "EQL-DSS study, 2013, or a measured raw-vs-database study",
+            f"scans ask for {format_share(1 / (1 - rules.derating_scans) - 1)} more of the array",
         )
     if any(one.log_bytes for one in need.database):
         log = "has volumes of its own, judged by " if rules.log_apart else "shares the volumes of the data, judged by "
@@ -77,12 +79,19 @@ def rules_of(outcome: Outcome) -> list[dict[str, Any]]:
         add(
             "at most 10,000 mailboxes a server",
             "the method, section 5",
-            ", ".join(f"{one.name}: {-(-one.mailboxes // one.mailboxes_per_server)} servers now" for one in need.mail),
+            ", ".join(f"{one.name}: {count_of(mail_servers(one, 0), 'server')} now" for one in need.mail),
         )
     if need.server is not None:
-        add(f"CPU of a server {need.server.cpu_limit:.0%} at most", "the method, section 3: below 80 % on average",
-            "decides the number of servers")  # fmt: skip
+        add(f"CPU of a server {format_share(need.server.cpu_limit)} at most",
+            "the method, section 3: below 80 % on average",
+            _server_effect(need))  # fmt: skip
     return rows
+
+
+def _server_effect(need: Need) -> str:
+    found = servers_of(need)
+    assert found is not None
+    return f"asks for {count_of(found.count, 'server')}, {format_share(found.cpu_share)} busy"
 
 
 def _rejected(outcome: Outcome, kinds: tuple[str, ...]) -> str:
@@ -109,7 +118,7 @@ def _fill_effect(outcome: Outcome, best: Found | None) -> str:
     if best is None or best.step is None:
         return "refuses nothing"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, outcome.demand))
-    return f"refuses nothing; the cheapest is {fill:.0%} full in {outcome.need.years:g} years"
+    return f"refuses nothing; the cheapest is {format_share(fill)} full {format_when(outcome.need.years)}"
 
 
 def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
@@ -117,8 +126,8 @@ def _flattering_effect(outcome: Outcome, best: Found | None) -> str:
         return "-"
     fill = max(pool.fill for pool in pools_of(best.ladder, best.step, demand_of(outcome.need, 0)))
     if fill >= outcome.need.rules.modelled_fill:
-        return f"none: the cheapest is {fill:.0%} full from the start"
-    return f"the cheapest is {fill:.0%} full now, and is not credited with that"
+        return f"none: the cheapest is {format_share(fill)} full from the start"
+    return f"the cheapest is {format_share(fill)} full now, and is not credited with that"
 
 
 def _free_effect(outcome: Outcome, best: Found | None) -> str:

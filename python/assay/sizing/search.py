@@ -152,8 +152,8 @@ def cores() -> int:
 
 def _told(found: Found) -> str:
     if found.step is not None:
-        return f"{found.ladder.label(found.step)} holds it"
-    return f"{found.ladder.name}: no size holds it"
+        return f"held by {found.ladder.label(found.step)}"
+    return f"held by no size of {found.ladder.name}"
 
 
 def least(need: Need, ladder: Ladder, demand: Demand, judge: Judge) -> Found:

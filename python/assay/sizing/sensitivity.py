@@ -12,6 +12,7 @@ from assay.sizing.demand import demand_of
 from assay.sizing.judge import Judge
 from assay.sizing.need import Need
 from assay.sizing.search import Found, Outcome, cores, least
+from assay.units import format_share
 
 LADDERS_MOST = 3
 """Ladders that compete for a changed need: those that cost least for the need as it is."""
@@ -39,7 +40,7 @@ def changes(need: Need) -> Iterator[Change]:
     rules = need.rules
     growths = [*(one.growth for one in need.database), *(one.growth for one in need.mail)]
     if (any(growths) or any(one.load_growth for one in need.database)) and need.years:
-        stated = ", ".join(dict.fromkeys(f"{growth:.0%}" for growth in growths))
+        stated = ", ".join(dict.fromkeys(format_share(growth) for growth in growths))
         for factor, text in ((0.5, "half of it"), (1.5, "one and a half times it")):
             yield Change(
                 assumption="growth a year", stated=stated, to=text, need=_growing(need, factor), harder=factor > 1
@@ -48,30 +49,30 @@ def changes(need: Need) -> Iterator[Change]:
             changed = need.model_copy(update={"years": years})
             yield Change(assumption="years it must hold", stated=f"{need.years:g}", to=f"{years:g}", need=changed,
                          harder=years > need.years)  # fmt: skip
-    for factor, text in ((0.8, "20% less"), (1.2, "20% more")):
+    for factor, text in ((0.8, "20 % less"), (1.2, "20 % more")):
         yield Change(assumption="demand", stated="as given", to=text, need=_loaded(need, factor), harder=factor > 1)
     for room in sorted({0.0, need.head_room + 0.2} - {need.head_room}):
         changed = need.model_copy(update={"head_room": room})
-        yield Change(assumption="head-room", stated=f"{need.head_room:.0%}", to=f"{room:.0%}", need=changed,
+        yield Change(assumption="head-room", stated=format_share(need.head_room), to=format_share(room), need=changed,
                      harder=room > need.head_room)  # fmt: skip
     if any(one.ios for one in need.database) and rules.derating_transactions:
         for derating in (0.0, min(rules.derating_transactions * 1.5, 0.9)):
             changed = _with_rules(need, derating_transactions=derating)
             yield Change(
                 assumption="derating from raw profile to database",
-                stated=f"{rules.derating_transactions:.0%}",
-                to=f"{derating:.0%}",
+                stated=format_share(rules.derating_transactions),
+                to=format_share(derating),
                 need=changed,
                 harder=derating > rules.derating_transactions,
             )
     for fill in (0.6, 0.85):
         if fill != rules.fill:
             changed = _with_rules(need, fill=fill, modelled_fill=min(rules.modelled_fill, fill))
-            yield Change(assumption="fill", stated=f"{rules.fill:.0%}", to=f"{fill:.0%}", need=changed,
+            yield Change(assumption="fill", stated=format_share(rules.fill), to=format_share(fill), need=changed,
                          harder=fill < rules.fill)  # fmt: skip
     for reads in (-0.1, 0.1):
         if any(one.ios for one in need.database):
-            yield Change(assumption="share of reads", stated=", ".join(f"{one.read:.0%}" for one in need.database),
+            yield Change(assumption="share of reads", stated=", ".join(format_share(one.read) for one in need.database),
                          to="10 points fewer" if reads < 0 else "10 points more", need=_reading(need, reads),
                          harder=None)  # fmt: skip
     if rules.degraded or rules.rebuilding:

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.sizing.demand import growth_factors, mail_servers, mailbox_bytes
 from assay.sizing.need import Need
+from assay.units import format_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Servers:
     cpu_share
         Of all servers together.
     memory_bytes
-        Of each; None where no share of hits is asked for.
+        Of each; None where no share of hits is stated.
     """
 
     count: int
@@ -55,15 +56,16 @@ def servers_of(need: Need) -> Servers | None:
         return None
     cores = cores_used(need, need.years)
     count = max(math.ceil(cores / (server.cores * server.cpu_limit) - 1e-9), 1)
-    memory, text = None, "no share of hits is asked for"
+    memory, text = None, "the need states no share of hits (hit) and no curve of them (hit_curve) under [server]"
     if server.hit is not None:
         cache = cache_for(server.hit_curve, server.hit)
         if cache is None:
             best = max(share for _, share in server.hit_curve)
-            text = f"the hit curve ends at {best:.1%}, below the {server.hit:.1%} asked for"
+            text = f"the hit curve ends at {format_share(best, 1)}, below the {format_share(server.hit, 1)} asked for"
         else:
             memory = round(cache / server.memory_share)
-            text = f"{server.hit:.1%} of hits, with {server.memory_share:.0%} of the memory for the database"
+            own = format_share(server.memory_share)
+            text = f"{format_share(server.hit, 1)} of hits, with {own} of the memory for the database"
     return Servers(
         count=count,
         transactions=transactions_of(need, need.years),

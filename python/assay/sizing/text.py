@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.sizing.answer import CHOICES, cost_text
 from assay.targets.arrays.configuration import size_text
-from assay.units import count_of, format_bytes, format_iops, format_latency
+from assay.units import count_of, format_bytes, format_iops, format_latency, format_share, format_years
 
 Record = Mapping[str, Any]
 Rows = list[list[str]]
@@ -45,9 +45,10 @@ def headline(answer: Record) -> str:
     if best is None:
         return nearest_sentence(answer)
     cost = f" for {cost_text(answer, best['cost'])}" if best["cost"] is not None else ""
+    years = answer["years"]
+    needed = "the need as it is" if not years else "the need of the next " + format_years(years).removeprefix("1 ")
     return (
-        f"Buy {best['label']}{cost}: it holds the need of the next {answer['years']:g} years with a probability of"
-        f" {probability_text(best['probability'])}."
+        f"Buy {best['label']}{cost}: it holds {needed} with a probability of {probability_text(best['probability'])}."
     )
 
 
@@ -95,7 +96,7 @@ def choice_rows(answer: Record) -> Rows:
                 choice, one["label"], str(one["disks"]), cost_text(answer, one["cost"]),
                 f"{one['rack_units']:g}" if one["rack_units"] is not None else DASH,
                 f"{one['power_w']:,.0f} W" if one["power_w"] is not None else DASH,
-                size_text(one["usable_bytes"]), f"{one['fill']:.0%}", format_iops(one["iops_held"]),
+                size_text(one["usable_bytes"]), format_share(one['fill']), format_iops(one["iops_held"]),
                 format_latency(one["latency_ns"]), probability_text(one["probability"]),
                 loss_text(one["loss_probability"]), first_out(one),
             ]
@@ -112,6 +113,13 @@ def first_out(chosen: Record) -> str:
     return f"{first['resource']}, year {first['year']:g}"
 
 
+def first_out_sentence(chosen: Record) -> str:
+    """The same in a sentence."""
+    if not any(one["year"] is not None for one in chosen["growth"]["runs_out"]):
+        return "Nothing runs out within 20 years."
+    return f"The first to run out is {first_out(chosen)}."
+
+
 CANDIDATE_COLUMNS = ("candidate", "disks", "cost", "full", "latency", "holds", "why not")
 
 
@@ -126,7 +134,7 @@ def candidate_rows(answer: Record) -> Rows:
                 one["label"],
                 str(one["disks"]) if known else DASH,
                 cost_text(answer, one["cost"]) if known else DASH,
-                f"{one['fill']:.0%}" if known else DASH,
+                format_share(one["fill"]) if known else DASH,
                 format_latency(one["latency_ns"]) if known and one["latency_ns"] else DASH,
                 "yes" if one["holds"] else "no",
                 reasons,
@@ -170,7 +178,7 @@ def sensitivity_sentence(answer: Record) -> str:
         if one["changes"]:
             changing.setdefault(one["assumption"], []).append(one["to"])
     if not rows:
-        return "What would change the purchase was not asked."
+        return "What would change the purchase was not asked (--no-sensitivity)."
     if not changing:
         return "No assumption changes the purchase within its range."
     words = ", ".join(f"{name} ({', '.join(to)})" for name, to in changing.items())
@@ -199,7 +207,7 @@ def server_sentences(answer: Record) -> list[str]:
         words.append(
             f"{count_of(one['servers'], 'server')} of {one['cores_of_server']} cores for"
             f" {one['transactions_per_s']:,.0f} transactions/s, which keep {one['cores']:.1f} cores busy:"
-            f" {one['cpu_share']:.0%} of all, {one['cpu_limit']:.0%} are allowed."
+            f" {format_share(one['cpu_share'])} of all, {format_share(one['cpu_limit'])} are allowed."
         )
         words.append(
             f"Memory: {format_bytes(one['memory_bytes'])} each: {one['memory']}."
@@ -221,8 +229,11 @@ VOLUME_COLUMNS = ("volume", "role", "IOPS", "reads", "mean I/O")
 def volume_rows(answer: Record) -> Rows:
     """What was measured, by volume and then by role."""
     told = answer["measured"] or {}
-    listed: Sequence[Record] = [*told.get("volumes", ()), *(told.get("roles") or {}).values()]
-    named = [one["name"] for one in told.get("volumes", ())]
+    volumes: Sequence[Record] = told.get("volumes", ())
+    roles = [one["role"] for one in volumes]
+    # Of a single volume its role has nothing more to say.
+    listed = [*volumes, *(one for role, one in (told.get("roles") or {}).items() if roles.count(role) > 1)]
+    named = [one["name"] for one in volumes]
     return [
         [
             one["name"] if number < len(named) else f"all of {one['name']}", one["role"], format_iops(one["iops"]),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from assay.results.shapes.point import Point
+from assay.results.steady import geometric_mean_95
 from assay.studies.result import Result, ratio_95
 from assay.studies.words import capital, change_text, noun_of, percent_text
 from assay.workloads.databases.figures import CPU_BUSY_SHARE
@@ -31,18 +34,17 @@ def interference_findings(
     found: list[dict[str, Any]] = []
     by_place: dict[str, dict[str, Any]] = {}
     for result in results:
-        point = next((point for point in points if point["id"] in result.point_ids), None)
-        if point is None or result.part not in beside:
+        repeats = [point for point in points if point["id"] in result.point_ids and point.get("beside")]
+        if not repeats or result.part not in beside:
             continue
-        told: Record | None = point.get("beside")
-        if not told:
-            continue
+        told = over_repeats([point["beside"] for point in repeats])  # type: ignore[misc]
+        busy = [(point.get("telemetry") or {}).get("cpu_share") for point in repeats]
         found.append({
             "part": result.part, "point_ids": list(result.point_ids), "title": result.title, "load": told["title"],
             "target": told["target"], "alone": told["alone"], "together": told["together"],
             "slowdown": told["slowdown"], "slowdown_95": told["slowdown_95"],
-            "cpu_share": (point.get("telemetry") or {}).get("cpu_share"),
-            "sentences": [_slowdown_sentence(result.title, told)],
+            "cpu_share": _mean([share for share in busy if share is not None]),
+            "sentences": [_slowdown_sentence(result.title, told, len(repeats))],
         })  # fmt: skip
         by_place[result.levels.get(factor, "")] = found[-1]
     if {"same", "apart"} <= set(by_place) and compared:
@@ -57,12 +59,41 @@ def interference_findings(
     return found
 
 
-def _slowdown_sentence(title: str, told: Record) -> str:
+def over_repeats(each: Sequence[Record]) -> Record:
+    """What a load did beside the same point in several repeats.
+
+    Queries are counted and their times averaged. The slowdown is the geometric mean; its interval covers every repeat,
+    as those of other figures do.
+    """
+    if len(each) == 1:
+        return each[0]
+    factors = [one["slowdown"] for one in each if one["slowdown"] is not None]
+    ends = [one["slowdown_95"] for one in each if one["slowdown_95"] is not None]
+    middle, interval = geometric_mean_95(factors) if factors else (None, None)
+    if middle is not None and len(ends) == len(factors) and all(low > 0 for low, _ in ends):
+        half = math.hypot(*(math.log(high / low) / 2 for low, high in ends)) / len(ends)
+        interval = (middle / math.exp(half), middle * math.exp(half))
+    return {
+        **each[0],
+        **{side: {"queries": sum(one[side]["queries"] for one in each),
+                  "mean_s": _mean([one[side]["mean_s"] for one in each if one[side]["mean_s"] is not None])}
+           for side in ("alone", "together")},
+        "slowdown": middle,
+        "slowdown_95": [min(interval[0], *factors), max(interval[1], *factors)] if interval else None,
+    }  # fmt: skip
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _slowdown_sentence(title: str, told: Record, repeats: int) -> str:
     if told["slowdown"] is None:
         return f"{title}: no query ended while the point was measured, so what they lose is not known."
     ends = told["slowdown_95"]
     interval = f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})" if ends else ""
     counts = f"{told['together']['queries']:,} queries together, {told['alone']['queries']:,} alone"
+    counts += f", in {repeats} repeats" if repeats > 1 else ""
     if ends and ends[0] <= 1 <= ends[1]:
         return (
             f"{title}: no difference was found in how long a query takes: {told['slowdown']:.2f} times{interval};"

@@ -74,6 +74,15 @@ def _gap(part: Record, point: Point, seen: SeenIo, answer: Record) -> dict[str, 
     }
 
 
+def gap_shares(gaps: Sequence[Record]) -> dict[bool, list[float]]:
+    """How much less than the raw profile a database reached in each repeat, by whether it was read in order."""
+    shares: dict[bool, list[float]] = {}
+    for gap in gaps:
+        if isinstance(gap, Mapping) and gap.get("gap_share") is not None:
+            shares.setdefault(bool(gap.get("sequential")), []).append(float(gap["gap_share"]))
+    return shares
+
+
 def is_sequential(part: Record) -> bool:
     """Whether a raw profile reads in order: then bytes per second are what counts."""
     return all(activity.get("random_share", 1.0) < 0.5 for activity in (part.get("plan") or {}).get("activity") or [{}])

@@ -160,6 +160,8 @@ class Comparison(Strict):
     """What the figure does where a level has less of it, as in `dip`: the sentence then is about the figure."""
     capacity: bool = False
     """Whether raw and usable capacity of models, and IOPS per usable TB, stand beside it."""
+    states: bool = False
+    """Whether the levels are states that come by themselves, such as a lost disk: nobody chooses among them."""
 
 
 class Study(Strict):

@@ -53,6 +53,11 @@ def _grammar(unit: str) -> Grammar:
     return _GRAMMARS.get(unit, _COUNTED)
 
 
+def ending_of(unit: str) -> str:
+    """Ending of a verb whose subject is a figure of this unit."""
+    return _grammar(unit).ending
+
+
 def noun_of(figure: str) -> str:
     """A figure as sentences name it; one of a kind that this Assay does not know by its own name."""
     known = study_figures().get(figure)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,17 +22,26 @@ from assay.results.source import records
 VALUE_LETTERS = 240
 
 
+def _differing(parameters: Mapping[str, Any], number: str) -> Block:
+    made = parameter_table(parameters)
+    caption = f"Parameters of the model that differ from those of run {number}."
+    return replace(made, caption=caption) if isinstance(made, Table) else made
+
+
 def settings(sources: Sequence[Source], taken: set[str]) -> Draft:
     """Every setting of every run: of its plans, of the servers, of the model."""
     blocks: list[Block] = []
-    arrays: set[str] = set()
+    arrays: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for source in sources:
         own: list[Block] = [*_plan_tables(source), *_server_tables(source)]
         array = (source.manifest.get("target") or {}).get("array") or {}
-        key = json.dumps(array.get("parameters"), sort_keys=True, default=str)
-        if array.get("parameters") and key not in arrays:
-            arrays.add(key)
-            own.append(parameter_table(array["parameters"]))
+        held = array.get("parameters") or {}
+        number, shown_before = arrays.setdefault(str(array.get("name")), (source.number, held))
+        differing = {name: value for name, value in held.items() if value != shown_before.get(name)}
+        if held is shown_before and held:
+            own.append(parameter_table(held))
+        elif differing:
+            own.append(_differing(differing, number))
         if own:
             blocks += [
                 Heading(f"Run {source.number}: {title_of_source(source)}"),
@@ -61,14 +70,10 @@ def _plan_tables(source: Source) -> list[Block]:
     held = [*_engine(source), *((key, first[key]) for key in shared)]
     blocks: list[Block] = [_pairs("plan", caption, held)] if held else []
     differing = [key for key in keys if key not in shared and key not in ("title", "name")]
-    rows = [
-        [Cell(shorten(name, 60), rowspan=1), Cell(key), Cell(plan[key])]
-        for name, plan in plans.items()
-        for key in differing
-        if key in plan
-    ]
+    told = {name: [f"{key} = {plan[key]}" for key in differing if key in plan] for name, plan in plans.items()}
+    rows = [[Cell(shorten(name, 60)), Cell("; ".join(words))] for name, words in told.items() if words]
     if rows:
-        wide = [Column("Part"), Column("Setting"), Column("Value", weight=2.0)]
+        wide = [Column("Part"), Column("Settings", weight=2.6)]
         blocks.append(
             Table("plan-parts", f"Settings in which the parts of run {source.number} differ.", wide, rows, dense=True)
         )
@@ -98,7 +103,7 @@ def _words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(_words(item) for item in value) or "none"
-    return f"{value:,.10g}" if isinstance(value, float) else str(value) or "none"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value) or "none"
 
 
 def _server_tables(source: Source) -> list[Block]:
@@ -194,6 +199,8 @@ def references(sources: Sequence[Source], taken: set[str]) -> Draft:
             cite("Assay, docs/studies.md", "how levels are compared, and where intervals come from")
         if source.kind == "sizing":
             cite("Assay, docs/size.md", f"rules of sizing [{source.number}]")
+            for name, title in _studies().items():
+                cite(f"{name}: {title}", f"limits and derating of sizing [{source.number}]")
     cite("Assay, docs/results.md", "what figures mean")
     rows = [[Cell(str(number)), Cell(shorten(name, 300)), Cell(joined(what))]
             for number, (name, what) in enumerate(cited.items(), 1)]  # fmt: skip

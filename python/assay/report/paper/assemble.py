@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from assay.document.elements import Block, Document, Heading, Paragraph, Section
 from assay.document.text import joined
+from assay.report.head import version_of
 from assay.report.paper import appendices, configuration, front, guidance
 from assay.report.paper.measured import absent_study, name_of_source, section_of
 from assay.report.paper.parts import Draft
@@ -17,7 +18,7 @@ from assay.report.paper.words import Words, paragraphs
 FRONT = ("summary", "objectives", "terms", "configuration", "method")
 IN_GUIDANCE = {"sizing": "sizing", "check": "best-practices"}
 """Kinds of sources without a section of their own, and the section that has what they say."""
-BACK = ("best-practices", "sizing", "limitations", "settings", "points", "commands", "references")
+BACK = ("best-practices", "sizing", "limitations", "settings", "commands", "points", "references")
 
 
 def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -> Document:
@@ -40,15 +41,12 @@ def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -
         A template is wrong, or a study is asked for that there is not.
     """
     sections = [_section(draft, words, texts) for draft in drafts(sources, words, command)]
-    version = next(
-        (str(build["version"]) for source in sources if (build := source.manifest.get("build") or {}).get("version")),
-        "",
-    )
+    version = next(filter(None, (version_of(source.manifest) for source in sources)), "")
     target = front.target_words(sources)
     authors = [*(" ".join(name.split()) for name in words.authors)]
     by = [joined(authors)] if authors else []
     by += [f"for {_line(words.customer)}"] if words.customer else []
-    return Document(
+    made = Document(
         title=_line(words.title) or f"Storage examined: {target}",
         subtitle=_line(words.subtitle),
         authors=" ".join(by),
@@ -58,6 +56,7 @@ def paper(sources: Sequence[Source], words: Words, texts: Texts, command: str) -
         version=version,
         is_paper=True,
     )
+    return mapped(made, typeset)
 
 
 def _line(text: str) -> str:
@@ -96,8 +95,8 @@ def drafts(sources: Sequence[Source], words: Words, command: str) -> list[Draft]
         guidance.sizing(sources, taken),
         guidance.limitations(sources, taken),
         appendices.settings(sources, taken),
-        appendices.points(sources, taken),
         appendices.commands(sources, command, taken),
+        appendices.points(sources, taken),
         appendices.references(sources, taken),
     ]
 
@@ -109,6 +108,17 @@ def _section(draft: Draft, words: Words, texts: Texts) -> Section:
     return Section(
         draft.name, draft.title, [*blocks, *remarks], wide=draft.wide, lettered=draft.lettered, listed=draft.listed
     )
+
+
+def typeset(text: str) -> str:
+    """A text with the signs that a page has.
+
+    Examples
+    --------
+    >>> typeset("29 % +- 8 % more")
+    '29 % ± 8 % more'
+    """
+    return text.replace("+-", "\u00b1")
 
 
 def mapped(document: Document, text: Callable[[str], str]) -> Document:

@@ -15,8 +15,9 @@ from assay.report.paper.parts import Draft, own_names
 from assay.report.paper.sources import Source
 from assay.report.paper.topology import topology_of
 from assay.report.sections.array import array_blocks
-from assay.report.sections.method import host_facts, queue_table, timing_text, volume_table
+from assay.report.sections.method import host_facts, queue_table, timing_of, volume_table
 from assay.results.source import Record, records
+from assay.studies.words import capital
 
 MEASURED = ("run", "study")
 ENGINE = ("I/O engine", "Features in force", "Degraded")
@@ -31,7 +32,7 @@ def configuration(sources: Sequence[Source], taken: set[str]) -> Draft:
         name = f"target-{first.number.lower()}"
         runs = _runs(group)
         configurations.append({"title": _target_title(first), "name": name, "text": f"Under load in {runs}."})
-        shown[name] = own_names(_target_blocks(first, runs), first.number, taken)
+        shown[name] = own_names(_target_blocks(first), first.number, taken)
     for group in _grouped([source for source in sources if source.manifest.get("host")], _host_key):
         first = group[0]
         name = f"host-{first.number.lower()}"
@@ -91,17 +92,17 @@ def _target_title(source: Source) -> str:
         return shorten(str(target["array"].get("title") or target["array"].get("name")), 80)
     databases = records(target.get("databases"))
     what = joined(dict.fromkeys(server_text(one) for one in databases)) if databases else "Storage"
-    return f"{what} of host {_hostname(source)}"
+    return capital(f"{what} of host {_hostname(source)}")
 
 
-def _target_blocks(source: Source, runs: str) -> list[Block]:
+def _target_blocks(source: Source) -> list[Block]:
     target = source.manifest.get("target") or {}
     blocks: list[Block] = []
     topology = topology_of(source.manifest)
     if topology is not None:
         what = "as modelled" if target.get("array") else "as the host sees them"
         changed = " The levels of studies change it." if source.study is not None else ""
-        caption = f"Hosts, ports, members and volumes {what} in run {source.number}, under load in {runs}.{changed}"
+        caption = f"{capital(joined(topology.kinds))} {what} in run {source.number}.{changed}"
         blocks.append(Figure("topology", caption, f"Topology. {topology.told}.", topology_figure(topology)))
     if target.get("array"):
         # Parameters stand in the appendix.
@@ -137,23 +138,42 @@ def _database_table(databases: Sequence[Record]) -> Table:
 def method(sources: Sequence[Source], taken: set[str]) -> Draft:
     """How it was measured, and against which limits."""
     measured = [source for source in sources if source.kind in MEASURED]
-    timing = []
+    told: dict[str, list[str]] = {}
     for source in measured:
-        told = [text for one in source.made.remarks.values() for text in one.timing]
-        timing.append(f"In run [{source.number}]: {timing_text(source.made.facts, told)}")
+        for text in (text for one in source.made.remarks.values() for text in one.timing):
+            told.setdefault(text, []).append(source.number)
     further = [text for source in measured for one in source.made.remarks.values() for text in one.method]
-    table = _limit_table(measured)
+    table, timing = _limit_table(measured), _timing_table(measured)
     fields = {
         "limits": bool(table.rows),
-        "timing": [text.replace(_STATED, "").strip() for text in timing],
+        "timing": [f"{text.removesuffix('.')} [{', '.join(runs)}]." for text, runs in told.items()],
         "modelled": _modelled(measured),
         "further": list(dict.fromkeys(further)),
     }
-    return Draft("method", "Method and limits", "method", fields, {"limits": own_names([table], "", taken)})
+    shown = {"limits": own_names([table], "", taken), "timing": own_names([timing], "", taken)}
+    return Draft("method", "Method and limits", "method", fields, shown)
 
 
-_STATED = "Percentiles are read from merged histograms, never averaged."
-"""Said once for all runs."""
+def _timing_table(sources: Sequence[Source]) -> Table:
+    columns = [Column("Run", weight=0.7), Column("Points", number=True, weight=0.8), Column("Warm-up", weight=1.3),
+               Column("Measured", weight=1.4), Column("Steady", weight=1.2), Column("Window", weight=1.3),
+               Column("Ended by", weight=2.2), Column("Load threads", weight=1.2)]  # fmt: skip
+    rows = []
+    for source in sources:
+        timing = timing_of(source.made.facts)
+        if timing is None:
+            continue
+        words = (timing.warm_up, timing.measured, timing.steady, timing.window, timing.ended, timing.threads)
+        rows.append([Cell(f"[{source.number}]"), Cell(f"{timing.points:,}"), *(Cell(word or DASH) for word in words)])
+    if not any(row[-1].text != DASH for row in rows):
+        # Models have no threads.
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    caption = (
+        "How long each point was warmed up, which no figure includes, and measured; how many were steady: throughput"
+        " was level over the window; what ended them"
+        + ("." if len(columns) < 8 else "; how much of a core a thread of the load used at most.")
+    )
+    return Table("timing", caption, columns, rows)
 
 
 def _limit_table(sources: Sequence[Source]) -> Table:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from assay.document.text import joined, percent
 from assay.results.source import Record, records
+from assay.studies.raw_gap import gap_shares
 from assay.studies.result import study_figures
-from assay.studies.words import capacity_texts, capital, figure_text, noun_of
+from assay.studies.words import capacity_texts, capital, ending_of, figure_text, noun_of
 
+ENOUGH = 0.05
+"""Steps that bring less altogether do not pay: as of a knee."""
+SERIES_NAMED = 3
+"""Series that a sentence names; of more it gives the number of the others."""
 NEAR = 0.10
 """A model that is so near to what was published may be asked about levels that were not."""
 
@@ -25,16 +31,24 @@ def follows_of(study: Record) -> list[str]:
 
 
 def _of_comparisons(study: Record) -> list[str]:
-    texts = []
+    """A sentence for each series, or for all series of which the same is to be said."""
+    series: dict[str, list[str]] = {}
     for trend in records(study.get("trends")):
         levels, values = trend.get("levels") or [], trend.get("values") or []
         own = [one for one in records(study.get("comparisons"))
                if one.get("series") == trend.get("series") and one.get("figure") == trend.get("figure")]  # fmt: skip
-        text = _of_trend(trend, dict(zip(levels, values, strict=False)), own, _title(study))
+        text = _of_trend(trend, dict(zip(levels, values, strict=False)), own, study)
         if text:
-            before = f"{trend['series']}: " if trend.get("series") else ""
-            texts.append(capital(before + text))
-    return list(dict.fromkeys(texts))
+            series.setdefault(text, []).append(str(trend.get("series") or ""))
+    return [capital(_of_series(names) + text) for text, names in series.items()]
+
+
+def _of_series(names: Sequence[str]) -> str:
+    told = [name for name in dict.fromkeys(names) if name]
+    if not told:
+        return ""
+    more = [f"{len(told) - SERIES_NAMED} more"] if len(told) > SERIES_NAMED else []
+    return f"{'; '.join([*told[:SERIES_NAMED], *more])}: "
 
 
 def _title(study: Record) -> str:
@@ -43,28 +57,51 @@ def _title(study: Record) -> str:
     return next((str(one.get("title")) for one in records(study.get("factors")) if one.get("name") == by), "it")
 
 
-def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Record], title: str) -> str:
+def _of_trend(trend: Record, values: Mapping[str, float], compared: Sequence[Record], study: Record) -> str:
     if not values:
         return ""
-    figure = str(trend.get("figure"))
+    figure, unit, title = str(trend.get("figure")), str(trend.get("unit")), _title(study)
     known = study_figures().get(figure)
-    noun, unit = noun_of(figure), str(trend.get("unit"))
+    noun = noun_of(figure)
     decided = [one for one in compared if one.get("differs") is not None]
+    is_state = (study.get("comparison") or {}).get("states")
     if decided and not any(one["differs"] for one in decided):
-        return f"{noun} do not decide between {joined(values)}: choose by cost, capacity or ease of operation."
+        if is_state:
+            return f"{capital(noun)} {'are' if not ending_of(unit) else 'is'} the same at {joined(values)}."
+        does = "does" if ending_of(unit) else "do"
+        return f"{noun} {does} not decide between {joined(values)}: choose by cost, capacity or ease of operation."
     if known is None or known.better is None or not decided:
         return ""
-    best = (max if known.better == "higher" else min)(values, key=lambda level: values[level])
+    is_more = known.better == "higher"
+    ranked = sorted(values, key=lambda level: values[level], reverse=is_more)
+    best, worst = ranked[0], ranked[-1]
     shown = figure_text(values[best], unit)
+    if is_state:
+        return (
+            f"The {title} is no choice: size with {figure_text(values[worst], unit)} at {worst}, not {shown} at {best}."
+        )
     if trend.get("ordered") and trend.get("direction"):
         last = list(values)[-1]
-        if best == last:
-            return f"Each step of {title} pays, as far as {last} ({shown})."
+        if (trend["direction"] == "rise") == is_more:
+            return _of_steps(values, values[best], unit, title, is_more=is_more)
         return (
             f"Size with the figure of the level that will be reached: {figure_text(values[last], unit)} at {last}, not"
             f" {shown} at {best}."
         )
-    return f"Where {noun} decide, choose {best} ({shown})."
+    return f"Where {noun} decide{ending_of(unit)}, choose {best} ({shown})."
+
+
+def _of_steps(values: Mapping[str, float], best: float, unit: str, title: str, *, is_more: bool) -> str:
+    """How far steps that make a figure better pay: to the first level that is as good as the best but for `ENOUGH`."""
+    enough = next(
+        level
+        for level, value in values.items()
+        if (value >= best * (1 - ENOUGH) if is_more else value <= best * (1 + ENOUGH))
+    )
+    shown = figure_text(values[enough], unit)
+    if enough == list(values)[-1]:
+        return f"Each step of {title} pays, as far as {enough} ({shown})."
+    return f"Go as far as {enough} ({shown}): what is beyond brings less than {percent(ENOUGH)}."
 
 
 def _of_capacity(study: Record) -> list[str]:
@@ -79,10 +116,10 @@ def _of_capacity(study: Record) -> list[str]:
 
 def _of_gaps(gaps: Sequence[Record]) -> list[str]:
     return [
-        f"Derate raw profiles of this storage by {percent(gap['gap_share'])} when a database is sized by them"
-        " (assay size --derating)."
-        for gap in gaps
-        if gap.get("gap_share") is not None and gap["gap_share"] > 0
+        f"Derate raw profiles of this storage{' read in order' if in_order else ''} by {percent(fmean(each))} when a"
+        " database is sized by them (assay size --derating)."
+        for in_order, each in gap_shares(gaps).items()
+        if fmean(each) > 0
     ]
 
 

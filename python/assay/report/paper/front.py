@@ -30,6 +30,7 @@ OWN_WORDS: tuple[Word, ...] = (
     ("knee, edge", "the smallest load with 95 % of the most, and the largest load within the limits"),
     ("model", "an array that is simulated in virtual time: its figures are predictions"),
     ("band", "how far a model may be off, as far as its calibration tells; 90 % of errors lie within it"),
+    ("published.toml", "figures of published studies, which models are fitted to and held against"),
     ("role", "what a volume is for: data, log or tempdb"),
 )
 
@@ -79,8 +80,8 @@ def objectives(sources: Sequence[Source], sections: Mapping[str, str], words: Wo
     fields: dict[str, Any] = {
         "objectives": paragraphs(words.objectives)
         or [
-            f"To say what {target} holds within limits that databases need, on figures that anyone can measure again,"
-            " and what follows for configuration and purchase."
+            f"To say what {target} can hold within limits that databases need, on figures that anyone can measure"
+            " again, and what follows for configuration and purchase."
         ],
         "audience": paragraphs(words.audience)
         or ["Database administrators, storage engineers and solution architects who choose, size or defend storage."],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from assay.document.elements import Block, Cell, Column, Heading, Paragraph, Table
-from assay.document.text import joined, percent, shorten
+from assay.document.text import joined, percent, sentence, shorten
 from assay.report.paper.parts import Draft, flat, own_names
 from assay.report.paper.sources import Source
 from assay.report.sections.best_practice import findings_table, gaps_table
@@ -14,6 +15,7 @@ from assay.report.sections.sizing import sizing_sections
 from assay.report.sections.summary import run_notices
 from assay.results.source import Record, clean, records
 from assay.rules.registry import RULES
+from assay.studies.raw_gap import gap_shares
 from assay.units import count_of
 
 NAMES_LETTERS = 300
@@ -108,12 +110,12 @@ def _guidance(sources: Sequence[Source]) -> list[str]:
     """What the studies of the paper say to size with."""
     texts = []
     for source in sources:
-        for gap in records((source.study or {}).get("gaps")):
-            if gap.get("gap_share"):
-                texts.append(
-                    f"A database reaches {percent(gap['gap_share'])} less than the raw profile of this storage"
-                    f" [{source.number}]."
-                )
+        for in_order, each in gap_shares(records((source.study or {}).get("gaps"))).items():
+            share, what = fmean(each), " in order" if in_order else ""
+            texts.append(
+                f"A database reaches {percent(abs(share))} {'less' if share >= 0 else 'more'} than the raw profile of"
+                f" this storage{what} [{source.number}]."
+            )
         for trend in records((source.study or {}).get("trends")):
             if trend.get("ordered") and trend.get("direction") == "fall" and trend.get("sentence"):
                 text = str(trend["sentence"])
@@ -147,13 +149,9 @@ def limitations(sources: Sequence[Source], taken: set[str]) -> Draft:
     words = {"bad": "Problem", "warn": "Note"}
     rows = [
         [Cell(words.get(tone, ""), tone if tone in ("bad", "warn") else "quiet"),  # type: ignore[arg-type]
-         Cell(_sentence(text)), Cell(f"[{', '.join(runs)}]")]
+         Cell(sentence(text)), Cell(f"[{', '.join(runs)}]")]
         for (text, tone), runs in ranked
     ]  # fmt: skip
     table = Table("notices", "What qualifies the figures of each run, worst first.", columns, rows)
     shown = own_names([table], "", taken) if rows else []
     return Draft("limitations", "Limitations", "limitations", {"general": general}, {"notices": shown})
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Marks of charts that lead to where they are from: their point, else the run of their figure."""
+"""Marks of charts that lead to where they are from: their point, else that of their figure, else its run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from assay.report.paper.rewritten import Redrawn
 _OF_RUN = re.compile(r"r(\d+)-")
 _POINT = re.compile(r"R\d+\.p\d+")
 _MARKS = frozenset({"bar", "point", "circle", "square", "rect", "tick", "rule", "arc", "text"})
-"""Marks that are one row each; a line is many."""
+"""Marks that are one row each."""
+_LINES = frozenset({"line", "area"})
+"""Marks of many rows, which lead somewhere where all of the figure is of one point."""
 
 LEADS_TO = "leads_to"
 """Field of the data of a chart that says where a mark leads."""
@@ -32,39 +34,41 @@ def linked(document: Document) -> Document:
 def _linked(figure: Figure, anchors: Collection[str]) -> Figure:
     match = _OF_RUN.match(figure.name)
     run = f"R{match[1]}" if match and f"R{match[1]}" in anchors else None
+    point = figure.point_id if figure.point_id in anchors else None
+    marks = _MARKS | _LINES if point else _MARKS
 
     def changed(specification: Any) -> Any:
-        return _with_links(specification, run, anchors)
+        return _with_links(specification, point or run, anchors, marks)
 
     return replace(figure, chart=Redrawn(figure.chart, changed))
 
 
-def _with_links(value: Any, run: str | None, anchors: Collection[str]) -> Any:
+def _with_links(value: Any, else_to: str | None, anchors: Collection[str], marks: Collection[str]) -> Any:
     """A specification whose rows say where they lead, and whose marks lead there."""
     if isinstance(value, list):
-        return [_with_links(item, run, anchors) for item in value]
+        return [_with_links(item, else_to, anchors, marks) for item in value]
     if not isinstance(value, dict):
         return value
     made = {
-        key: [_row(row, run, anchors) for row in item]
+        key: [_row(row, else_to, anchors) for row in item]
         if key == "values" and isinstance(item, list)
-        else {name: [_row(row, run, anchors) for row in rows] for name, rows in item.items()}
+        else {name: [_row(row, else_to, anchors) for row in rows] for name, rows in item.items()}
         if key == "datasets" and isinstance(item, dict)
-        else _with_links(item, run, anchors)
+        else _with_links(item, else_to, anchors, marks)
         for key, item in value.items()
     }
     mark = made.get("mark")
     kind = mark.get("type") if isinstance(mark, dict) else mark
-    if kind in _MARKS:
+    if kind in marks:
         own = mark if isinstance(mark, dict) else {"type": kind}
         made["mark"] = {**own, "href": {"expr": f"datum['{LEADS_TO}'] || null"}}
     return made
 
 
-def _row(row: Any, run: str | None, anchors: Collection[str]) -> Any:
+def _row(row: Any, else_to: str | None, anchors: Collection[str]) -> Any:
     if not isinstance(row, dict):
         return row
     named = [text for value in row.values() for text in (value if isinstance(value, list) else [value])]
     known = [text for text in named if isinstance(text, str) and _POINT.fullmatch(text) and text in anchors]
-    to = known[0] if known else run
+    to = known[0] if known else else_to
     return {**row, LEADS_TO: f"#point-{to}"} if to else row

@@ -222,9 +222,14 @@ def _load_words(plan: Record) -> str:
     axis = str(search.get("axis") or "none")
     if axis != "none":
         return f"searched over {axis.replace('-', ' ')}: the most within the limits"
-    loads = [f"{plan[key]} {key}" for key in ("users", "rate", "streams", "mailboxes") if plan.get(key)]
-    loads += [f"queue depth {one['queue_depth']}" for one in records(plan.get("activity")) if one.get("queue_depth")]
+    loads = [f"{_listed(plan[key])} {key}" for key in ("users", "rate", "streams", "mailboxes") if plan.get(key)]
+    loads += [f"queue depth {_listed(one['queue_depth'])}" for one in records(plan.get("activity"))
+              if one.get("queue_depth")]  # fmt: skip
     return joined(dict.fromkeys(loads)) or "as given"
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
 def _timing_words(plan: Record) -> str:

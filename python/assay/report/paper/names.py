@@ -24,12 +24,22 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[^\s/@:]+)(?::[^\s/@]*)?@)?(?P<host>\[[^\]\s]+\]|[^\s/:?@]*)"
                   r"(?P<port>:\d+)?(?:/(?P<database>[^\s?/]+))?")  # fmt: skip
-_PATH = re.compile(r"(?<![\w/.:<])/(?:[^\s/'\",;:()\[\]{}<>|=?&]+/)*[^\s/'\",;:()\[\]{}<>|=?&]+/?")
-_TARGET = re.compile(r"\b(?P<scheme>embedded|duckdb|file|faulty):(?P<path>[^\s?,;'\"()]+)")
+_PATH = re.compile(r"(?<![\w/.:<])\.{0,2}/(?:[^\s/'\",;:()\[\]{}<>|=?&]+/)*[^\s/'\",;:()\[\]{}<>|=?&]+/?")
+_TARGET = re.compile(r"\b(?P<scheme>embedded|duckdb|file|faulty|model(?=:[^\s?]*/)):(?P<path>[^\s?,;'\"()]+)")
+"""A model is a path where it is no name of the catalogue."""
+_EXPORT = re.compile(r"(?<![\w/.:])(?P<host>[A-Za-z0-9][\w.-]*):(?P<path>/(?!/)[^\s'\",;()\[\]{}<>|=?&]+)")
+"""A folder of another host, as NFS names it."""
+_WINDOWS = re.compile(
+    r"(?P<begins>(?<![\w\\])[A-Za-z]:\\|(?<!\\)\\\\(?P<host>[\w.-]+)\\)(?P<path>[^\s'\",;()\[\]{}<>|=?&]*)"
+)
+SCHEMES = ("embedded", "duckdb", "file", "faulty", "model", "null", "array")
+"""Kinds of targets, which look like hosts before a path."""
 
 PUBLIC = ("dev", "proc", "sys", "etc", "run", "boot")
 """Folders at the root whose names every Linux has."""
 WEB = ("http", "https")
+GENERIC = ("database", "mail", "measured")
+"""Names that a need gives where its writer gives none."""
 
 PATH_OPTIONS = frozenset(
     {"-o", "--output", "--overwrite", "--yes-destroy", "--plan", "--resume", "--volume", "--from", "--derating",
@@ -71,6 +81,7 @@ class Names:
         self._tokens: dict[str, str] = {}
         self._folders: set[str] = set()
         self._things: dict[str, str] = {}
+        self._sized: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     def alias(self, kind: str, name: str) -> str:
@@ -98,6 +109,10 @@ class Names:
             self._learn_target(manifest.get("target") or {})
             self._learn_checked(manifest.get("check") or {})
             self._learn_folders(manifest)
+            for name in (manifest.get("sizing") or {}).get("named") or []:
+                if str(name) not in GENERIC:
+                    self._sized[str(name)] = self.alias("database", str(name))
+                    self._token(str(name), self._sized[str(name)])
 
     def _learn_hosts(self, manifest: Record) -> None:
         found = [(manifest.get("host") or {}).get("hostname")]
@@ -105,6 +120,9 @@ class Names:
         found += [*(recording.get("hosts") or [])]
         for file in recording.get("files") or []:
             found += [*(file.get("hosts") or [])]
+        for one in manifest.get("hosts") or []:
+            if isinstance(one, Mapping):
+                found += [one.get("name"), (one.get("host") or {}).get("hostname")]
         for host in found:
             self._host(str(host or ""))
 
@@ -187,6 +205,8 @@ class Names:
             return text
         text = _URL.sub(self._url, text)
         text = _TARGET.sub(lambda match: f"{match['scheme']}:{self._path(match['path'])}", text)
+        text = _EXPORT.sub(self._export, text)
+        text = _WINDOWS.sub(self._windows, text)
         text = _PATH.sub(lambda match: self._path(match[0]), text)
         if self._pattern is None and self._tokens:
             longest = sorted(self._tokens, key=len, reverse=True)
@@ -201,6 +221,20 @@ class Names:
         host = self.alias("host", match["host"].partition(".")[0] or match["host"]) if match["host"] else ""
         database = f"/{self.alias('database', match['database'])}" if match["database"] else ""
         return f"{match['scheme']}://{user}{host}{match['port'] or ''}{database}"
+
+    def _export(self, match: re.Match[str]) -> str:
+        host = match["host"]
+        if host in SCHEMES or host in self._issued:
+            return match[0] if host in SCHEMES else f"{host}:{self._path(match['path'])}"
+        return f"{self._host_known(host)}:{self._path(match['path'])}"
+
+    def _windows(self, match: re.Match[str]) -> str:
+        begins = f"\\\\{self._host_known(match['host'])}\\" if match["host"] else match["begins"]
+        names = match["path"].split("\\")
+        return begins + "\\".join(self.alias("path", name) if name else "" for name in names)
+
+    def _host_known(self, host: str) -> str:
+        return self.alias("host", host.partition(".")[0])
 
     def _path(self, path: str) -> str:
         """A path whose folders have other names, as many as it has."""
@@ -221,14 +255,33 @@ class Names:
                 else self.text(value)
             )
         if isinstance(value, Mapping):
-            return {self.text(str(name)): self.value(item, str(name)) for name, item in value.items()}
+            held = self._without_sized(value) if key == "sizing" and self._sized else value
+            return {self.text(str(name)): self.value(item, str(name)) for name, item in held.items()}
         if isinstance(value, list | tuple):
             if key == "command":
                 return self.command([str(word) for word in value])
+            if key == "hosts":
+                return [self._of_host(item) for item in value]
             if key in ("databases", "volumes"):
                 return [self._named(item) for item in value]
             return [self.value(item, key) for item in value]
         return value
+
+    def _without_sized(self, value: Any) -> Any:
+        """A sizing whose databases and mail have other names wherever they are named, whatever words they are."""
+        if isinstance(value, str):
+            names = "|".join(re.escape(name) for name in sorted(self._sized, key=len, reverse=True))
+            return re.sub(rf"(?<![\w.])(?:{names})(?!\w|[.]\w)", lambda match: self._sized[match[0]], value)
+        if isinstance(value, Mapping):
+            return {name: self._without_sized(item) for name, item in value.items()}
+        return [self._without_sized(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def _of_host(self, value: Any) -> Any:
+        """A host, or its name."""
+        if not isinstance(value, Mapping):
+            return self._host_alias(str(value))
+        made: dict[str, Any] = self.value(value)
+        return {**made, "name": self._host_alias(str(value["name"]))} if "name" in value else made
 
     def _named(self, value: Any) -> Any:
         """A database or a volume: its name stands for itself, whatever word it is."""

@@ -10,6 +10,9 @@ from assay.document.text import server_text, shorten
 from assay.results.source import Record, records
 from assay.units import count_of, format_bytes
 
+PROTOCOLS = {"iscsi": "iSCSI", "fc": "FC", "nvme": "NVMe", "sas": "SAS"}
+BENEATH = "beneath them"
+"""Title of columns of devices that others rest on."""
 DRAWN_MAX = 6
 """Equal things of which each is drawn; of more the picture says how many."""
 
@@ -37,6 +40,11 @@ class Topology:
             for one in range(len(self.columns[left][1]))
             for other in range(len(self.columns[right][1]))
         ]
+
+    @property
+    def kinds(self) -> list[str]:
+        """What its columns show, in a word each."""
+        return [title.partition(" ")[0] for title, _ in self.columns if title != BENEATH]
 
     @property
     def told(self) -> str:
@@ -71,6 +79,7 @@ def _of_array(array: Record, volumes: Sequence[Record]) -> Topology:
     made.columns.append(("hosts", _several("host", hosts, tuple(word for word in path_words if word and paths))))
     rate = _shown(known, "links.port_rate")
     protocol = str(_value(known, "links.protocol") or "").replace("-", " ")
+    protocol = PROTOCOLS.get(protocol, protocol)
     if ports:
         boxes = []
         drawn = members if members * ports <= DRAWN_MAX * 2 else 1
@@ -193,7 +202,7 @@ def _storage(made: Topology, volumes: Sequence[Record], databases: Sequence[str]
                 places[level][chain[level]] = len(devices)
                 last = level == len(chain) - 1
                 devices.append(Box(shorten(chain[level], 24), _device(volume) if last else ()))
-        made.columns.append(("devices" if level == 0 else "beneath them", devices))
+        made.columns.append(("devices" if level == 0 else BENEATH, devices))
     for place, chain in enumerate(chains):
         at = before + 1, place
         for level, name in enumerate(chain):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from assay.document.elements import Block, Cell, Column, Facts, Heading, Paragraph, Section, Table
@@ -185,27 +186,64 @@ def _imported_facts(run: Record) -> list[tuple[str, str]]:
     ]
 
 
-def timing_text(facts: RunFacts, told: Sequence[str]) -> str:
-    """How long points were warmed up and measured, and how they ended."""
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How long the points of a run were warmed up and measured, and how they ended, in words.
+
+    Attributes
+    ----------
+    steady
+        How many points were, of how many; empty where that is not known.
+    window
+        Over which throughput was level.
+    threads
+        How busy the load's threads were at most; empty where that is not known.
+    """
+
+    points: int
+    warm_up: str
+    measured: str
+    steady: str
+    window: str
+    ended: str
+    threads: str
+
+
+def timing_of(facts: RunFacts) -> Timing | None:
+    """Timing of a run; None where no point has ended."""
     points = measured_points(facts)
     if not points:
-        return " ".join(told) or "No point has ended, so there is no timing to give."
-    steady = [point for point in points if (point.get("steady") or {}).get("reached")]
+        return None
+    told = [point.get("steady") or {} for point in points]
     warm, held = ([float(point.get(key) or 0) for point in points] for key in ("warmup_s", "measured_s"))
-    windows = sorted(
-        {float(point["steady"]["window_s"]) for point in points if (point.get("steady") or {}).get("window_s")}
-    )
-    ends = [
-        f"{name} ({count})"
-        for name, count in Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
-    ]
+    windows = sorted({float(one["window_s"]) for one in told if one.get("window_s")})
+    ends = Counter(str(point.get("ended_by") or "unknown") for point in points).most_common()
     lags = [value for point in points if (value := (point.get("generator") or {}).get("cpu_share")) is not None]
+    known = any(one.get("reached") is not None for one in told)
+    return Timing(
+        points=len(points),
+        warm_up=_span(warm),
+        measured=_span(held),
+        steady=f"{sum(bool(one.get('reached')) for one in told)} of {len(points)}" if known else "",
+        window=_span(windows) if windows else "",
+        ended=joined(f"{name} ({count})" for name, count in ends),
+        threads=percent(max(lags)) if lags else "",
+    )
+
+
+def timing_text(facts: RunFacts, told: Sequence[str]) -> str:
+    """Timing of a run in sentences; `told` are those of its workloads."""
+    timing = timing_of(facts)
+    if timing is None:
+        return " ".join(told) or "No point has ended, so there is no timing to give."
+    steady = f"{timing.steady} points reached a steady state" if timing.steady else ""
     sentences = [
-        f"Each point warmed up for {_span(warm)}, which no figure includes, and was then measured for {_span(held)}.",
-        _steady_words(points, len(steady))
-        + (f" (throughput level over a window of {_span(windows)})" if windows else "")
-        + f"; what ended them: {joined(ends)}.",
-        f"The load threads used at most {percent(max(lags))} of a core each." if lags else "",
+        f"Each point warmed up for {timing.warm_up}, which no figure includes, and was then measured for"
+        f" {timing.measured}.",
+        (steady or "Whether points were steady is not known")
+        + (f" (throughput level over a window of {timing.window})" if timing.window else "")
+        + f"; what ended them: {timing.ended}.",
+        f"The load threads used at most {timing.threads} of a core each." if timing.threads else "",
         "Percentiles are read from merged histograms, never averaged."
         if facts.manifest.get("imported") is None
         else "Percentiles are read from the files, or from their histograms.",
@@ -217,12 +255,6 @@ def timing_text(facts: RunFacts, told: Sequence[str]) -> str:
 def _span(seconds: list[float]) -> str:
     low, high = format_duration(min(seconds)), format_duration(max(seconds))
     return low if low == high else f"{low} to {high}"
-
-
-def _steady_words(points: Sequence[Record], steady: int) -> str:
-    if all((point.get("steady") or {}).get("reached") is None for point in points):
-        return "Whether points were steady is not known"
-    return f"{steady} of {len(points)} points reached a steady state"
 
 
 def _parts_table(parts: Sequence[Record]) -> Table:

@@ -32,6 +32,7 @@ from assay.document.elements import (
 from assay.document.palette import MAX_SERIES
 from assay.document.series_charts import timeline
 from assay.document.text import DASH, joined, moment, percent, shorten
+from assay.report.head import headed
 from assay.report.sections.diagnosis import diagnosis_of, diagnosis_section, limiting_words, next_words
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_bytes, format_duration, format_iops, format_latency, format_throughput
@@ -49,7 +50,7 @@ DEVICES_MAX = 40
 
 def recording_document(facts: RunFacts) -> Document:
     """Build the document of a recording."""
-    run, told = facts.manifest, facts.manifest["recording"]
+    told = facts.manifest["recording"]
     rows = device_rows(facts.series) if facts.series is not None else None
     hosts = [shorten(str(host), 30) for host in told.get("hosts") or []]
     hurts = diagnosis_of(facts)
@@ -62,8 +63,6 @@ def recording_document(facts: RunFacts) -> Document:
         *_programs(facts),
         _sources(told),
     ]
-    version = str((run.get("build") or {}).get("version") or "of unknown version")
-    run_id = str(run.get("run_id") or DASH)
     begin, end = told.get("from_utc_ns"), told.get("to_utc_ns")
     words = [
         moment(begin) if begin is not None else "",
@@ -71,15 +70,7 @@ def recording_document(facts: RunFacts) -> Document:
         count_of(len(told.get("files") or []), "file"),
         f"{told.get('rows') or 0:,} values",
     ]
-    return Document(
-        title=f"Recording: {shorten(joined(hosts), 70) or 'nothing'}",
-        facts_line=" · ".join(word for word in words if word),
-        sections=sections,
-        footer=f"Assay {version} · {shorten(run_id, 80)}",
-        version=version,
-        run_id=run_id,
-        started=moment(run.get("started_utc_ns")),
-    )
+    return headed(f"Recording: {shorten(joined(hosts), 70) or 'nothing'}", words, sections, facts.manifest)
 
 
 def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Diagnosis | None) -> Section:

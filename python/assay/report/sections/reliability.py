@@ -21,6 +21,7 @@ from assay.document.elements import (
 from assay.document.palette import chunks
 from assay.document.text import DASH, moment, shorten
 from assay.report.figures_reliability import loss_curves, ratio_ranges
+from assay.report.head import headed
 from assay.results.source import Record, clean
 from assay.targets.arrays.reliability_text import (
     input_rows,
@@ -33,6 +34,7 @@ from assay.targets.arrays.reliability_text import (
     show_years,
     three_digits,
 )
+from assay.units import format_when, format_years
 
 TOGETHER = "all inputs together"
 METHOD = (
@@ -49,17 +51,10 @@ def reliability_document(manifest: Record) -> Document:
     """The document of a run whose manifest has the key `reliability`."""
     manifest = clean(manifest)
     answer: Record = manifest["reliability"]
-    run_id = str(manifest.get("run_id") or DASH)
     started = moment(manifest.get("started_utc_ns"))
     sections = [_summary(answer), _policies(answer), _inputs(answer), _sensitivity(answer)]
-    return Document(
-        title=f"Reliability report: {shorten(str(answer['array']['title']), 70)}",
-        facts_line=" · ".join(("assay model reliability", started, f"{answer['service_years']:g} years of service")),
-        sections=sections,
-        footer=f"Assay · run {shorten(run_id, 80)}",
-        run_id=run_id,
-        started=started,
-    )
+    facts = ("assay model reliability", started, f"{format_years(answer['service_years'])} of service")
+    return headed(f"Reliability report: {shorten(str(answer['array']['title']), 70)}", facts, sections, manifest)
 
 
 def _summary(answer: Record) -> Section:
@@ -186,7 +181,7 @@ def _curve_figures(answer: Record) -> list[Figure]:
         chart = loss_curves([row for row in drawn.values() if row["policy"] in taken], answer["service_years"])
         if chart is not None:
             caption = (
-                f"Probability of losing data in {answer['service_years']:g} years over the plausible range of each"
+                f"Probability of losing data {format_when(answer['service_years'])} over the plausible range of each"
                 " input, the others as stated (closed forms); markers are the stated inputs."
             )
             alternative = f"Loss probability by input: {', '.join(taken)}."

@@ -81,7 +81,7 @@ def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -
         " degraded, rebuilding, rebalancing or without power."
     )
     told = f"The load and its array over {format_duration(clock.end_s)}. {_dip_sentence(served, _unit_of(point))}"
-    return [Figure(f"faults-{point.get('id')}", caption, told, chart)]
+    return [Figure(f"faults-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))]
 
 
 def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:

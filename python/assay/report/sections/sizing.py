@@ -20,28 +20,22 @@ from assay.document.elements import (
 )
 from assay.document.text import DASH, moment, shorten
 from assay.report.figures_sizing import frontier_chart, growth_chart
+from assay.report.head import headed
 from assay.results.source import Record, clean
 from assay.sizing import text as words
 from assay.sizing.answer import cost_text, times_text
+from assay.studies.words import capital
 from assay.targets.arrays.configuration import size_text
-from assay.units import format_iops, format_latency
+from assay.units import format_iops, format_latency, format_share, format_when
 
 
 def sizing_document(manifest: Record) -> Document:
     """The document of a run whose manifest has the key `sizing`."""
     manifest = clean(manifest)
     answer: Record = manifest["sizing"]
-    run_id = str(manifest.get("run_id") or DASH)
     started = moment(manifest.get("started_utc_ns"))
-    sections = sizing_sections(answer)
-    return Document(
-        title=f"Sizing report: {shorten(str(answer['title']), 80)}",
-        facts_line=" · ".join(("assay size", started, shorten(str(answer["source"]), 60))),
-        sections=sections,
-        footer=f"Assay · run {shorten(run_id, 80)}",
-        run_id=run_id,
-        started=started,
-    )
+    facts = ("assay size", started, shorten(str(answer["source"]), 60))
+    return headed(f"Sizing report: {shorten(str(answer['title']), 80)}", facts, sizing_sections(answer), manifest)
 
 
 def sizing_sections(answer: Record) -> list[Section]:
@@ -59,8 +53,8 @@ def _summary(answer: Record) -> Section:
         blocks.append(
             Paragraph(
                 f"Within the limits it holds {format_iops(best['iops_held'])} IOPS,"
-                f" {times_text(best['holds_times'])} what is needed in {answer['years']:g} years. It is"
-                f" {best['fill']:.0%} full then. The first to run out is {words.first_out(best)}."
+                f" {times_text(best['holds_times'])} what is needed {format_when(answer['years'])}. It is"
+                f" {format_share(best['fill'])} full then. {words.first_out_sentence(best)}"
             )
         )
         if answer["sensitivity"] is not None:
@@ -96,9 +90,9 @@ def _facts(answer: Record, best: Record) -> list[tuple[str, str]]:
         ("Space", f"{size_text(best['usable_bytes'])} usable, {size_text(best['free_bytes'])} of it stay free"),
         ("Latency at the need", format_latency(best["latency_ns"])),
         ("Rebuild of a disk", f"{best['rebuild_h']:.1f} h"),
-        ("Loss of data", f"{words.loss_text(best['loss_probability'])} in {answer['service_years']:g} years"),
-        ("Certainty", f"one standard deviation {best['model_share']:.0%}: {best['model_basis']}; demand"
-                      f" {answer['demand']['spread']:.0%}"),
+        ("Loss of data", f"{words.loss_text(best['loss_probability'])} {format_when(answer['service_years'])}"),
+        ("Certainty", f"one standard deviation {format_share(best['model_share'])}: {best['model_basis']}; demand"
+                      f" {format_share(answer['demand']['spread'])}"),
     ]  # fmt: skip
     return [(name, value) for name, value in items if value != DASH]
 
@@ -114,21 +108,26 @@ def _need(answer: Record) -> Section:
         blocks.append(_table("measured", caption, words.VOLUME_COLUMNS, words.volume_rows(answer)))
     sized, now = answer["demand"]["sized_for"], answer["demand"]["now"]
     held = [one["data_bytes"] + one["log_bytes"] for one in (now, sized)]
+    later = (
+        f"; {format_when(answer['years'])} {format_iops(sized['iops'])} IOPS and {size_text(held[1])}"
+        if answer["years"]
+        else ""
+    )
     blocks.append(
         Paragraph(
-            f"Now it is {format_iops(now['iops'])} IOPS and {size_text(held[0])}; in {answer['years']:g} years"
-            f" {format_iops(sized['iops'])} IOPS and {size_text(held[1])}. A healthy array must hold"
-            f" {answer['demand']['head_room']:.0%} more I/O than that. Databases are derated: a raw profile must reach"
-            " more than they will."
+            f"Now it is {format_iops(now['iops'])} IOPS and {size_text(held[0])}{later}. A healthy array must hold"
+            f" {format_share(answer['demand']['head_room'])} more I/O than that. Databases are derated: a raw"
+            " profile must reach more than they will."
         )
     )
-    caption = f"What storage must hold in {answer['years']:g} years; streams of one peak coincide"
+    caption = f"What storage must hold {format_when(answer['years'])}; streams of one peak coincide"
     blocks.append(_table("demand", caption, words.DEMAND_COLUMNS, words.demand_rows(answer)))
     return Section("need", "The need", blocks)
 
 
 def _candidates(answer: Record) -> Section:
-    blocks: list[Block] = [_frontier(answer)] if _frontier_rows(answer) else []
+    # A single candidate has nothing to be compared with.
+    blocks: list[Block] = [_frontier(answer)] if len(_frontier_rows(answer)) > 1 else []
     rows = []
     for one, texts in zip(answer["candidates"], words.candidate_rows(answer), strict=True):
         tone: Tone = "good" if one["holds"] else "quiet"
@@ -136,8 +135,10 @@ def _candidates(answer: Record) -> Section:
         rows.append([Cell(text, tone=tone if number == place else "plain") for number, text in enumerate(texts)])
     numbers = ("disks", "cost", "full", "latency")
     weights = {"candidate": 2.2, "why not": 4.0, "disks": 0.6, "full": 0.6, "holds": 0.6}
-    columns = [Column(name, number=name in numbers, weight=weights.get(name, 1.0)) for name in words.CANDIDATE_COLUMNS]
-    shown = f"Every size that was looked at, and why others do not hold the need; {answer['simulations']} simulations"
+    columns = [
+        Column(capital(name), number=name in numbers, weight=weights.get(name, 1.0)) for name in words.CANDIDATE_COLUMNS
+    ]
+    shown = f"Every size that was looked at, and why others do not hold the need; {answer['simulations']} simulations."
     blocks.append(Table("candidates", shown, columns, rows, dense=True))
     return Section("candidates", "Candidates", blocks)
 
@@ -177,7 +178,7 @@ def _growth(answer: Record) -> Section:
     if chart is not None:
         caption = (
             f"{best['label']}: what is used of each resource over the years. At the dashed line it runs out; the"
-            f" upright line is the end of the {answer['years']:g} years."
+            " upright line is the end of the time that is sized for."
         )
         alternative = "; ".join(": ".join(row) for row in words.growth_rows(best))
         blocks.append(Figure("growth", caption, alternative, chart))
@@ -198,8 +199,10 @@ def _what_if(answer: Record) -> Section:
             ]
             for row in rows
         ]
-        columns = [Column(name, weight=2.2 if "cheapest" in name else 1.3) for name in words.SENSITIVITY_COLUMNS]
-        caption = "What would be bought if one assumption were another, of the arrays that cost least"
+        columns = [
+            Column(capital(name), weight=2.2 if "cheapest" in name else 1.3) for name in words.SENSITIVITY_COLUMNS
+        ]
+        caption = "What would be bought if one assumption were another, of the arrays that cost least."
         blocks.append(Table("what-if", caption, columns, cells, dense=True))
     return Section("what-if", "What would change the purchase", blocks)
 
@@ -217,5 +220,5 @@ _WIDE = {"candidate": 2.4, "rule": 1.6, "effect here": 2.2, "source": 1.6, "assu
 
 
 def _table(name: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    heads = [Column(title, number=title in _NUMBERS, weight=_WIDE.get(title, 1.0)) for title in columns]
-    return Table(name, caption, heads, [[Cell(text) for text in row] for row in rows], dense=True)
+    heads = [Column(capital(title), number=title in _NUMBERS, weight=_WIDE.get(title, 1.0)) for title in columns]
+    return Table(name, f"{caption}.", heads, [[Cell(text) for text in row] for row in rows], dense=True)

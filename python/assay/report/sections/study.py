@@ -83,11 +83,11 @@ def study_method(facts: RunFacts, study: Record, remarks: Sequence[Remarks]) -> 
     parts = facts.manifest.get("parts") or []
     chained = any(part.get("continues") for part in parts)
     followed = any(part.get("follows") for part in parts)
-    own = _method(study, chained=chained, followed=followed)
+    own = _method(facts, study, chained=chained, followed=followed)
     return [*own, *(text for found in remarks for text in found.study)]
 
 
-def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
+def _method(facts: RunFacts, study: Record, *, chained: bool, followed: bool) -> list[str]:
     order = [str(name) for name in study.get("order") or []]
     repeats = study.get("repeats") or 1
     times = f" {repeats} times" if repeats > 1 else ""
@@ -96,7 +96,7 @@ def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
         texts.append(f"Each part went on with the state the one before left: {shorten('; '.join(order), 400)}.")
     elif followed:
         texts.append(f"The parts ran one after the other: {shorten('; '.join(order), 400)}.")
-    elif len(order) > 1:
+    elif len(order) > 1 and not _of_models(facts):
         texts.append(
             f"The levels ran{times} in random order (seed {study.get('seed')}), so that a drift in time is no"
             f" difference between them: {shorten('; '.join(order), 400)}."
@@ -107,6 +107,11 @@ def _method(study: Record, *, chained: bool, followed: bool) -> list[str]:
             f"Each +- is the wider side of the 95 % interval of the ratio; it says how sure the measurement is{near}."
         )
     return texts
+
+
+def _of_models(facts: RunFacts) -> bool:
+    """Whether levels ran on models, which have no time in which anything could drift."""
+    return bool((facts.manifest.get("target") or {}).get("array"))
 
 
 # Levels
@@ -140,6 +145,7 @@ def _gap_figures(study: Record) -> list[Block]:
     """I/Os per second of a database beside what storage holds of their kind."""
     blocks: list[Block] = []
     values = {result["part"]: result.get("values") or {} for result in study["results"]}
+    ids = {result["part"]: result.get("point_ids") or [] for result in study["results"]}
     for number, gap in enumerate(study.get("gaps") or [], start=1):
         rows = []
         figure = "bytes_per_s" if gap.get("sequential") else "iops"
@@ -150,7 +156,7 @@ def _gap_figures(study: Record) -> list[Block]:
             interval = (values.get(part, {}).get(figure) or {}).get("interval_95") or (None, None)
             rows.append(
                 {"level": level, "series": "", "unit": figure, "value": value or 0.0, "low": interval[0],
-                 "high": interval[1], "band_low": None, "band_high": None}
+                 "high": interval[1], "band_low": None, "band_high": None, "point_ids": ids.get(part, [])}
             )  # fmt: skip
         chart = level_figure(rows, figure, "who asks the storage", joined=False)
         if chart is not None:
@@ -163,7 +169,7 @@ def _beside_figure(study: Record) -> list[Block]:
     found = [one for one in study.get("beside") or [] if one["together"]["mean_s"]]
     rows = [
         {"level": one["title"], "series": series, "unit": "ns", "value": one[key]["mean_s"] * 1e9,
-         "low": None, "high": None, "band_low": None, "band_high": None}
+         "low": None, "high": None, "band_low": None, "band_high": None, "point_ids": one["point_ids"]}
         for one in found
         for series, key in (("alone", "alone"), ("beside transactions", "together"))
     ]  # fmt: skip
@@ -301,12 +307,14 @@ def _table(study: Record) -> Table:
     several = len({result.get("workload") for result in study["results"]}) > 1
     first, *others = common_figures(study["results"])
     columns = [Column("Level", weight=2.0)]
-    columns += [Column("Workload", weight=2.2)] if several else []
+    columns += [Column("Workload", weight=2.8)] if several else []
     columns += [Column(first.title, number=True), Column("95 % interval", number=True, weight=1.5)]
     sized = any(result.get("capacity") for result in study["results"])
     columns += [Column(capital(title), number=True) for title in CAPACITY_COLUMNS] if sized else []
     columns += [column for figure in others for column in _columns(figure)]
-    columns += [Column("Against baseline", weight=1.7), Column("Limited by", weight=_width(study))]
+    limited = any(_limit_cell(result).text != DASH for result in study["results"])
+    columns += [Column("Against baseline", weight=1.7)]
+    columns += [Column("Limited by", weight=_width(study))] if limited else []
     against = {_place(one): one for one in study.get("comparisons") or []}
     rows = []
     for result in study["results"]:
@@ -316,7 +324,7 @@ def _table(study: Record) -> Table:
         cells += _main_cells(result, first)
         cells += [Cell(text) for text in capacity_texts(result)] if sized else []
         cells += [cell for figure in others for cell in _cells(result, figure)]
-        rows.append([*cells, _against(study, result, against), _limit_cell(result)])
+        rows.append([*cells, _against(study, result, against), *([_limit_cell(result)] if limited else [])])
     return Table("levels", "Every level, at its answer or at the load given.", columns, rows, dense=True)
 
 
@@ -393,8 +401,10 @@ def _published(study: Record) -> list[Block]:
     chart = published_figure(rows)
     if chart is not None:
         told = joined(f"{row['title']} {row['error'] * 100:+.1f} %" for row in rows)
+        bands = any(row["band_low"] is not None for row in rows)
         caption = (
-            "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals."
+            "The model against published figures; the grey band is 10 % to either side, whiskers are 95 % intervals"
+            + (", wide pale ones how far the model may be off (90 %)." if bands else ".")
         )
         blocks.append(Figure("published", caption, f"Errors of the model: {told}.", chart))
     columns = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assay.document.elements import Block, Figure, Heading, Notice, Notices, Paragraph, Section
@@ -79,7 +80,8 @@ def good_enough(found: Sequence[Standing], *, wrong: bool = False) -> str:
     met = len(found) - len(missed) - len(unknown)
     counted = f"{met} of {count_of(len(found), 'limit')} met"
     counted += f"; missed: {_listed(missed)}" if missed else ""
-    counted += f"; not measured: {_listed(unknown)}" if unknown else ""
+    # A value that is no answer is not told as one.
+    counted += f"; not measured: {_listed([replace(one, value=None) for one in unknown])}" if unknown else ""
     if blamed or wrong:
         word = "Not good enough"
     elif not met:

@@ -54,9 +54,9 @@ def verdict_section(facts: RunFacts) -> Section | None:
 
 def _table(verdict: list[Record]) -> Table:
     columns = [
-        Column("Question", weight=2.1),
-        Column("Limit", weight=1.8),
-        Column("Value", number=True, weight=2.0),
+        Column("Question", weight=2.0),
+        Column("Limit", weight=2.3),
+        Column("Value", number=True, weight=1.7),
         Column("Verdict", weight=1.2),
         Column("Meaning", weight=3.2),
     ]

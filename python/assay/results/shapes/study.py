@@ -51,6 +51,7 @@ class Compared(TypedDict, total=False):
     verb: Required[str]
     fall: Text
     capacity: bool
+    states: bool
 
 
 class Value(TypedDict):

@@ -7,7 +7,16 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, limit_lines, marked_lines, nines_axis, nines_of, ordered, rings
+from assay.document.charts import (
+    BAR_MAX_PX,
+    PANEL_WIDTH,
+    limit_lines,
+    marked_lines,
+    nines_axis,
+    nines_of,
+    ordered,
+    rings,
+)
 from assay.document.palette import INK, MAX_SERIES, colour, latency_unit, log_scale, shape
 
 Row = Mapping[str, Any]
@@ -30,8 +39,16 @@ def iops_bars(rows: Sequence[Row]) -> alt.TopLevelMixin | None:
     if len(mixes) > MAX_SERIES:
         raise ValueError(f"a figure holds at most {MAX_SERIES} series, got {len(mixes)}")
     highest = max(max(row["iops"], row["high"] or 0) for row in rows)
+    # A bar each of few blocks would look like an area.
+    gap = max(1 - BAR_MAX_PX * len(mixes) * len(blocks) / PANEL_WIDTH[1], 0.2)
     base = alt.Chart(alt.InlineData(values=list(rows))).encode(
-        x=alt.X("block:N", sort=blocks, title="block size", axis=alt.Axis(labelAngle=0, grid=False, labelLimit=120)),
+        x=alt.X(
+            "block:N",
+            sort=blocks,
+            title="block size",
+            axis=alt.Axis(labelAngle=0, grid=False, labelLimit=120),
+            scale=alt.Scale(paddingInner=gap, paddingOuter=gap / 2),
+        ),
         xOffset=alt.XOffset("mix:N", sort=mixes, scale=alt.Scale(paddingInner=0.12)),
     )
     bars = base.mark_bar().encode(

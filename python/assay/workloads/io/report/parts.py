@@ -187,7 +187,13 @@ def _activities(point: Record) -> list[Block]:
     point_id = str(point.get("id") or "")
     caption = f"Latency of each activity while all run, mean and p99. Point {point_id}."
     return [
-        Figure(f"activities-{_slug(point_id)}", caption, f"Latency of activities that ran at once: {told}.", chart),
+        Figure(
+            f"activities-{_slug(point_id)}",
+            caption,
+            f"Latency of activities that ran at once: {told}.",
+            chart,
+            point_id=point_id,
+        ),
         Table(f"activity-table-{_slug(point_id)}", f"Activities of point {point_id}.", columns, cells, dense=True),
     ]
 
@@ -210,7 +216,8 @@ def _bursts(point: Record) -> list[Block]:
     caption = (
         f"Foreground reads during and between checkpoint bursts ({times}). Mean {joined(means)}. Point {point_id}."
     )
-    return [Figure(f"bursts-{_slug(point_id)}", caption, f"Foreground read latency: mean {joined(means)}.", chart)]
+    alternative = f"Foreground read latency: mean {joined(means)}."
+    return [Figure(f"bursts-{_slug(point_id)}", caption, alternative, chart, point_id=point_id)]
 
 
 def _cache(facts: RunFacts) -> list[Block]:

@@ -104,7 +104,7 @@ def times_figure(named: Sequence[tuple[str, Record]], name: str = "tpch-times") 
     """Times of the queries side by side, a colour a variant; means where streams ran a query several times."""
     shown = [(variant, point) for variant, point in named if mean_seconds(point)][:VARIANTS_MAX]
     rows: list[dict[str, Any]] = [
-        {"query": number, "seconds": seconds, "variant": variant}
+        {"query": number, "seconds": seconds, "variant": variant, "point_id": str(point.get("id"))}
         for variant, point in shown
         for number, seconds in mean_seconds(point).items()
     ]

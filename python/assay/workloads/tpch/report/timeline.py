@@ -55,7 +55,7 @@ def _figure(facts: RunFacts, point: Record, name: str) -> Figure | None:
         f"{count_of(len(bars), 'bar')} in {count_of(lanes, 'lane')} over {format_duration(clock.end_s)}; panels below:"
         f" {joined(dict.fromkeys(row['panel'] for row in rows))}."
     )
-    return Figure(f"tpch-timeline-{point.get('id')}", caption, told, chart)
+    return Figure(f"tpch-timeline-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))
 
 
 def _drawable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

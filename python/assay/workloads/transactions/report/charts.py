@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from assay.document.charts import PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
+from assay.document.charts import BAR_MAX_PX, PANEL_WIDTH, marked_lines, nines_axis, nines_of, ordered
 from assay.document.palette import BAND, COLOURS, INK, LIMIT, QUIET, colour, latency_unit, log_scale, shape
 from assay.document.series_charts import AREA_INK, TimeAxis, areas, lines, panels_over_time
 
@@ -21,8 +21,6 @@ STACKED = ("transactions/s", "sessions (%)")
 
 LETTER_PX = 5.6
 """Mean width of a letter of a label."""
-BAR_MAX_PX = 60
-"""Widest bar: one as wide as it is high looks like an area."""
 
 
 def timeline(

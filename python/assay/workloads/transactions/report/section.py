@@ -41,7 +41,7 @@ def oltp_section(facts: RunFacts, application: Application) -> Section | None:
     blocks: list[Block] = [Facts("oltp-facts", _facts(found, point, application))]
     if found["by_transaction"]:
         blocks.append(_transaction_table(found, point, application))
-        blocks += _response_figure(found["by_transaction"], application)
+        blocks += _response_figure(found, application)
     if found.get("gaps"):
         blocks.append(_gap_table(found["gaps"]))
     if found.get("conditions"):
@@ -187,8 +187,8 @@ def _judged(record: Record) -> Cell:
     return Cell("both met" if len(told) == len(JUDGED) else f"{next(iter(told))} met" if told else DASH, "quiet")
 
 
-def _response_figure(by_transaction: Record, application: Application) -> list[Block]:
-    rows = []
+def _response_figure(found: Record, application: Application) -> list[Block]:
+    by_transaction, rows = found["by_transaction"], []
     for name in application.transactions:
         record = by_transaction.get(name) or {}
         latency, count = record.get("latency_ns") or {}, record.get("count") or 0
@@ -207,7 +207,8 @@ def _response_figure(by_transaction: Record, application: Application) -> list[B
         "Response time by percentile, of each transaction. Each step to the right leaves ten times fewer slower; "
         "percentiles finer than the count of transactions allows are left out."
     )
-    return [Figure("responses", caption, f"Response time by percentile; p90: {joined(told) or 'too few'}.", chart)]
+    alternative = f"Response time by percentile; p90: {joined(told) or 'too few'}."
+    return [Figure("responses", caption, alternative, chart, point_id=found.get("point_id"))]
 
 
 def _gap_table(gaps: list[Record]) -> Table:

@@ -63,10 +63,11 @@ def storage_rows(levels: list[tuple[str, Record]]) -> list[dict[str, Any]]:
         for (panel, series), value in values.items():
             found.setdefault((panel, level, series), []).append(value)
     means = {key: sum(values) / len(values) for key, values in found.items()}
+    ids = _first_ids(levels)
     factor, unit = latency_unit(value for (panel, _, _), value in means.items() if panel == LATENCY)
     return [
         {"panel": f"{LATENCY} ({unit})" if panel == LATENCY else panel, "level": level, "series": series,
-         "value": value / factor if panel == LATENCY else value}
+         "value": value / factor if panel == LATENCY else value, "point_id": ids[level]}
         for (panel, level, series), value in means.items()
     ]  # fmt: skip
 
@@ -82,6 +83,7 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[dict[str, 
         A key of `WRITTEN`. Where the devices are not known, data and log as the servers count them stand for them.
     """
     found: dict[tuple[str, str], list[float]] = {}
+    ids = _first_ids(levels)
     counts: dict[str, int] = {}
     for level, point in levels:
         counts[level] = counts.get(level, 0) + 1
@@ -89,7 +91,7 @@ def written_rows(levels: list[tuple[str, Record]], what: str) -> list[dict[str, 
             found.setdefault((level, name), []).append((bytes_per_s or 0.0) / 2**20)
     return with_others(
         [
-            {"level": level, "series": name, "value": sum(values) / counts[level]}
+            {"level": level, "series": name, "value": sum(values) / counts[level], "point_id": ids[level]}
             for (level, name), values in found.items()
         ]
     )
@@ -131,12 +133,18 @@ def partition_rows(levels: list[tuple[str, Record]], tables: Sequence[str]) -> l
     Files are known by the names that InnoDB gives them: the table, and `#P#` and the partition where it has some.
     """
     found: dict[str, list[float]] = {}
+    ids = _first_ids(levels)
     for level, point in levels:
         for name, bytes_per_s in _to_files(point["oltp"]["storage"] or {}):
             if name.partition("#")[0] in tables:
                 found.setdefault(level, []).append((bytes_per_s or 0.0) / 2**20)
     return [
-        {"level": level, "series": f"each file of {joined(tables)}", "value": sum(own) / len(own)}
+        {
+            "level": level,
+            "series": f"each file of {joined(tables)}",
+            "value": sum(own) / len(own),
+            "point_id": ids[level],
+        }
         for level, own in found.items()
     ]
 
@@ -163,6 +171,11 @@ def _written_figure(
     caption = f"Mean rate of writing to each {what} by {by}, {said}. Points {_ids(levels)}."
     chart = stacked_levels(rows, "written (MiB/s)", by)
     return Figure(f"study-written-{what.partition(' ')[0]}", caption, f"Written to each {what}: {told}.", chart)
+
+
+def _first_ids(levels: list[tuple[str, Record]]) -> dict[str, str]:
+    """The first point of each level, which a mean over its points leads to."""
+    return {level: str(point.get("id")) for level, point in reversed(levels)}
 
 
 def _ids(levels: list[tuple[str, Record]]) -> str:

@@ -89,7 +89,7 @@ def oltp_timeline_section(facts: RunFacts, application: Application) -> Section 
     caption += " Dashed lines: a checkpoint began." if drawn else ""
     caption += f" {len(marks)} checkpoints began, too many to draw." if len(marks) > MAX_MARKS else ""
     caption += f" Yellow: {_dips_text(fallen)}" if fallen else ""
-    figure = Figure("oltp-timeline", caption, _told(rows, marks, application), chart)
+    figure = Figure("oltp-timeline", caption, _told(rows, marks, application), chart, point_id=str(point.get("id")))
     text = " ".join(filter(None, (_text(point, clock), hosts_text(frame))))
     blocks: list[Block] = [Paragraph(text), figure]
     return Section("oltp-time", "Transactions and storage over time", blocks, place="answer")

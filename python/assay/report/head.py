@@ -1,0 +1,43 @@
+"""Title, facts and foot of a run's report: what it is of, when it was made, and by which Assay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from assay.document.elements import Document, Section
+from assay.document.text import DASH, moment, shorten
+from assay.results.source import Record
+
+RUN_ID_LETTERS = 80
+
+
+def version_of(manifest: Record) -> str:
+    """The version of Assay that made a run; empty where the manifest does not say."""
+    return str((manifest.get("build") or {}).get("version") or "")
+
+
+def headed(title: str, facts: Iterable[str], sections: Sequence[Section], manifest: Record) -> Document:
+    """The document of one run.
+
+    Parameters
+    ----------
+    title
+        What it is called.
+    facts
+        Of the line below the title; empty ones are left out.
+    sections
+        What it says.
+    manifest
+        Says which run it is of.
+    """
+    version = version_of(manifest) or "of unknown version"
+    run_id = str(manifest.get("run_id") or DASH)
+    return Document(
+        title=title,
+        facts_line=" · ".join(word for word in facts if word),
+        sections=list(sections),
+        footer=f"Assay {version} · run {shorten(run_id, RUN_ID_LETTERS)}",
+        version=version,
+        run_id=run_id,
+        started=moment(manifest.get("started_utc_ns")),
+    )
