@@ -3,22 +3,21 @@
 //! Nothing here knows time. What was written through [`Store::write`] is acknowledged; it is on disks, or with a volatile cache in
 //! memory until it is destaged. A pulled disk's bytes are gone.
 
-mod disk;
-mod files;
+pub(crate) mod disk;
+pub(crate) mod files;
 mod growth;
 mod joining;
 mod journal;
 mod member;
 mod ranges;
-mod record;
+pub(crate) mod record;
 mod snapshot;
 mod snapshots;
-mod volatile;
+pub(crate) mod volatile;
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
 
@@ -103,12 +102,12 @@ impl Store {
         let failed = |error| ServeError::at(folder, error);
         let layout = Layout::new(plan, model, sums);
         let is_new = !folder.join(LAYOUT).exists();
-        if is_new && folder.exists() && !is_empty(folder).map_err(failed)? {
+        if is_new && folder.exists() && !files::is_unused(folder, "store.new").map_err(failed)? {
             let message = format!("{}: is not empty and no store of Assay's; name another folder", folder.display());
             return Err(ServeError::refused(message));
         }
         fs::create_dir_all(folder).map_err(failed)?;
-        let lock = lock(folder)?;
+        let lock = files::lock(folder)?;
         let supply = Supply::default();
         match record::read::<Layout>(&folder.join(LAYOUT))? {
             Some(found) => {
@@ -311,11 +310,7 @@ impl Store {
         if self.room_bytes.is_some_and(|most| self.used_bytes() + self.filled_bytes + bytes > most) {
             return Err(StoreFault::Full);
         }
-        // SAFETY: statvfs is plain numbers, for which zeroes are values.
-        let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is open, and the memory is that of a statvfs.
-        let asked = unsafe { libc::fstatvfs(self.journal.file().file().as_raw_fd(), &raw mut about) };
-        if asked == 0 && about.f_bavail * about.f_frsize < MARGIN_BYTES + bytes * 3 {
+        if files::free_bytes(self.journal.file().file()).is_some_and(|free| free < MARGIN_BYTES + bytes * 3) {
             return Err(StoreFault::Full);
         }
         self.unasked_bytes = 0;
@@ -577,17 +572,6 @@ fn progress_place(member: u32, disk: u32) -> u64 {
     (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
 }
 
-/// Whether a folder holds nothing, or what a server left that was killed while it made a store.
-fn is_empty(folder: &Path) -> std::io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if name != "lock" && name != "store.new" {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
     let whole = DiskRecord { state: DiskState::Present, bad: Default::default() };
     let pools = plan.pools.iter().flat_map(|pool| (0..pool.members).map(|_| pool.member.spares));
@@ -608,13 +592,12 @@ fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
     }
 }
 
-/// Two servers on one store would each believe in a cache of its own.
-fn lock(folder: &Path) -> Result<File, ServeError> {
-    let file = open_file(&folder.join("lock"))?;
-    // SAFETY: flock takes no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        let message = format!("{}: another server has this store; stop it first", folder.display());
-        return Err(ServeError::refused(message));
+/// Refuses what is no name of a snapshot.
+pub(crate) fn refuse_name(name: &str) -> Result<(), ServeError> {
+    let is_name =
+        !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if !is_name {
+        return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
     }
-    Ok(file)
+    Ok(())
 }
