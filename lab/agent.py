@@ -1,8 +1,8 @@
 """The first process of a lab machine on the host's files: runs commands that come over the second serial line.
 
 A line is a JSON object. The host sends `{"id", "argv"}`, the agent answers `{"id", "code"}` when the command has ended;
-output lies in files on the share. `{"kill"}` kills the command of that number. `assay` runs as a fork of a server that
-has imported it once, because imports take most of a command's time in emulation.
+output lies in files on the share. `{"kill", "signal"}` sends the command of that number a signal. `assay` runs as a
+fork of a server that has imported it once, because imports take most of a command's time in emulation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import termios
@@ -55,7 +54,7 @@ def main() -> None:
             for request in map(json.loads, lines):
                 if "kill" in request:
                     with contextlib.suppress(KeyError, ProcessLookupError):
-                        os.kill(AT_WORK[request["kill"]], signal.SIGKILL)
+                        os.kill(AT_WORK[request["kill"]], request["signal"])
                     continue
                 threading.Thread(target=perform, args=(request["id"], request["argv"], answers), daemon=True).start()
 

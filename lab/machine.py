@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -230,11 +231,11 @@ class Machine:
         self._line.sendall(json.dumps({"id": self._numbers, "argv": words}).encode() + b"\n")
         return running
 
-    def kill(self, running: Running) -> None:
-        """Kill a command in the guest and wait for its end."""
+    def kill(self, running: Running, by: signal.Signals = signal.SIGKILL) -> Done:
+        """Send a command in the guest a signal and wait for its end."""
         assert self._line is not None, "the machine is off"
-        self._line.sendall(json.dumps({"kill": running.number}).encode() + b"\n")
-        running.end()
+        self._line.sendall(json.dumps({"kill": running.number, "signal": by}).encode() + b"\n")
+        return running.end()
 
     def run(self, *argv: str | Path, timeout_s: float = RUN_TIMEOUT_S) -> Done:
         """Run a command in the guest to its end."""

@@ -20,7 +20,7 @@ from lab.folder import Folder
 from lab.machine import SHARE, Done, Machine, Running
 
 DURATION_S = 90
-WRITES = (150, 600)
+WRITES = (100, 400)
 """By how many writes a database's disk has been written when it loses power; the seed chooses."""
 
 OUTPUT = ("--no-report", "--quiet", "--json", "-o", SHARE / "runs")
@@ -94,14 +94,13 @@ def lab(machine: Callable[..., Machine], database: Loaded) -> Machine:
 def outcomes(lab: Machine, kind: str, database: Loaded) -> dict[str, Outcome]:
     """Cut the power of both disks under load."""
     servers = {name: Server(lab, disk, database, 5500 + port) for port, (name, disk) in enumerate(DISKS.items())}
-    for server in servers.values():
-        assert server.start(), server.process
-    running = {name: begin(lab, server) for name, server in servers.items()}
-    before = {name: lab.writes(lab.device(disk.name)) for name, disk in DISKS.items()}
-    recovered = {}
+    running, recovered = {}, {}
     for name, server in servers.items():
-        enough = before[name] + random.Random(f"{kind} {name}").randint(*WRITES)
+        assert server.start(), server.process
         device = lab.device(server.disk.name)
+        # The first run ends while the second database loses its power.
+        running[name] = begin(lab, server)
+        enough = lab.writes(device) + random.Random(f"{kind} {name}").randint(*WRITES)
         lab.wait_until(partial(has_written, lab, device, enough), running[name])
         server.lose_power()
         recovered[name] = server.start()

@@ -73,8 +73,8 @@ def assess(
     for option, value in (("--hosts", hosts), ("--cluster", cluster)):
         if value:
             raise UsageError(
-                f"{option}: assess examines the storage of the host it runs on; load from several hosts comes from"
-                f" profile, verify, oltp, dss and mailbox with {option}"
+                f"{option}: assess examines the storage of the host it runs on; the commands of single workloads take"
+                f" {option}"
             )
     if directory is None:
         raise UsageError("assess: give the folder to examine")

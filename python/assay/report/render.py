@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from assay.document.elements import Document, Figure
+
+_PAIR = re.compile(r"(\\+)ud[89ab][0-9a-f]{2}\1ud[c-f][0-9a-f]{2}")
 
 
 def render_figures(document: Document) -> dict[str, str]:
@@ -21,10 +24,19 @@ def render(figure: Figure) -> str:
 
     from assay.document.palette import theme
 
-    svg: str = vl_convert.vegalite_to_svg(theme(figure.chart), **_offline(), vl_version=_newest())
+    svg: str = vl_convert.vegalite_to_svg(_measurable(theme(figure.chart)), **_offline(), vl_version=_newest())
     svg = _own_ids(svg, figure.name)
     label = f'<svg role="img" aria-label={quoteattr(figure.alternative)} '
     return svg.replace("<svg ", label, 1)
+
+
+def _measurable(specification: dict[str, Any]) -> dict[str, Any]:
+    """A drawing without letters of two UTF-16 units: Vega cuts long labels between the two, and cannot measure a half.
+
+    Expressions within it carry texts as JSON does, so that a pair stands behind one backslash or several.
+    """
+    measurable: dict[str, Any] = json.loads(_PAIR.sub(r"\1ufffd", json.dumps(specification)))
+    return measurable
 
 
 def _offline() -> dict[str, Any]:
