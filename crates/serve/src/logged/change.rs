@@ -35,14 +35,31 @@ pub(super) enum Change {
     /// The open container is on disks; a piece for which there was none is missing.
     Seal(Vec<Option<Piece>>),
     /// A missing piece of a container is there again.
-    Restore { container: u32, number: u16, piece: Piece },
+    Restore {
+        container: u32,
+        number: u16,
+        piece: Piece,
+    },
     /// A disk is gone, and what was on it. Whether its pieces are to be restored on others.
-    Pull { disk: u16, restores: bool },
+    Pull {
+        disk: u16,
+        restores: bool,
+    },
     /// An empty disk comes into an empty slot.
-    Insert { disk: u16 },
-    Snapshot { name: String },
-    Revert { name: String },
-    Attribute { volume: u16, name: String, value: Option<Vec<u8>> },
+    Insert {
+        disk: u16,
+    },
+    Snapshot {
+        name: String,
+    },
+    Revert {
+        name: String,
+    },
+    Attribute {
+        volume: u16,
+        name: String,
+        value: Option<Vec<u8>>,
+    },
 }
 
 impl Change {

@@ -12,6 +12,7 @@ mod journal;
 mod layout;
 mod map;
 mod pieces;
+mod placed;
 mod reclaim;
 mod restoring;
 mod shape;
@@ -33,8 +34,8 @@ use change::{Change, Piece};
 use journal::Journal;
 use layout::Layout;
 use map::NONE;
-pub use restoring::PlacedBlock;
-use restoring::Restoring;
+pub use placed::PlacedBlock;
+use placed::Restoring;
 use serde::Serialize;
 use shape::Shape;
 use slots::Slots;
@@ -104,6 +105,8 @@ pub struct LoggedReading {
     pub degraded: u64,
     pub lost: u64,
     pub missing_pieces: u64,
+    /// Blocks as they are stored, each once, that cannot be had any more.
+    pub lost_blocks: u64,
     /// Since the store was opened.
     pub restored_pieces: u64,
     pub healed_blocks: u64,
@@ -132,7 +135,8 @@ impl LoggedStore {
         let layout = Layout::new(plan);
         let path = folder.join(LAYOUT);
         if !path.exists() && folder.exists() && !files::is_unused(folder, "pool.new").map_err(failed)? {
-            let message = format!("{}: is not empty and no store of such an array; name another folder", folder.display());
+            let message =
+                format!("{}: is not empty and no store of such an array; name another folder", folder.display());
             return Err(ServeError::Refused(message));
         }
         fs::create_dir_all(folder).map_err(failed)?;
@@ -158,8 +162,7 @@ impl LoggedStore {
             let (node, disk) = (number as u32 / layout.node_disks, number as u32 % layout.node_disks);
             let path = folder.join(format!("node{node}-disk{disk}.img"));
             let record = DiskRecord { state: DiskState::Present, bad: Default::default() };
-            let mut disk =
-                Disk::open(path, layout.disk_bytes, u64::from(shape.piece_bytes), false, record, &supply)?;
+            let mut disk = Disk::open(path, layout.disk_bytes, u64::from(shape.piece_bytes), false, record, &supply)?;
             if !is_there {
                 disk.wipe().map_err(failed)?;
             }
@@ -171,12 +174,12 @@ impl LoggedStore {
         let pool = u64::from(most) * disks.len() as u64 / shape.pieces() as u64;
         let room = room_bytes.map(|bytes| bytes / (u64::from(shape.piece_bytes) * shape.pieces() as u64));
         let containers_most = pool.min(room.unwrap_or(u64::MAX)).min(u64::from(u32::MAX)) as u32;
-        if containers_most < reclaim::LEAST {
+        if containers_most < shape::CONTAINERS_LEAST {
             let message = format!(
                 "--room: {} bytes are room for {containers_most} containers of {} bytes with parity; give {} at least",
                 room_bytes.unwrap_or_default(),
                 u64::from(shape.piece_bytes) * shape.pieces() as u64,
-                u64::from(reclaim::LEAST) * u64::from(shape.piece_bytes) * shape.pieces() as u64,
+                u64::from(shape::CONTAINERS_LEAST) * u64::from(shape.piece_bytes) * shape.pieces() as u64,
             );
             return Err(ServeError::Refused(message));
         }
@@ -318,6 +321,7 @@ impl LoggedStore {
             degraded,
             lost,
             missing_pieces,
+            lost_blocks: self.lost_contents(),
             restored_pieces: self.counts.restored,
             healed_blocks: self.counts.healed,
             reclaimed_containers: self.counts.cleaned,

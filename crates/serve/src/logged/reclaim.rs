@@ -7,12 +7,20 @@ use crate::StoreFault;
 const FROM_PERCENT: u64 = 75;
 /// Containers that reclamation keeps for itself.
 const RESERVE: u32 = 2;
-/// A pool is no smaller.
-pub(super) const LEAST: u32 = 4;
 /// Where less of what was put into a container is dead nothing is won by moving the rest, in percent.
 const DEAD_LEAST: u64 = 5;
 
 impl LoggedStore {
+    /// Containers that reclamation emptied since the store was opened.
+    pub fn reclaimed_containers(&self) -> u64 {
+        self.counts.cleaned
+    }
+
+    /// Data of a container.
+    pub fn container_bytes(&self) -> u64 {
+        self.shape.container_bytes().into()
+    }
+
     /// Whether the pool is so full that containers are to be reclaimed, and there is one that is worth it.
     pub fn is_reclaiming(&self) -> bool {
         self.used_containers() * 100 > u64::from(self.containers_most) * FROM_PERCENT && self.emptiest().is_some()
@@ -40,7 +48,8 @@ impl LoggedStore {
         let mut bytes = 0;
         while !moved.is_empty() {
             let lengths = moved.iter().map(|(_, stored)| stored.len());
-            let fit = (1..=moved.len()).rev().find(|count| self.table.end_after(lengths.clone().take(*count)).is_some());
+            let fit =
+                (1..=moved.len()).rev().find(|count| self.table.end_after(lengths.clone().take(*count)).is_some());
             let Some(fit) = fit else {
                 self.seal()?;
                 continue;

@@ -6,27 +6,11 @@ use super::{
     LoggedStore,
     change::{Change, Piece},
     pieces::rebuild,
+    placed::{PlacedBlock, Restoring},
     shape::PARITY_PIECES,
     table::{Container, Content},
 };
 use crate::{ServeError, StoreFault};
-
-/// A piece that is computed again, row by row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Restoring {
-    container: u32,
-    number: usize,
-    piece: Piece,
-    row: u32,
-}
-
-/// The container of a block, its piece of it, and the disk of each piece that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedBlock {
-    pub container: u32,
-    pub piece: usize,
-    pub disks: Vec<Option<u16>>,
-}
 
 impl LoggedStore {
     /// Where a block lies, if it is on disks. For proofs.
@@ -142,6 +126,16 @@ impl LoggedStore {
         Ok(restored)
     }
 
+    /// Whether a piece is restored in part.
+    pub fn is_restoring(&self) -> bool {
+        self.restoring.is_some()
+    }
+
+    /// Pieces that are missing.
+    pub fn missing_pieces(&self) -> u64 {
+        self.table.containers.values().map(|container| container.missing() as u64).sum()
+    }
+
     /// Whether what is being restored is still there to be restored.
     fn goes_on(&mut self, at: Restoring) -> bool {
         let is_there = self.table.containers.contains_key(&at.container);
@@ -165,7 +159,8 @@ impl LoggedStore {
             // Free space is spread, and so is what is restored into it.
             let first = *number as usize;
             let disks = (0..self.table.disks.len()).map(|next| (first + next) % self.table.disks.len());
-            let piece = disks.filter(|disk| self.table.disks[*disk] && !holds(*disk)).find_map(|disk| slots.take(disk))?;
+            let piece =
+                disks.filter(|disk| self.table.disks[*disk] && !holds(*disk)).find_map(|disk| slots.take(disk))?;
             Some(Restoring { container: *number, number: missing, piece, row: 0 })
         })
     }

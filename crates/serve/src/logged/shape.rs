@@ -11,6 +11,8 @@ use crate::ServeError;
 const UNIT_BYTES: u32 = 64 << 10;
 /// P and Q.
 pub(super) const PARITY_PIECES: usize = 2;
+/// A pool holds no fewer containers.
+pub(super) const CONTAINERS_LEAST: u32 = 4;
 
 /// Containers are rows of units, one in each piece. A block lies within a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Snapshots of all volumes, and going back to one.
 
+use std::collections::BTreeSet;
+
 use super::{LoggedStore, block::BLOCK_BYTES, change::Change};
 use crate::{ServeError, SnapshotReading};
 
@@ -31,6 +33,17 @@ impl LoggedStore {
         self.snapshot_change(&Change::Revert { name: name.to_owned() }, name)?;
         self.volatile.drop_all();
         Ok(())
+    }
+
+    /// Volume and place of each block that was written since a snapshot, which a revert changes.
+    pub fn changed_since(&self, name: &str) -> Vec<(u16, u64)> {
+        let since = self.table.snapshots.iter().skip_while(|snapshot| snapshot.name != name);
+        let blocks: BTreeSet<u64> = since.flat_map(|snapshot| snapshot.before.keys().copied()).collect();
+        let place = |block: u64| {
+            let volume = self.volumes.partition_point(|first| *first <= block) - 1;
+            (volume as u16, (block - self.volumes[volume]) * BLOCK_BYTES as u64)
+        };
+        blocks.into_iter().map(place).collect()
     }
 
     fn snapshot_change(&mut self, change: &Change, name: &str) -> Result<(), ServeError> {

@@ -93,6 +93,7 @@ impl LoggedStore {
     fn sources(&mut self, blocks: &[(u64, Block)]) -> Result<Vec<(u64, Source)>, StoreFault> {
         let mut new: HashMap<u128, (u32, Block)> = HashMap::new();
         let mut sources = Vec::with_capacity(blocks.len());
+        let mut created = 0;
         for (number, block) in blocks {
             if block.iter().all(|byte| *byte == 0) {
                 sources.push((*number, Source::Zeroes));
@@ -105,7 +106,8 @@ impl LoggedStore {
             };
             let source = known.map_or_else(
                 || {
-                    let content = self.table.next_content(new.len());
+                    let content = self.table.next_content(created);
+                    created += 1;
                     new.insert(print, (content, *block));
                     Source::New(Stored { content, print, bytes: compressed(block) })
                 },

@@ -150,7 +150,10 @@ impl Proof {
     /// Whether parity makes up for a disk, beside what is missing already.
     fn bears(&mut self, disk: u32) -> bool {
         let present = (0..12).filter(|disk| self.store.as_ref().unwrap().is_present(*disk)).count();
-        present > 10 && self.store().lost_with(disk) == 0 && self.store().reading().lost == 0 && self.misses_at_most_one()
+        present > 10
+            && self.store().lost_with(disk) == 0
+            && self.store().reading().lost == 0
+            && self.misses_at_most_one()
     }
 
     fn misses_at_most_one(&mut self) -> bool {

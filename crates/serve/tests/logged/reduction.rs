@@ -31,9 +31,13 @@ fn snapshots_hold_blocks_and_share_those_that_do_not_change() {
     assert_eq!(proof.store().reading().unique_bytes, VOLUME_BYTES);
     proof.write(0, 0, &content(7, 16 * BLOCK)).unwrap();
     assert_eq!(proof.store().reading().unique_bytes, VOLUME_BYTES + 16 * BLOCK);
+    proof.write(1, 5 * BLOCK, &content(9, BLOCK)).unwrap();
+    let changed: Vec<(u16, u64)> = (0..16).map(|block| (0, block * BLOCK)).chain([(1, 5 * BLOCK)]).collect();
+    assert_eq!(proof.store().changed_since("before"), changed);
     proof.store().revert("before").unwrap();
     assert_eq!(proof.store().reading().unique_bytes, VOLUME_BYTES);
     proof.acknowledged[0] = content(3, VOLUME_BYTES);
+    proof.acknowledged[1] = content(0, VOLUME_BYTES);
     assert_eq!(proof.check(), 0);
 }
 
