@@ -38,9 +38,16 @@ pub(super) struct Journal {
     buffer: Writing,
 }
 
+/// What a journal held when it was opened: the last checkpoint, and the changes after it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) state: Option<Vec<u8>>,
+    pub(super) changes: Vec<Change>,
+}
+
 impl Journal {
-    /// Opens what is in a folder; gives the last checkpoint, and the changes after it.
-    pub(super) fn open(folder: &Path, supply: &Supply) -> Result<(Self, Option<Vec<u8>>, Vec<Change>), ServeError> {
+    /// Opens what is in a folder.
+    pub(super) fn open(folder: &Path, supply: &Supply) -> Result<(Self, Held), ServeError> {
         let (path, checkpoint) = (folder.join("journal"), folder.join("checkpoint"));
         let damaged = |path: &Path| ServeError::refused(format!("{}: is damaged", path.display()));
         let body = match fs::read(&checkpoint) {
@@ -71,9 +78,9 @@ impl Journal {
             journal.due_bytes = JOURNAL_BYTES.max(2 * body.len() as u64);
             state = Some(from.0.to_vec());
         }
-        let held = fs::read(&path).map_err(|error| ServeError::at(&path, error))?;
+        let written = fs::read(&path).map_err(|error| ServeError::at(&path, error))?;
         let mut changes = Vec::new();
-        let mut from = Reading(&held);
+        let mut from = Reading(&written);
         while let Some((number, payload)) = next(&mut from) {
             // The journal before a checkpoint may still be there.
             if number == journal.number {
@@ -83,9 +90,9 @@ impl Journal {
             } else if number > journal.number {
                 return Err(damaged(&path));
             }
-            journal.bytes = (held.len() - from.0.len()) as u64;
+            journal.bytes = (written.len() - from.0.len()) as u64;
         }
-        Ok((journal, state, changes))
+        Ok((journal, Held { state, changes }))
     }
 
     /// Writes a change down. Where that fails it is as if it had never been asked for.
@@ -180,19 +187,19 @@ mod tests {
     fn what_was_cut_short_anywhere_is_no_change_and_those_before_it_are() {
         let folder = folder("cut");
         let supply = Supply::default();
-        let (mut journal, ..) = Journal::open(&folder, &supply).unwrap();
+        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
         journal.note(&change("one")).unwrap();
         let first_bytes = journal.bytes;
         journal.note(&change("another")).unwrap();
         let whole = fs::read(folder.join("journal")).unwrap();
         for cut in 0..whole.len() {
             fs::write(folder.join("journal"), &whole[..cut]).unwrap();
-            let (mut journal, _, changes) = Journal::open(&folder, &supply).unwrap();
+            let (mut journal, Held { changes, .. }) = Journal::open(&folder, &supply).unwrap();
             let left = if (cut as u64) < first_bytes { 0 } else { 1 };
             assert_eq!(changes, [change("one")][..left], "{cut} bytes");
             // What follows is found, and nothing of what was cut short.
             journal.note(&change("later")).unwrap();
-            let (.., changes) = Journal::open(&folder, &supply).unwrap();
+            let (_, Held { changes, .. }) = Journal::open(&folder, &supply).unwrap();
             assert_eq!(changes.last(), Some(&change("later")), "{cut} bytes");
             assert_eq!(changes.len(), left + 1);
         }
@@ -203,14 +210,14 @@ mod tests {
     fn changes_before_a_checkpoint_are_not_done_again_where_the_journal_could_not_be_emptied() {
         let folder = folder("checkpoint");
         let supply = Supply::default();
-        let (mut journal, ..) = Journal::open(&folder, &supply).unwrap();
+        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
         journal.note(&change("one")).unwrap();
         // The checkpoint is written and put in its place; emptying the journal fails.
         supply.end_after(2, true);
         assert!(journal.checkpoint(|body| body.word(7)).is_err());
         journal.note(&change("two")).unwrap();
-        let (_, state, changes) = Journal::open(&folder, &supply).unwrap();
-        assert_eq!((state, changes), (Some(7_u32.to_le_bytes().to_vec()), vec![change("two")]));
+        let (_, held) = Journal::open(&folder, &supply).unwrap();
+        assert_eq!(held, Held { state: Some(7_u32.to_le_bytes().to_vec()), changes: vec![change("two")] });
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -31,7 +31,7 @@ use std::{
 use assay_array::HostFlashPlan;
 use block::{BLOCK_BYTES, Block};
 use change::{Change, Piece};
-use journal::Journal;
+use journal::{Held, Journal};
 use layout::Layout;
 use map::NONE;
 pub use placed::PlacedBlock;
@@ -148,7 +148,7 @@ impl LoggedStore {
             volumes.push(blocks);
             blocks += volume.bytes.div_ceil(BLOCK_BYTES as u64);
         }
-        let (journal, state, changes) = Journal::open(folder, &supply)?;
+        let (journal, Held { state, changes }) = Journal::open(folder, &supply)?;
         let mut table = Table::new(shape, blocks, volumes.len(), layout.disks as usize);
         if let Some(state) = state {
             let read = table.read_back(&mut wire::Reading(&state));
