@@ -122,8 +122,11 @@ def test_a_third_lost_disk_takes_blocks_with_it_and_says_so(bench: Bench) -> Non
 @pytest.mark.slow(reason="crates/serve/tests/logged reclaims without end")
 def test_a_small_pool_is_reclaimed_and_answers_that_there_is_no_room_once_all_of_it_is_live(bench: Bench) -> None:
     with serving(bench, "--room", "8M", array=SMALL) as served:
-        for turn in range(8):
-            write(served, incompressible(2 * MIB, turn))
+        write(served, incompressible(4 * MIB))
+        # Every other block anew: each container stays half live until what is live of it is moved.
+        with direct(served.data) as file:
+            for at in range(0, 4 * MIB, 8192):
+                os.pwritev(file, [aligned(incompressible(4096, at + 2))], at)
         pool = served.status()["pool"]
         assert pool["reclaimed_containers"] > 0
         with pytest.raises(OSError, match="No space"):
