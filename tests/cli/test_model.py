@@ -56,10 +56,6 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "hosts' option of a group": (["profile", "model:ps6100xv?nodes=2"], ["has no option 'nodes'"]),
     "reliability of containers": (["model", "reliability", "datrium-dvx"], ["not members with RAID"]),
     "calibrating hosts": (["model", "calibrate", "datrium-dvx", "--from", "published"], ["not members with RAID"]),
-    "serving hosts": (
-        ["array", "serve", "datrium-dvx", "--at", "served"],
-        ["array: datrium-dvx", "not members with RAID"],
-    ),
     "snapshots in place": (["profile", "model:ps6100xv?snapshots=3"], ["'snapshots'", "write-anywhere only"]),
     "reclamation in place": (["profile", "model:ps6100xv?reclamation=yes"], ["'reclamation'", "write-anywhere only"]),
     "a filer full of snapshots": (

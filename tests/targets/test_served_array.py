@@ -133,3 +133,21 @@ def test_each_second_has_rates_and_latencies_of_volumes_and_the_lateness() -> No
     assert ("volume/data01", "write_latency_mean_ns") not in found
     assert found["array", "lateness_mean_ns"].value == 100_000
     assert found["member0", "dirty_bytes"].value == 4096
+
+
+def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_lost() -> None:
+    def pooled(**changes: int) -> dict[str, Any]:
+        host = {"name": "host0", "reads": 10, "memory_hits": 2, "flash_hits": 3, "remote_hits": 1} | changes
+        whole = counters() | {"hosts": [host], "pool": {"lost_blocks": 7}}
+        del whole["members"][0]["lost_chunks"]
+        return whole
+
+    collector = ServedArrayCollector(lambda _command: pooled(), {"data01": "data"})
+    after = pooled(reads=30, memory_hits=8, flash_hits=12)
+
+    found = {(one.entity, one.metric): one.value for one in collector.readings(collector.sample(), after, 10**9)}
+
+    assert found["host0", "read_ios_count"] == 20
+    assert found["host0", "read_hit_share"] == 0.75
+    assert found["array", "lost_chunks_count"] == 7
+    assert ("member0", "lost_chunks_count") not in found

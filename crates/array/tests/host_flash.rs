@@ -317,6 +317,63 @@ fn what_a_revert_changes_is_read_from_the_data_nodes() {
     assert!(!model.revert(99), "there is no such snapshot");
 }
 
+/// Random reads that no cache holds: how long all of them took, and how many commands disks carried out for them.
+fn reads_of_disks(model: &mut HostFlashModel, now_ns: &mut u64) -> (u64, u64) {
+    let carried_out = |model: &HostFlashModel| model.readings()[0].disks.iter().map(|disk| disk.reads).sum::<u64>();
+    let (before, began_ns) = (carried_out(model), *now_ns);
+    for block in 0..400 {
+        model.forget(0, block * 8192, 4096);
+        one_read(model, now_ns, 0, block * 8192);
+    }
+    (*now_ns - began_ns, carried_out(model) - before)
+}
+
+#[test]
+fn what_lay_on_a_lost_disk_is_read_from_eight_others_and_restoring_takes_the_disks_time() {
+    let mut plan = plan();
+    plan.log.deduplication = 1.0;
+    let (mut model, mut now_ns) = (HostFlashModel::new(&plan).unwrap(), 0);
+    let (whole_ns, commands) = reads_of_disks(&mut model, &mut now_ns);
+    assert_eq!(commands, 400);
+    let before = model.readings()[0].disks[3];
+    model.set_disk(3, false);
+    let (degraded_ns, commands) = reads_of_disks(&mut model, &mut now_ns);
+    // One read in twelve takes eight commands.
+    assert!((600..=1000).contains(&commands) && (commands - 400) % 7 == 0, "{commands}");
+    assert!(degraded_ns > whole_ns, "{degraded_ns} of {whole_ns}");
+    assert_eq!(model.readings()[0].disks[3].reads, before.reads, "nothing is asked of a disk that is not there");
+
+    model.restore(200, 4);
+    assert_eq!((model.restoring(), model.take_restored()), (200, 0));
+    let (busy_ns, commands) = reads_of_disks(&mut model, &mut now_ns);
+    assert!(commands > 600 && busy_ns > degraded_ns, "{busy_ns} of {degraded_ns}");
+    let mut restored = model.take_restored();
+    while let Some(next_ns) = model.next_event_ns() {
+        now_ns = model.advance(next_ns, &mut Vec::new());
+    }
+    restored += model.take_restored();
+    let node = &model.readings()[0];
+    assert_eq!((restored, model.restoring(), node.rebuilt_bytes), (200, 0, 200 * MIB));
+    assert_eq!(node.disks.iter().map(|disk| disk.writes).sum::<u64>(), 200);
+    assert_eq!(node.disks[3].writes, 0);
+
+    model.set_disk(3, true);
+    assert_eq!(reads_of_disks(&mut model, &mut now_ns).1, 400);
+}
+
+#[test]
+fn a_slow_disk_takes_so_many_times_as_long_and_a_pool_without_disks_hangs_nothing() {
+    let (mut model, mut now_ns) = (HostFlashModel::new(&plan()).unwrap(), 0);
+    let (whole_ns, _) = reads_of_disks(&mut model, &mut now_ns);
+    (0..12).for_each(|disk| model.slow_disk(disk, 10));
+    let (slow_ns, _) = reads_of_disks(&mut model, &mut now_ns);
+    assert!(slow_ns > 8 * whole_ns, "{slow_ns} of {whole_ns}");
+    (0..12).for_each(|disk| model.slow_disk(disk, 1));
+    (0..12).for_each(|disk| model.set_disk(disk, false));
+    // Their bytes are lost, which the store says; the model answers.
+    assert!(reads_of_disks(&mut model, &mut now_ns).0 > 0);
+}
+
 #[test]
 fn what_is_outside_a_volume_is_refused_and_a_flush_has_nothing_to_do() {
     let (mut model, mut completions) = (HostFlashModel::new(&plan()).unwrap(), Vec::new());

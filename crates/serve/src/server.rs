@@ -4,67 +4,31 @@
 //! something is. The way to the array and back takes its own time, the floor, and so does the work on the bytes; the model's events are
 //! taken ahead by both.
 
-mod faults;
-mod growth;
+mod commands;
 mod status;
 
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    fs::File,
-    path::PathBuf,
     sync::{Arc, atomic::Ordering, mpsc},
-    thread::JoinHandle,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use assay_array::{ArrayModel, ArrayPlan, FaultPlan, Lost, Part};
-use assay_load::{Completion, Op, Request, Simulated};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use assay_load::{Completion, Op, Request};
+use serde::Serialize;
 
 use crate::{
-    DiskState, Durability, ServeError, Store, StoreFault,
-    command::{Command, PlannedEvent},
-    control,
-    damage::Damage,
-    floor::{FloorNs, Gauge},
-    growing::Growing,
-    inbox::{AttributeCall, AttributeKind, Closing, Inbox, Message},
+    Durability, ServeError, StoreFault,
+    array::{Array, News},
+    command::PlannedEvent,
+    floor::FloorNs,
+    inbox::{AttributeCall, AttributeKind, Inbox, Message},
     io::{Answer, Io, IoKind, Shown},
     lateness::{Ended, EndedKind, Lateness},
-    scheduling::{self, Scheduling},
-    transport::{
-        Transport,
-        fuse::{mount, probe},
-    },
+    plan::ServePlan,
+    scheduling::Scheduling,
+    transport::Transport,
 };
-
-/// What is served, and how.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServePlan {
-    pub array: ArrayPlan,
-    /// Where the volumes are shown; empty.
-    pub folder: PathBuf,
-    pub store: PathBuf,
-    pub durability: Durability,
-    /// Whether blocks have sums.
-    pub sums: bool,
-    pub realtime: bool,
-    /// Rows that a rebuild has under way.
-    pub rebuild_depth: u32,
-    /// Pieces that move onto a new member at the same time.
-    pub rebalance_depth: u32,
-    /// Most members of a group of this array; 1: it is no group.
-    pub members_most: u32,
-    /// From the loss of a controller until another serves its ports.
-    pub failover_ns: u64,
-    /// Most bytes of the store.
-    pub room_bytes: Option<u64>,
-    /// What happens by itself.
-    pub events: Vec<PlannedEvent>,
-}
 
 /// What happened to the array.
 #[derive(Debug, Clone, Serialize)]
@@ -80,94 +44,11 @@ pub(crate) struct Happened {
 
 /// A model's thread sleeps no longer than this, so that a tick comes.
 const SLEEP_MOST: Duration = Duration::from_millis(100);
-/// A fault that never comes makes room for those that do.
-const NEVER_NS: u64 = 1 << 62;
-/// Rows of a rebuild written between two looks at what came.
-const ROWS_AT_ONCE: u64 = 2;
-/// Pieces that are copied onto a new member between two looks.
-const PIECES_AT_ONCE: u64 = 2;
 /// A wake that is later than this is no rule.
 const WAKE_MOST_NS: u64 = 100_000;
 /// Nor is work on an I/O's bytes that takes longer.
 const WORK_MOST_NS: u64 = 200_000;
 const HAPPENED_MOST: usize = 10_000;
-
-/// A served array.
-pub struct Served {
-    inbox: Arc<Inbox>,
-    gauge: Option<Gauge>,
-    /// Processors stay awake while it is open.
-    _awake: Option<File>,
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
-}
-
-impl Served {
-    /// Opens the store, shows the volumes and serves them in a thread.
-    ///
-    /// # Errors
-    /// The array, the store, the mount or the socket is refused or fails.
-    pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
-        let mut array = plan.array.clone();
-        array.links.fault = Some(FaultPlan { lost: Lost::Controller, at_ns: NEVER_NS, failover_ns: plan.failover_ns });
-        let mut model = ArrayModel::new(&array)?;
-        let store = Store::open(&plan.store, &plan.array, &mut model, plan.durability, plan.sums, plan.room_bytes)?;
-        let inbox = Arc::new(Inbox::default());
-        let shown = plan.array.volumes().map(|volume| Shown { name: volume.name.clone(), bytes: volume.bytes });
-        let transport = mount(&plan.folder, shown.collect(), Arc::clone(&inbox), plan.realtime)?;
-        let floor_ns = FloorNs::default();
-        let mut server =
-            Server::new(plan, model, store, Box::new(transport), Arc::clone(&inbox), Arc::clone(&floor_ns));
-        let (ready, is_ready) = mpsc::sync_channel(1);
-        let realtime = plan.realtime;
-        let closing = Closing(Arc::clone(&inbox));
-        let run = move || {
-            let _closing = closing;
-            server.scheduling = scheduling::hasten(realtime);
-            let _ = ready.send(());
-            server.run()
-        };
-        let thread = std::thread::Builder::new().name("assay-array".into()).spawn(run);
-        let thread = thread.map_err(|error| ServeError::host("a thread", error))?;
-        let awake = realtime.then(scheduling::stay_awake).flatten();
-        let mut served = Self { inbox, gauge: None, _awake: awake, thread: Some(thread) };
-        let _ = is_ready.recv();
-        let (gauge, per_s) = Gauge::start(&probe(&plan.folder), &floor_ns)?;
-        served.gauge = Some(gauge);
-        served.inbox.put(Message::Most(per_s));
-        control::listen(&plan.store, Arc::clone(&served.inbox))?;
-        Ok(served)
-    }
-
-    /// Has a command carried out.
-    ///
-    /// # Errors
-    /// It is refused, with the reason.
-    pub fn ask(&self, command: Command) -> Result<Value, ServeError> {
-        control::ask(&self.inbox, command).map_err(ServeError::Refused)
-    }
-
-    /// Whether the thread is still at work.
-    pub fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
-    }
-
-    /// Takes the volumes away and closes the store.
-    ///
-    /// # Errors
-    /// The mount or the store fails.
-    pub fn stop(&mut self) -> Result<(), ServeError> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
-        drop(self.gauge.take());
-        self.inbox.put(Message::Stop);
-        thread.join().unwrap_or_else(|_| Err(ServeError::refused("the array's thread ended by a fault of Assay's")))
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.stop();
-    }
-}
 
 /// An I/O that the model has.
 struct Pending {
@@ -187,8 +68,7 @@ impl Pending {
 }
 
 pub(crate) struct Server {
-    pub(crate) model: ArrayModel,
-    pub(crate) store: Store,
+    array: Box<dyn Array>,
     transport: Box<dyn Transport>,
     inbox: Arc<Inbox>,
     begun: Instant,
@@ -209,8 +89,6 @@ pub(crate) struct Server {
     /// I/Os that came while there was no power, or were under way when it went.
     held: Vec<Io>,
     pub(crate) has_power: bool,
-    pub(crate) damage: Damage,
-    pub(crate) growing: Growing,
     /// The last comes first.
     pub(crate) planned: Vec<PlannedEvent>,
     pub(crate) happened: Vec<Happened>,
@@ -220,19 +98,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(
+    pub(crate) fn new(
         plan: &ServePlan,
-        model: ArrayModel,
-        store: Store,
+        array: Box<dyn Array>,
         transport: Box<dyn Transport>,
         inbox: Arc<Inbox>,
         floor_ns: FloorNs,
     ) -> Self {
+        let volumes = plan.shown();
         let mut planned = plan.events.clone();
         planned.sort_by_key(|event| std::cmp::Reverse(event.at_ns));
-        let mut server = Self {
-            model,
-            store,
+        Self {
+            array,
             transport,
             inbox,
             begun: Instant::now(),
@@ -242,59 +119,52 @@ impl Server {
             wake_ns: 0,
             work_ns: [0; 3],
             due: BinaryHeap::new(),
-            lateness: Lateness::new(plan.array.volumes().count()),
+            lateness: Lateness::new(volumes.len()),
             scheduling: Scheduling::Ordinary,
             pending: Vec::new(),
             free: Vec::new(),
             held: Vec::new(),
             has_power: true,
-            damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
-            growing: Growing::new(&plan.array, plan.rebalance_depth, plan.members_most),
             planned,
             happened: Vec::new(),
-            volumes: plan.array.volumes().map(|each| Shown { name: each.name.clone(), bytes: each.bytes }).collect(),
+            volumes,
             durability: plan.durability,
             bytes: Vec::new(),
-        };
-        server.resume_faults();
-        server.resume_moves();
-        server
+        }
     }
 
-    pub(crate) fn now_ns(&self) -> u64 {
+    fn now_ns(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
 
     /// How the array is now, in a word.
-    pub(crate) fn state(&self) -> &'static str {
-        if !self.has_power {
-            return "no power";
-        }
-        let members = 0..self.store.members();
-        let disks = members.flat_map(|member| (0..self.store.disks(member)).map(move |disk| (member, disk)));
-        let states: Vec<DiskState> = disks.map(|(member, disk)| self.store.disk_state(member, disk)).collect();
-        let is_rebuilding = |state: &DiskState| matches!(state, DiskState::Rebuilding { .. });
-        if states.iter().any(is_rebuilding) {
-            "rebuilding"
-        } else if states.contains(&DiskState::Absent) {
-            "degraded"
-        } else if self.model.rebalance_reading().is_some() {
-            "rebalancing"
-        } else {
-            "healthy"
+    fn state(&self) -> &'static str {
+        if self.has_power { self.array.state() } else { "no power" }
+    }
+
+    fn happens(&mut self, what: impl Into<String>) {
+        let state = self.state();
+        self.note(News { what: what.into(), state });
+    }
+
+    /// Takes over what happened to the array.
+    fn hear(&mut self) {
+        for mut news in self.array.take_news() {
+            if !self.has_power {
+                news.state = self.state();
+            }
+            self.note(news);
         }
     }
 
-    pub(crate) fn happens(&mut self, what: impl Into<String>) {
+    fn note(&mut self, News { what, state }: News) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.happened.len() < HAPPENED_MOST {
-            let (at_ns, t_ns) = (self.now_ns(), since.as_nanos() as u64);
-            let state = self.state();
-            self.happened.push(Happened { at_ns, t_ns, what: what.into(), state });
+            self.happened.push(Happened { at_ns: self.now_ns(), t_ns: since.as_nanos() as u64, what, state });
         }
     }
 
-    fn run(mut self) -> Result<(), ServeError> {
+    pub(crate) fn run(mut self) -> Result<(), ServeError> {
         let mut messages = Vec::new();
         let mut completions = Vec::new();
         loop {
@@ -321,8 +191,8 @@ impl Server {
             let now_ns = self.now_ns();
             self.lateness.tick(now_ns);
             self.do_planned(now_ns);
-            self.go_on_rebuilding(ROWS_AT_ONCE);
-            self.go_on_moving(PIECES_AT_ONCE);
+            self.array.go_on(now_ns, self.has_power);
+            self.hear();
             if self.durability != Durability::Battery {
                 self.destage();
             }
@@ -332,17 +202,17 @@ impl Server {
     /// How long nothing is due.
     fn sleeps(&self) -> Duration {
         // What is due is so soon that sleeping would be too long.
-        if self.damage.is_behind || self.growing.is_behind || !self.due.is_empty() {
+        if self.array.is_behind() || !self.due.is_empty() {
             return Duration::ZERO;
         }
         let ahead_ns = self.ahead_ns();
-        let model_ns = self.model.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
+        let model_ns = self.array.next_event_ns().map(|at_ns| at_ns.saturating_sub(ahead_ns));
         let planned_ns = self.planned.last().map(|event| event.at_ns);
         let next_ns = model_ns.into_iter().chain(planned_ns).min().unwrap_or(u64::MAX);
         Duration::from_nanos(next_ns.saturating_sub(self.now_ns())).min(SLEEP_MOST)
     }
 
-    pub(crate) fn floor_ns(&self) -> u64 {
+    fn floor_ns(&self) -> u64 {
         self.floor_ns.load(Ordering::Relaxed)
     }
 
@@ -353,11 +223,11 @@ impl Server {
 
     /// Lets the model's time follow the wall clock, ahead of it by what answers and wakes take, and answers what is due.
     fn follow(&mut self, completions: &mut Vec<Completion>) {
-        while let Some(at_ns) = self.model.next_event_ns() {
+        while let Some(at_ns) = self.array.next_event_ns() {
             if at_ns > self.now_ns() + self.ahead_ns() {
                 break;
             }
-            self.model_ns = self.model.advance(at_ns, completions);
+            self.model_ns = self.array.model().advance(at_ns, completions);
             for completion in completions.drain(..) {
                 self.ended(completion);
             }
@@ -426,7 +296,7 @@ impl Server {
         };
         let request = Request { op, volume, offset_bytes: first, length_bytes: (end - first) as u32, buffer: 0, tag };
         self.model_ns = taken_ns;
-        self.model.submit(taken_ns, &request);
+        self.array.model().submit(taken_ns, &request);
     }
 
     /// Answers an I/O that is over for the model.
@@ -458,14 +328,14 @@ impl Server {
         let done = match kind {
             IoKind::Read => return self.read(volume, offset, length, answer),
             IoKind::Write { bytes, durable } => {
-                let written = self.write(volume, offset, bytes);
-                if *durable { written.and_then(|()| self.store.flush()) } else { written }
+                let written = self.array.write(volume, offset, bytes);
+                if *durable { written.and_then(|()| self.array.flush()) } else { written }
             }
             IoKind::Discard => {
                 let zeroes = vec![0; length as usize];
-                self.write(volume, offset, &zeroes)
+                self.array.write(volume, offset, &zeroes)
             }
-            IoKind::Flush => self.store.flush(),
+            IoKind::Flush => self.array.flush(),
             IoKind::Probe => Ok(()),
         };
         let failed = done.is_err();
@@ -479,17 +349,7 @@ impl Server {
     fn read(&mut self, volume: u16, offset: u64, length: u32, answer: Box<dyn Answer>) -> bool {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.resize(bytes.len().max(length as usize), 0);
-        let parts: Vec<Part> = self.model.parts(volume, offset, u64::from(length)).collect();
-        let mut done = 0;
-        let mut fault = None;
-        for part in parts {
-            let until = done + part.bytes as usize;
-            if let Err(found) = self.store.read(part, &mut bytes[done..until]) {
-                fault = Some(found);
-                break;
-            }
-            done = until;
-        }
+        let fault = self.array.read(volume, offset, &mut bytes[..length as usize]).err();
         match &fault {
             None => answer.answer(Ok(&bytes[..length as usize])),
             Some(fault) => answer.answer(Err(fault.errno())),
@@ -499,16 +359,6 @@ impl Server {
             self.note_fault(volume, fault);
         }
         fault.is_some()
-    }
-
-    fn write(&mut self, volume: u16, offset: u64, bytes: &[u8]) -> Result<(), StoreFault> {
-        let parts: Vec<Part> = self.model.parts(volume, offset, bytes.len() as u64).collect();
-        let mut done = 0;
-        for part in parts {
-            self.store.write(part, &bytes[done..done + part.bytes as usize])?;
-            done += part.bytes as usize;
-        }
-        Ok(())
     }
 
     fn note_fault(&mut self, volume: u16, fault: &StoreFault) {
@@ -521,8 +371,7 @@ impl Server {
 
     /// What the model has destaged of a volatile cache is on disks.
     fn destage(&mut self) {
-        let dirty_bytes: u64 = self.model.readings().iter().map(|member| member.dirty_bytes).sum();
-        if self.store.volatile_bytes() > dirty_bytes && self.store.destage_to(dirty_bytes).is_err() {
+        if self.array.destage().is_err() {
             self.happens("what was acknowledged from the cache could not be written");
         }
     }
@@ -530,22 +379,22 @@ impl Server {
     fn attribute(&mut self, AttributeCall { volume, what, answer }: AttributeCall) {
         let volume = usize::from(volume);
         let failed = |_| libc::EIO;
-        let held = self.store.attributes(volume);
+        let held = self.array.attributes(volume);
         answer(match what {
             AttributeKind::Get(name) => held.get(&name).cloned().ok_or(libc::ENODATA),
             AttributeKind::List => Ok(held.keys().flat_map(|name| name.bytes().chain([0])).collect()),
             AttributeKind::Set(name, value) => {
-                self.store.set_attribute(volume, &name, Some(&value)).map(|()| Vec::new()).map_err(failed)
+                self.array.set_attribute(volume, &name, Some(&value)).map(|()| Vec::new()).map_err(failed)
             }
             AttributeKind::Remove(name) if held.contains_key(&name) => {
-                self.store.set_attribute(volume, &name, None).map(|()| Vec::new()).map_err(failed)
+                self.array.set_attribute(volume, &name, None).map(|()| Vec::new()).map_err(failed)
             }
             AttributeKind::Remove(_) => Err(libc::ENODATA),
         });
     }
 
     /// Plans what shall happen by itself, at times from now.
-    pub(crate) fn plan(&mut self, events: &[PlannedEvent]) {
+    fn plan(&mut self, events: &[PlannedEvent]) {
         let now_ns = self.now_ns();
         let later = |event: &PlannedEvent| PlannedEvent { at_ns: now_ns.saturating_add(event.at_ns), ..event.clone() };
         self.planned.extend(events.iter().map(later));
@@ -561,15 +410,15 @@ impl Server {
     }
 
     /// The power goes: nothing is answered, and what was only in a volatile cache is lost.
-    pub(crate) fn cut_power(&mut self) -> u64 {
+    fn cut_power(&mut self) -> u64 {
         self.has_power = false;
         let under_way = self.pending.iter_mut().filter_map(Option::take);
         self.held.extend(under_way.map(|pending| pending.io));
-        self.store.cut()
+        self.array.cut()
     }
 
     /// The power is back: initiators send again what was never answered.
-    pub(crate) fn restore_power(&mut self) {
+    fn restore_power(&mut self) {
         self.has_power = true;
         self.transport.forget_cached();
         for mut io in std::mem::take(&mut self.held) {
@@ -578,11 +427,11 @@ impl Server {
         }
     }
 
-    pub(crate) fn in_use(&self) -> Vec<String> {
+    fn in_use(&self) -> Vec<String> {
         self.transport.in_use().into_iter().map(|volume| self.volumes[volume].name.clone()).collect()
     }
 
-    pub(crate) fn forget_cached(&self) {
+    fn forget_cached(&self) {
         self.transport.forget_cached();
     }
 
@@ -592,7 +441,7 @@ impl Server {
         for io in under_way.chain(std::mem::take(&mut self.held)) {
             io.answer.answer(Err(libc::EIO));
         }
-        let Self { store, transport, inbox, .. } = self;
+        let Self { array, transport, inbox, .. } = self;
         // Those who still use the volumes go on asking until they are away.
         let (done, is_done) = mpsc::channel::<()>();
         let refuse = std::thread::spawn(move || {
@@ -611,6 +460,6 @@ impl Server {
         let stopped = transport.stop();
         drop(done);
         let _ = refuse.join();
-        stopped.and(store.close())
+        stopped.and(array.close())
     }
 }

@@ -42,7 +42,9 @@ Where = Annotated[
     Path | None,
     typer.Option("--at", metavar="DIR", help="Where the volumes are shown; without it the array that runs."),
 ]
-Disk = Annotated[str, typer.Argument(metavar="DISK", help="Such as member0/disk3.")]
+Disk = Annotated[
+    str, typer.Argument(metavar="DISK", help="Such as member0/disk3; node0/disk3 of an array with flash in its hosts.")
+]
 
 
 @app.command(
@@ -184,8 +186,12 @@ def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -
     print(
         f"power {'on' if found['power'] else 'CUT'}; cache {found['cache']}; store {format_bytes(found['store_bytes'])}"
     )
+    for host in found.get("hosts", ()):
+        print(_host_line(host))
     for member in found["members"]:
         _print_member(member)
+    if "pool" in found:
+        _print_pool(found["pool"])
     for slow in found["slowed"]:
         print(f"{slow['name']}: {slow['times']} times slower")
     if found["rebalance"]:
@@ -212,10 +218,14 @@ def _rebalance_line(rebalance: dict[str, Any]) -> str:
 def _print_member(member: dict[str, Any]) -> None:
     marks = {"present": "#", "absent": ".", "rebuilding": "+"}
     disks = "".join(marks[disk["state"]] for disk in member["disks"])
-    lost = f"; {member['lost_chunks']} chunks LOST" if member["lost_chunks"] else ""
-    healed = f"; {member['healed_blocks']} blocks healed" if member["healed_blocks"] else ""
-    spares = f"spares {member['spares']}, dirty {format_bytes(member['dirty_bytes'])}"
-    print(f"{member['name']}: RAID {member['raid']} [{disks}] {spares}{lost}{healed}")
+    dirty = format_bytes(member["dirty_bytes"])
+    if "raid" in member:
+        lost = f"; {member['lost_chunks']} chunks LOST" if member["lost_chunks"] else ""
+        healed = f"; {member['healed_blocks']} blocks healed" if member["healed_blocks"] else ""
+        spares = f"spares {member['spares']}, dirty {dirty}"
+        print(f"{member['name']}: RAID {member['raid']} [{disks}] {spares}{lost}{healed}")
+    else:
+        print(f"{member['name']}: [{disks}] in memory {dirty}")
     for disk in member["disks"]:
         if disk["state"] == "rebuilding":
             print(f"  {disk['name']}: rebuilding, {disk['rebuilt_share']:.0%} done")
@@ -223,11 +233,40 @@ def _print_member(member: dict[str, Any]) -> None:
             print(f"  {disk['name']}: pulled")
 
 
+def _host_line(host: dict[str, Any]) -> str:
+    reads = host["reads"]
+    levels = {
+        name: host[f"{key}_hits"] for name, key in (("memory", "memory"), ("flash", "flash"), ("other hosts", "remote"))
+    }
+    levels["data nodes"] = reads - sum(levels.values())
+    found = ", ".join(f"{name} {count / reads:.0%}" for name, count in levels.items()) if reads else ""
+    return f"{host['name']}: {reads:,} reads" + (f" from {found}" if found else "")
+
+
+def _print_pool(pool: dict[str, Any]) -> None:
+    print(
+        f"pool: {pool['containers']:,} of {pool['containers_most']:,} containers, {pool['live_share']:.0%} live;"
+        f" {format_bytes(pool['used_bytes'])} of blocks in {format_bytes(pool['stored_bytes'])}:"
+        f" deduplication {pool['deduplication']:.2f}, compression {pool['compression']:.2f}"
+    )
+    if pool["reclaimed_containers"]:
+        moved = format_bytes(pool["moved_bytes"])
+        print(f"  reclaimed {pool['reclaimed_containers']:,} containers, of which {moved} were moved")
+    if pool["missing_pieces"]:
+        lost = f"; {pool['lost_blocks']:,} blocks LOST" if pool["lost_blocks"] else ""
+        print(f"  {pool['missing_pieces']:,} pieces missing, {pool['restored_pieces']:,} restored{lost}")
+    if pool["healed_blocks"]:
+        print(f"  {pool['healed_blocks']:,} blocks healed")
+
+
 @app.command(name="pull", epilog="Examples:\n\n`assay array pull member0/disk3 --at /tmp/group`")
 def pull(
     disk: Disk,
     at: Where = None,
-    spare: Annotated[bool, typer.Option("--spare/--no-spare", help="Whether a spare takes its place.")] = True,
+    spare: Annotated[
+        bool,
+        typer.Option("--spare/--no-spare", help="Whether a spare, or free space of other disks, takes its place."),
+    ] = True,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:

@@ -5,6 +5,7 @@
 //! The structure is not that of a group of members, and neither is the model. Both are driven alike ([`crate::Model`]).
 
 mod held;
+mod live;
 mod log;
 mod lookup;
 mod model;

@@ -205,6 +205,7 @@ impl HostFlashModel {
             writes_waited: counters.writes_waited,
             cleaned_bytes: counters.cleaned_bytes,
             moved_bytes: counters.moved_bytes,
+            rebuilt_bytes: counters.restored_bytes,
             cpu_busy_ns: cores.busy_ns(self.now_ns),
             cores: cores.count(),
             dirty_bytes: self.pool.sealed_bytes(number),

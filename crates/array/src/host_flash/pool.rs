@@ -7,7 +7,7 @@ use super::{
     stages::{Pipe, Servers},
 };
 use crate::{
-    disk::{Disk, DiskCommand, DiskKind},
+    disk::{Begun, Disk, DiskCommand, DiskKind},
     events::{Event, Events},
 };
 
@@ -15,11 +15,16 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Job {
     /// What hosts wrote; so many bytes of memory are free once it is on disk.
-    Write { held_bytes: u64 },
+    Write {
+        held_bytes: u64,
+    },
     /// Live blocks that cleaning found go to a new container.
     Move,
     /// A container is read to be cleaned.
     Clean,
+    /// A piece that is missing is computed from others, and then written.
+    Restore,
+    Replace,
 }
 
 /// What disk commands belong to.
@@ -63,6 +68,7 @@ pub(super) struct NodeCounters {
     pub(super) writes_waited: u64,
     pub(super) moved_bytes: u64,
     pub(super) cleaned_bytes: u64,
+    pub(super) restored_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +107,14 @@ pub(super) struct Pool {
     clean_bytes: u64,
     move_bytes: u64,
     turn: u32,
+    /// Which disks are there, and how many times slower each is.
+    pub(super) present: Vec<bool>,
+    pub(super) slowed: Vec<u32>,
+    /// Pieces that are to be restored, those that are being so and may be at most, and those that were.
+    restore_left: u64,
+    restore_under_way: u64,
+    restore_most: u64,
+    pub(super) restored: u64,
 }
 
 impl Pool {
@@ -136,6 +150,12 @@ impl Pool {
             clean_bytes: 0,
             move_bytes: 0,
             turn: 0,
+            present: vec![true; (node.count * node.disks) as usize],
+            slowed: vec![1; (node.count * node.disks) as usize],
+            restore_left: 0,
+            restore_under_way: 0,
+            restore_most: 0,
+            restored: 0,
         }
     }
 
@@ -187,6 +207,27 @@ impl Pool {
         }
     }
 
+    /// Has so many pieces restored, and no others.
+    pub(super) fn restore(&mut self, now_ns: u64, pieces: u64, depth: u32, events: &mut Events) {
+        self.restore_left = pieces;
+        self.restore_most = u64::from(depth) * self.nodes.len() as u64;
+        self.begin_restoring(now_ns, events);
+    }
+
+    pub(super) fn restoring(&self) -> u64 {
+        self.restore_left + self.restore_under_way
+    }
+
+    fn begin_restoring(&mut self, now_ns: u64, events: &mut Events) {
+        while self.restore_left > 0 && self.restore_under_way < self.restore_most {
+            self.restore_left -= 1;
+            self.restore_under_way += 1;
+            self.turn = (self.turn + 1) % self.nodes.len() as u32;
+            self.nodes[self.turn as usize].jobs.push_back(Job::Restore);
+            self.begin_jobs(now_ns, self.turn, events);
+        }
+    }
+
     /// Reads bytes of a block for a host.
     pub(super) fn read(&mut self, now_ns: u64, io: u32, draw: u64, bytes: u64, events: &mut Events) {
         let disk = draw % self.disks.len() as u64;
@@ -200,14 +241,22 @@ impl Pool {
             let within = ((draw >> 32) % (self.piece_bytes - u64::from(bytes) + 1)) & !511;
             let at_bytes = place * self.piece_bytes + within;
             let command = DiskCommand { at_bytes, bytes, write: false, background: false, task, queued_ns: now_ns };
-            self.push(now_ns, ((disk + piece) % self.disks.len() as u64) as u32, command, events);
+            let disk = ((disk + piece) % self.disks.len() as u64) as u32;
+            if self.present[disk as usize] {
+                self.push(now_ns, disk, command, events);
+                continue;
+            }
+            // It is computed from as many other pieces as there are of data.
+            for other in self.disks_from(u64::from(disk), self.pieces.0) {
+                self.push(now_ns, other, command, events);
+            }
         }
     }
 
     pub(super) fn disk_ends(&mut self, now_ns: u64, disk: u16, slot: u16, events: &mut Events) -> Ended {
         let (ended, next) = self.disks[usize::from(disk)].end(now_ns, slot);
         if let Some(begun) = next {
-            events.set(begun.end_ns, Event::DiskEnds { disk, slot: begun.slot });
+            self.set_end(now_ns, u32::from(disk), begun, events);
         }
         let task = &mut self.tasks[ended.task as usize];
         task.remaining -= 1;
@@ -220,6 +269,10 @@ impl Pool {
             let Work::Read { io } = work else { unreachable!("there are two kinds of work") };
             return Ended::Read { io };
         };
+        if job == Job::Restore {
+            self.begin_job(now_ns, node, Job::Replace, events);
+            return Ended::Nothing;
+        }
         let at = &mut self.nodes[node as usize];
         at.under_way -= 1;
         let room = match job {
@@ -236,6 +289,13 @@ impl Pool {
                 at.counters.cleaned_bytes += self.container_bytes;
                 Ended::Nothing
             }
+            Job::Restore | Job::Replace => {
+                at.counters.restored_bytes += self.piece_bytes;
+                self.restored += 1;
+                self.restore_under_way -= 1;
+                self.begin_restoring(now_ns, events);
+                Ended::Nothing
+            }
         };
         self.begin_jobs(now_ns, node, events);
         room
@@ -245,20 +305,35 @@ impl Pool {
         while self.nodes[node as usize].under_way < self.under_way_most {
             let Some(job) = self.nodes[node as usize].jobs.pop_front() else { return };
             self.nodes[node as usize].under_way += 1;
-            let task = self.begin(Work::Container { node, job });
-            let (data, parity) = self.pieces;
-            // Cleaning reads data alone; parity is computed anew for what is written.
-            let (write, pieces) = if job == Job::Clean { (false, data) } else { (true, data + parity) };
-            self.containers += 1;
-            let draw = mixed(self.seed ^ self.containers);
-            for piece in 0..u64::from(pieces) {
-                let disk = ((draw + piece) % self.disks.len() as u64) as u32;
-                let at_bytes = (mixed(draw ^ piece) % self.places) * self.piece_bytes;
-                let bytes = self.piece_bytes as u32;
-                let command = DiskCommand { at_bytes, bytes, write, background: true, task, queued_ns: now_ns };
-                self.push(now_ns, disk, command, events);
-            }
+            self.begin_job(now_ns, node, job, events);
         }
+    }
+
+    fn begin_job(&mut self, now_ns: u64, node: u32, job: Job, events: &mut Events) {
+        let task = self.begin(Work::Container { node, job });
+        let (data, parity) = self.pieces;
+        let (write, pieces) = match job {
+            Job::Write { .. } | Job::Move => (true, data + parity),
+            // Cleaning reads data alone; parity is computed anew for what is written.
+            Job::Clean | Job::Restore => (false, data),
+            Job::Replace => (true, 1),
+        };
+        self.containers += 1;
+        let draw = mixed(self.seed ^ self.containers);
+        for (piece, disk) in (0..).zip(self.disks_from(draw, pieces)) {
+            let at_bytes = (mixed(draw ^ piece) % self.places) * self.piece_bytes;
+            let bytes = self.piece_bytes as u32;
+            let command = DiskCommand { at_bytes, bytes, write, background: true, task, queued_ns: now_ns };
+            self.push(now_ns, disk, command, events);
+        }
+    }
+
+    /// So many disks from one on, as far as they are there. Where none is, nothing comes back whatever time it takes.
+    fn disks_from(&self, first: u64, count: u32) -> Vec<u32> {
+        let all = self.disks.len() as u64;
+        let disks = (0..all).map(|next| ((first.wrapping_add(next)) % all) as u32);
+        let there: Vec<u32> = disks.clone().filter(|disk| self.present[*disk as usize]).take(count as usize).collect();
+        if there.is_empty() { disks.take(count as usize).collect() } else { there }
     }
 
     fn begin(&mut self, work: Work) -> u32 {
@@ -278,8 +353,13 @@ impl Pool {
     fn push(&mut self, now_ns: u64, disk: u32, command: DiskCommand, events: &mut Events) {
         self.tasks[command.task as usize].remaining += 1;
         if let Some(begun) = self.disks[disk as usize].push(now_ns, command) {
-            events.set(begun.end_ns, Event::DiskEnds { disk: disk as u16, slot: begun.slot });
+            self.set_end(now_ns, disk, begun, events);
         }
+    }
+
+    fn set_end(&self, now_ns: u64, disk: u32, begun: Begun, events: &mut Events) {
+        let end_ns = now_ns + (begun.end_ns - now_ns) * u64::from(self.slowed[disk as usize]);
+        events.set(end_ns, Event::DiskEnds { disk: disk as u16, slot: begun.slot });
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::ServeError;
 
 /// Bytes under one sum.
-pub(super) const BLOCK_BYTES: u64 = 4096;
+pub(crate) const BLOCK_BYTES: u64 = 4096;
 
 /// What a slot for a disk holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,22 +28,22 @@ pub enum DiskState {
 
 /// What of a disk outlives the server, beside its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DiskRecord {
-    pub(super) state: DiskState,
+pub(crate) struct DiskRecord {
+    pub(crate) state: DiskState,
     /// Blocks that could not be computed again, and were not written since.
-    pub(super) bad: Ranges,
+    pub(crate) bad: Ranges,
 }
 
 impl DiskRecord {
     /// Whether the disk holds all that belongs on it.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.state == DiskState::Present && self.bad.is_empty()
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Disk {
-    pub(super) record: DiskRecord,
+pub(crate) struct Disk {
+    pub(crate) record: DiskRecord,
     file: Kept,
     sums: Option<Kept>,
     bytes: u64,
@@ -57,13 +57,13 @@ fn open(path: &std::path::Path, bytes: u64, supply: &Supply) -> Result<Kept, Ser
 }
 
 /// The blocks that a range touches.
-pub(super) fn blocks(at_bytes: &Range<u64>) -> Range<u64> {
+pub(crate) fn blocks(at_bytes: &Range<u64>) -> Range<u64> {
     at_bytes.start / BLOCK_BYTES..at_bytes.end.div_ceil(BLOCK_BYTES)
 }
 
 impl Disk {
     /// A disk of rows of chunks.
-    pub(super) fn open(
+    pub(crate) fn open(
         path: PathBuf,
         bytes: u64,
         chunk_bytes: u64,
@@ -77,23 +77,23 @@ impl Disk {
     }
 
     /// Whether the disk holds what belongs into a part of a row.
-    pub(super) fn holds(&self, row: u64, within: &Range<u64>) -> bool {
+    pub(crate) fn holds(&self, row: u64, within: &Range<u64>) -> bool {
         self.takes(row) && !self.has_bad(row, within)
     }
 
     /// Whether the disk holds what belongs into a whole row.
-    pub(super) fn holds_row(&self, row: u64) -> bool {
+    pub(crate) fn holds_row(&self, row: u64) -> bool {
         self.holds(row, &(0..self.chunk_bytes))
     }
 
     /// Whether blocks of a part of a row are lost although the row could be written.
-    pub(super) fn has_bad(&self, row: u64, within: &Range<u64>) -> bool {
+    pub(crate) fn has_bad(&self, row: u64, within: &Range<u64>) -> bool {
         let first = row * self.chunk_bytes;
         !self.record.bad.is_empty() && self.record.bad.overlaps(&blocks(&(first + within.start..first + within.end)))
     }
 
     /// Whether the row could be written: a disk is there, and a rebuild has come past it.
-    pub(super) fn takes(&self, row: u64) -> bool {
+    pub(crate) fn takes(&self, row: u64) -> bool {
         match self.record.state {
             DiskState::Present => true,
             DiskState::Absent => false,
@@ -102,13 +102,13 @@ impl Disk {
     }
 
     /// Reads bytes; says whether they agree with their sums. Where there are sums, reads are of whole blocks.
-    pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
+    pub(crate) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
         self.file.read_exact_at(bytes, at_bytes)?;
         self.fits(at_bytes, bytes)
     }
 
     /// Whether bytes agree with the sums that are kept of a place.
-    pub(super) fn fits(&self, at_bytes: u64, bytes: &[u8]) -> io::Result<bool> {
+    pub(crate) fn fits(&self, at_bytes: u64, bytes: &[u8]) -> io::Result<bool> {
         let Some(sums) = &self.sums else { return Ok(true) };
         debug_assert!(at_bytes.is_multiple_of(BLOCK_BYTES) && (bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
         let mut kept = vec![0; bytes.len() / BLOCK_BYTES as usize * 4];
@@ -118,7 +118,7 @@ impl Disk {
         Ok(blocks.into_iter().all(|(block, kept)| kept == [0; 4] || kept == sum(block)))
     }
 
-    pub(super) fn write(&mut self, at_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, at_bytes: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, at_bytes)?;
         if let Some(sums) = &self.sums {
             debug_assert!(at_bytes.is_multiple_of(BLOCK_BYTES) && (bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
@@ -129,7 +129,7 @@ impl Disk {
     }
 
     /// Changes bytes behind the array's back: sums stay as they are.
-    pub(super) fn corrupt(&mut self, at_bytes: u64, count: u64) -> io::Result<()> {
+    pub(crate) fn corrupt(&mut self, at_bytes: u64, count: u64) -> io::Result<()> {
         let end = self.bytes.min(at_bytes.saturating_add(count));
         let mut bytes = vec![0; end.saturating_sub(at_bytes) as usize];
         self.file.read_exact_at(&mut bytes, at_bytes)?;
@@ -138,7 +138,7 @@ impl Disk {
     }
 
     /// Where the first bytes that were ever written lie, at or after a place.
-    pub(super) fn first_data(&self, from_bytes: u64) -> Option<u64> {
+    pub(crate) fn first_data(&self, from_bytes: u64) -> Option<u64> {
         use std::os::fd::AsRawFd;
         // SAFETY: lseek takes no memory, and all other access to the file says where.
         let at = unsafe { libc::lseek(self.file.file().as_raw_fd(), from_bytes as i64, libc::SEEK_DATA) };
@@ -146,13 +146,13 @@ impl Disk {
     }
 
     /// Bytes that the file takes where it lies.
-    pub(super) fn used_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         use std::os::unix::fs::MetadataExt;
         self.file.file().metadata().map_or(0, |about| about.blocks() * 512)
     }
 
     /// Gives room back where zeroes lie, as far as the file system does that.
-    pub(super) fn punch(&self, at_bytes: u64, bytes: u64) {
+    pub(crate) fn punch(&self, at_bytes: u64, bytes: u64) {
         use std::os::fd::AsRawFd;
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: fallocate takes no memory.
@@ -160,7 +160,7 @@ impl Disk {
     }
 
     /// All bytes are gone.
-    pub(super) fn wipe(&mut self) -> io::Result<()> {
+    pub(crate) fn wipe(&mut self) -> io::Result<()> {
         for (file, bytes) in [(Some(&self.file), self.bytes), (self.sums.as_ref(), self.bytes / BLOCK_BYTES * 4)] {
             if let Some(file) = file {
                 file.set_len(0)?;

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::FileExt,
+    os::{fd::AsRawFd, unix::fs::FileExt},
     path::Path,
     sync::{
         Arc,
@@ -19,7 +19,7 @@ const ENDED: u64 = u64::MAX - 1;
 
 /// How many more changes of files go through. All of a store's files share one; proofs let it end.
 #[derive(Debug, Clone)]
-pub(super) struct Supply(Arc<Left>);
+pub(crate) struct Supply(Arc<Left>);
 
 #[derive(Debug)]
 struct Left {
@@ -36,7 +36,7 @@ impl Default for Supply {
 
 impl Supply {
     /// After so many changes one is made by half and fails, and those after it are not made, or are again.
-    pub(super) fn end_after(&self, changes: u64, comes_back: bool) {
+    pub(crate) fn end_after(&self, changes: u64, comes_back: bool) {
         self.0.comes_back.store(comes_back, Relaxed);
         self.0.changes.store(changes, Relaxed);
     }
@@ -69,38 +69,38 @@ fn cut_short() -> io::Error {
 
 /// A file of the store.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     file: File,
     supply: Supply,
 }
 
 impl Kept {
-    pub(super) fn open(path: &Path, supply: &Supply) -> Result<Self, ServeError> {
+    pub(crate) fn open(path: &Path, supply: &Supply) -> Result<Self, ServeError> {
         Ok(Self { file: open_file(path)?, supply: supply.clone() })
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    pub(super) fn read_exact_at(&self, bytes: &mut [u8], at_bytes: u64) -> io::Result<()> {
+    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], at_bytes: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, at_bytes)
     }
 
-    pub(super) fn write_all_at(&self, bytes: &[u8], at_bytes: u64) -> io::Result<()> {
+    pub(crate) fn write_all_at(&self, bytes: &[u8], at_bytes: u64) -> io::Result<()> {
         let Some(part) = self.supply.cuts(bytes.len()) else { return self.file.write_all_at(bytes, at_bytes) };
         self.file.write_all_at(&bytes[..part], at_bytes)?;
         Err(cut_short())
     }
 
-    pub(super) fn set_len(&self, bytes: u64) -> io::Result<()> {
+    pub(crate) fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.supply.allows()?;
         self.file.set_len(bytes)
     }
 }
 
 /// Replaces a file as a whole.
-pub(super) fn replace(path: &Path, bytes: &[u8], supply: &Supply) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8], supply: &Supply) -> io::Result<()> {
     let beside = path.with_extension("new");
     if let Some(part) = supply.cuts(bytes.len()) {
         fs::write(&beside, &bytes[..part])?;
@@ -111,7 +111,38 @@ pub(super) fn replace(path: &Path, bytes: &[u8], supply: &Supply) -> io::Result<
     fs::rename(&beside, path)
 }
 
-pub(super) fn open_file(path: &Path) -> Result<File, ServeError> {
+pub(crate) fn open_file(path: &Path) -> Result<File, ServeError> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
     file.map_err(|error| ServeError::at(path, error))
+}
+
+/// Whether a folder holds nothing, or what a server left that was killed while it made a store.
+pub(crate) fn is_unused(folder: &Path, unfinished: &str) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if name != "lock" && name != unfinished {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Two servers on one store would each believe in a cache of its own.
+pub(crate) fn lock(folder: &Path) -> Result<File, ServeError> {
+    let file = open_file(&folder.join("lock"))?;
+    // SAFETY: flock takes no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        let message = format!("{}: another server has this store; stop it first", folder.display());
+        return Err(ServeError::refused(message));
+    }
+    Ok(file)
+}
+
+/// Bytes that are free where a file lies, where that can be told.
+pub(crate) fn free_bytes(file: &File) -> Option<u64> {
+    // SAFETY: statvfs is plain numbers, for which zeroes are values.
+    let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the memory is that of a statvfs.
+    let asked = unsafe { libc::fstatvfs(file.as_raw_fd(), &raw mut about) };
+    (asked == 0).then(|| about.f_bavail * about.f_frsize)
 }

@@ -3,37 +3,36 @@
 //! Nothing here knows time. What was written through [`Store::write`] is acknowledged; it is on disks, or with a volatile cache in
 //! memory until it is destaged. A pulled disk's bytes are gone.
 
-mod disk;
-mod files;
+pub(crate) mod disk;
+pub(crate) mod files;
 mod growth;
 mod joining;
 mod journal;
 mod member;
+mod opening;
 mod ranges;
-mod record;
+pub(crate) mod record;
 mod snapshot;
 mod snapshots;
-mod volatile;
+pub(crate) mod volatile;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    os::fd::AsRawFd,
+    fs::File,
     path::{Path, PathBuf},
 };
 
-use assay_array::{ArrayModel, ArrayPlan, Part};
+use assay_array::Part;
 pub use disk::DiskState;
 use disk::{Disk, DiskRecord};
-use files::{Kept, Supply, open_file};
+use files::{Kept, Supply};
 use growth::Growth;
 use journal::{Change, Journal};
 use member::Member;
-use record::{Layout, State};
+use record::State;
 use serde::{Deserialize, Serialize};
 use snapshot::Snapshot;
 pub use snapshot::SnapshotReading;
-use snapshot::snapshot_path;
 use volatile::Volatile;
 
 use crate::{ServeError, StoreFault};
@@ -84,100 +83,9 @@ const ASK_BYTES: u64 = 4 << 20;
 const ASK_OFTEN_BYTES: u64 = 64 << 10;
 /// Most disks of all members.
 const DISKS_MAX: u64 = 4096;
-const LAYOUT: &str = "store.json";
 const STATE: &str = "state.json";
 
 impl Store {
-    /// Opens the store in a folder, or makes it. Members that have joined since it was made join the model, too.
-    ///
-    /// # Errors
-    /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
-    pub fn open(
-        folder: &Path,
-        plan: &ArrayPlan,
-        model: &mut ArrayModel,
-        durability: Durability,
-        sums: bool,
-        room_bytes: Option<u64>,
-    ) -> Result<Self, ServeError> {
-        let failed = |error| ServeError::at(folder, error);
-        let layout = Layout::new(plan, model, sums);
-        let is_new = !folder.join(LAYOUT).exists();
-        if is_new && folder.exists() && !is_empty(folder).map_err(failed)? {
-            let message = format!("{}: is not empty and no store of Assay's; name another folder", folder.display());
-            return Err(ServeError::refused(message));
-        }
-        fs::create_dir_all(folder).map_err(failed)?;
-        let lock = lock(folder)?;
-        let supply = Supply::default();
-        match record::read::<Layout>(&folder.join(LAYOUT))? {
-            Some(found) => {
-                if let Some(difference) = found.difference(&layout) {
-                    let added = record::read::<State>(&folder.join(STATE))?.map_or(0, |state| state.added);
-                    let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
-                    let message = format!(
-                        "{}: the store is of another array: {difference}; name another folder, or serve what it was made \
-                         for{since}",
-                        folder.display()
-                    );
-                    return Err(ServeError::refused(message));
-                }
-            }
-            None => record::write(&folder.join(LAYOUT), &layout, &supply)?,
-        }
-        let progress = Kept::open(&folder.join("progress"), &supply)?;
-        let mut state = match record::read::<State>(&folder.join(STATE))? {
-            Some(state) => state,
-            None => fresh_state(plan, model),
-        };
-        let growth = Growth::restore(folder, open_file(&folder.join("moves"))?, state.added, plan, model)?;
-        let (mut members, mut rows) = (Vec::new(), Vec::new());
-        for (number, records) in state.disks.drain(..).enumerate() {
-            let geometry = model.geometry(number as u32).clone();
-            let disk_bytes = geometry.disk_bytes(model.member_bytes(number as u32));
-            rows.push(disk_bytes / geometry.chunk_bytes());
-            let disks = records.into_iter().enumerate().map(|(disk, mut record)| {
-                if let DiskState::Rebuilding { rows } = &mut record.state {
-                    let mut reached = [0; 8];
-                    let place = progress_place(number as u32, disk as u32);
-                    *rows = progress.read_exact_at(&mut reached, place).map_or(0, |()| u64::from_le_bytes(reached));
-                }
-                let path = disk_path(folder, number as u32, disk as u32);
-                Disk::open(path, disk_bytes, geometry.chunk_bytes(), sums, record, &supply)
-            });
-            let disks = disks.collect::<Result<Vec<_>, _>>()?;
-            members.push(Member::new(geometry, disks, sums)?);
-        }
-        let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name, &supply));
-        let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
-        let mut store = Self {
-            folder: folder.to_owned(),
-            members,
-            rows,
-            spares: state.spares,
-            durability,
-            volatile: Volatile::default(),
-            snapshots,
-            reverting: state.reverting,
-            attributes: state.attributes,
-            journal: Journal::open(&folder.join("journal"), &supply)?,
-            progress,
-            supply,
-            unasked_bytes: ASK_BYTES,
-            room_bytes,
-            growth,
-            filled_percent: state.filled_percent,
-            filled_bytes: state.filled_bytes,
-            _lock: lock,
-        };
-        let failed = |fault: StoreFault| {
-            ServeError::host(folder.display().to_string(), std::io::Error::other(fault.to_string()))
-        };
-        store.settle().map_err(failed)?;
-        store.write_state()?;
-        Ok(store)
-    }
-
     /// Ends what was noted and not ended, if there is something: by a killed server, or before a file failed.
     fn settle(&mut self) -> Result<(), StoreFault> {
         if self.journal.is_pending {
@@ -311,11 +219,7 @@ impl Store {
         if self.room_bytes.is_some_and(|most| self.used_bytes() + self.filled_bytes + bytes > most) {
             return Err(StoreFault::Full);
         }
-        // SAFETY: statvfs is plain numbers, for which zeroes are values.
-        let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is open, and the memory is that of a statvfs.
-        let asked = unsafe { libc::fstatvfs(self.journal.file().file().as_raw_fd(), &raw mut about) };
-        if asked == 0 && about.f_bavail * about.f_frsize < MARGIN_BYTES + bytes * 3 {
+        if files::free_bytes(self.journal.file().file()).is_some_and(|free| free < MARGIN_BYTES + bytes * 3) {
             return Err(StoreFault::Full);
         }
         self.unasked_bytes = 0;
@@ -577,44 +481,12 @@ fn progress_place(member: u32, disk: u32) -> u64 {
     (u64::from(member) * DISKS_MAX + u64::from(disk)) * 8
 }
 
-/// Whether a folder holds nothing, or what a server left that was killed while it made a store.
-fn is_empty(folder: &Path) -> std::io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if name != "lock" && name != "store.new" {
-            return Ok(false);
-        }
+/// Refuses what is no name of a snapshot.
+pub(crate) fn refuse_name(name: &str) -> Result<(), ServeError> {
+    let is_name =
+        !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if !is_name {
+        return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
     }
-    Ok(true)
-}
-
-fn fresh_state(plan: &ArrayPlan, model: &ArrayModel) -> State {
-    let whole = DiskRecord { state: DiskState::Present, bad: Default::default() };
-    let pools = plan.pools.iter().flat_map(|pool| (0..pool.members).map(|_| pool.member.spares));
-    State {
-        disks: (0..model.members())
-            .map(|member| {
-                let geometry = model.geometry(member);
-                vec![whole.clone(); (geometry.sets() * geometry.set_disks()) as usize]
-            })
-            .collect(),
-        spares: pools.collect(),
-        snapshots: Vec::new(),
-        reverting: None,
-        filled_percent: 0,
-        filled_bytes: 0,
-        attributes: plan.volumes().map(|_| BTreeMap::new()).collect(),
-        added: 0,
-    }
-}
-
-/// Two servers on one store would each believe in a cache of its own.
-fn lock(folder: &Path) -> Result<File, ServeError> {
-    let file = open_file(&folder.join("lock"))?;
-    // SAFETY: flock takes no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        let message = format!("{}: another server has this store; stop it first", folder.display());
-        return Err(ServeError::refused(message));
-    }
-    Ok(file)
+    Ok(())
 }

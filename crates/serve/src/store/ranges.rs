@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Runs that neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
-pub(super) struct Ranges(BTreeMap<u64, u64>);
+pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
 impl From<Vec<(u64, u64)>> for Ranges {
     fn from(runs: Vec<(u64, u64)>) -> Self {

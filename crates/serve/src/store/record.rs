@@ -104,7 +104,7 @@ impl Layout {
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ServeError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ServeError> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -115,7 +115,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ServeE
 }
 
 /// Replaces a record as a whole.
-pub(super) fn write<T: Serialize>(path: &Path, value: &T, supply: &Supply) -> Result<(), ServeError> {
+pub(crate) fn write<T: Serialize>(path: &Path, value: &T, supply: &Supply) -> Result<(), ServeError> {
     let text = serde_json::to_vec_pretty(value).expect("records are plain");
     files::replace(path, &text, supply).map_err(|error| ServeError::at(path, error))
 }

@@ -43,11 +43,7 @@ impl Store {
     /// # Errors
     /// There is such a snapshot, the name is none, or a file of the store fails.
     pub fn snapshot(&mut self, name: &str) -> Result<(), ServeError> {
-        let is_name =
-            !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-        if !is_name {
-            return Err(ServeError::refused(format!("{name:?}: a snapshot's name is letters, digits, - and _")));
-        }
+        super::refuse_name(name)?;
         if self.snapshots.iter().any(|snapshot| snapshot.name == name) {
             return Err(ServeError::refused(format!("{name}: there is such a snapshot; take another name")));
         }

@@ -1,4 +1,4 @@
-"""What a served array tells of itself each second: volumes, members, disks, cache, rebuilds, how late answers left.
+"""What a served array tells of itself each second: volumes, hosts, members or data nodes, disks, how late answers left.
 
 Source: `crates/serve`, the command `counters`. Times of volumes are the model's; lateness is what this host added.
 """
@@ -49,6 +49,8 @@ class ServedArrayCollector:
             yield from _volume(f"volume/{new['name']}", old["served"], new["served"], role)
         for old, new in zip(before["members"], after["members"], strict=False):
             yield from _member(old, new, interval_ns)
+        for old, new in zip(before.get("hosts", ()), after.get("hosts", ()), strict=True):
+            yield from _host(old, new)
         yield from _whole(before, after)
 
     def close(self) -> None:
@@ -77,7 +79,8 @@ def _member(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
     if reads > 0:
         yield Reading(entity, "read_hit_share", "gauge", hits / reads)
     yield Reading(entity, "dirty_bytes", "gauge", float(new["dirty_bytes"]))
-    yield Reading(entity, "lost_chunks_count", "gauge", float(new["lost_chunks"]))
+    if "lost_chunks" in new:
+        yield Reading(entity, "lost_chunks_count", "gauge", float(new["lost_chunks"]))
     missing = sum(disk["state"] != "present" for disk in new["disks"])
     yield Reading(entity, "degraded_count", "gauge", float(missing))
     shares = [disk["rebuilt_share"] for disk in new["disks"] if disk["rebuilt_share"] is not None]
@@ -91,6 +94,15 @@ def _member(old: State, new: State, interval_ns: int) -> Iterator[Reading]:
         yield Reading(after["name"], "busy_share", "gauge", min(busy, 1.0))
 
 
+def _host(old: State, new: State) -> Iterator[Reading]:
+    """Reads of a host with flash, and how many found their blocks in its memory or flash."""
+    reads = new["reads"] - old["reads"]
+    yield Reading(new["name"], "read_ios_count", "delta", float(reads))
+    if reads > 0:
+        hits = sum(new[level] - old[level] for level in ("memory_hits", "flash_hits"))
+        yield Reading(new["name"], "read_hit_share", "gauge", hits / reads)
+
+
 def _whole(before: State, after: State) -> Iterator[Reading]:
     late, earlier = after["lateness"], before["lateness"]
     count = late["count"] - earlier["count"]
@@ -102,3 +114,5 @@ def _whole(before: State, after: State) -> Iterator[Reading]:
     if after.get("rebalance"):
         yield Reading("array", "rebalanced_share", "gauge", float(after["rebalance"]["moved_share"]))
     yield Reading("array", "volatile_bytes", "gauge", float(after["volatile_bytes"]))
+    if "pool" in after:
+        yield Reading("array", "lost_chunks_count", "gauge", float(after["pool"]["lost_blocks"]))

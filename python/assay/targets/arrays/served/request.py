@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from assay.errors import UsageError
 from assay.targets.arrays.configuration import FAILOVER_NS, Configuration, configure
-from assay.targets.arrays.model_file import refuse_other_structures
+from assay.targets.arrays.host_flash import HostFlash
+from assay.targets.arrays.model_file import load_model
 from assay.targets.arrays.options import parse_model_target
 from assay.targets.arrays.served.events import Event
 
@@ -20,8 +21,11 @@ DURABILITIES: tuple[Durability, ...] = ("battery", "volatile", "lying")
 
 REFUSED = ("state", "fault", "hosts", "slow_path", "packet_loss")
 """Options of a model that commands to a served array stand for, or that one host has no use for."""
+REFUSED_HOST_FLASH = ("reclamation", "snapshots", "snapshot_change")
+"""The same for hosts with flash: what is written decides what they stand for."""
 REBUILD_DEPTH = 4
-"""Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have."""
+"""Rows that a rebuild has under way, as `model:` targets with `state=rebuilding` have; pieces of containers that each
+data node restores at the same time: assumed."""
 REBALANCE_DEPTH = 4
 """Chunks that move onto a new member at the same time: assumed, as of a rebuild."""
 
@@ -59,7 +63,8 @@ class Request:
             The array is unknown or impossible, or has an option that is none of a served one.
         """
         name, options = parse_model_target(re.sub(r"(?i)^array:", "", self.target))
-        for option in REFUSED:
+        has_flash_in_hosts = load_model(name).structure == "host-flash"
+        for option in REFUSED_HOST_FLASH if has_flash_in_hosts else REFUSED:
             if option in options:
                 raise UsageError(f"array: option {option!r}: is no option of a served array; {_instead(option)}")
         if self.size_bytes is not None:
@@ -69,9 +74,9 @@ class Request:
             options = {**options, "volume_size": str(self.size_bytes // count // 4096 * 4096)}
         elif "volume_size" not in options and "fill" not in options:
             options = {**options, "volume_size": "1GiB"}
-        array = configure(name, options)
-        refuse_other_structures(array.model, "array")
-        return array
+        if has_flash_in_hosts and self.sums is not None:
+            raise UsageError("sums: blocks of hosts with flash are known by their fingerprints; leave sums out")
+        return configure(name, options)
 
     def plan(self) -> Mapping[str, Any]:
         """The plan for the compiled server.
@@ -83,7 +88,11 @@ class Request:
         """
         array = self.configuration()
         plan = array.plan()
-        keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan["pools"])
+        keeps_sums = any(pool["member"]["layout"]["kind"] == "write-anywhere" for pool in plan.get("pools", ()))
+        members_most, failover_ns = 1, FAILOVER_NS
+        if not isinstance(array, HostFlash):
+            members_most = int(array.value("group.members"))
+            failover_ns = array.option("failover", FAILOVER_NS)
         return {
             "array": plan,
             "folder": str(self.folder),
@@ -94,8 +103,8 @@ class Request:
             "realtime": self.realtime,
             "rebuild_depth": self.rebuild_depth,
             "rebalance_depth": self.rebalance_depth,
-            "members_most": int(array.value("group.members")),
-            "failover_ns": array.option("failover", FAILOVER_NS),
+            "members_most": members_most,
+            "failover_ns": failover_ns,
             "room_bytes": self.room_bytes,
             "events": [event.for_server() for event in self.events],
         }
@@ -106,5 +115,8 @@ def _instead(option: str) -> str:
         "state": "pull a disk with `assay array pull`",
         "fault": "use `assay array fail-path` or `fail-controller`",
         "slow_path": "use `assay array slow path0 x10`",
+        "reclamation": "give the store a --room, within which space is reclaimed",
+        "snapshots": "use `assay array snapshot NAME`",
+        "snapshot_change": "use `assay array snapshot NAME`",
     }
     return commands.get(option, "leave it out")

@@ -74,7 +74,7 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         raise
     try:
         write_note(folder, note)
-        names = [volume["name"] for pool in plan["array"]["pools"] for volume in pool["volumes"]]
+        names = [name for name, _ in request.configuration().volumes]
         mounted = mount_volumes(folder, names, note, owner=owner) if mkfs else {}
         yield Service(array, folder, mounted)
     finally:

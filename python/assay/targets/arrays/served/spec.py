@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.errors import UsageError
 from assay.reading import nearest
-from assay.targets.arrays.options import OPTIONS, parse_model_target
+from assay.targets.arrays.options import HOST_FLASH_OPTIONS, OPTIONS, parse_model_target
 from assay.targets.arrays.served.request import DURABILITIES, Durability, Request
 from assay.units import parse_bytes
 
@@ -128,11 +128,13 @@ def parse_served(text: str, *, scheme: str = SCHEME, volume_size: str | None = N
     if not rest.partition("?")[0]:
         raise UsageError(f"{scheme}: has no name; write {scheme}:ps6100xv, see `assay model list`")
     name, options = parse_model_target(rest)
+    # Those of the array's structure are looked at once the array is read.
+    known = [*OWN_OPTIONS, *OPTIONS, *(key for key in HOST_FLASH_OPTIONS if key not in OPTIONS)]
     for key in options:
-        if key not in OPTIONS and key not in OWN_OPTIONS and "." not in key:
-            close = nearest(key, [*OWN_OPTIONS, *OPTIONS])
+        if key not in known and "." not in key:
+            close = nearest(key, known)
             hint = f"did you mean {close!r}? " if close else ""
-            raise UsageError(f"{scheme}: has no option {key!r}; {hint}accepted: {', '.join([*OWN_OPTIONS, *OPTIONS])}")
+            raise UsageError(f"{scheme}: has no option {key!r}; {hint}accepted: {', '.join(known)}")
     own = {key: options.pop(key) for key in list(options) if key in OWN_OPTIONS}
     at = own.pop("at", None)
     spec = ServedSpec(name=name, options=options, folder=Path(), own=own)

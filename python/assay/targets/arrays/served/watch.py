@@ -207,8 +207,15 @@ def _told(array: ServedArray, before: Mapping[str, Any], status: Mapping[str, An
             "overdriven": overdriven > OVERDRIVEN_SHARE * len(seconds),
             "scheduling": status["scheduling"],
         },
-        "lost_chunks": sum(member["lost_chunks"] for member in status["members"]),
+        "lost_chunks": _lost(status),
     }
+
+
+def _lost(status: Mapping[str, Any]) -> int:
+    """Chunks of members, or blocks of a pool, whose data are lost."""
+    if "pool" in status:
+        return int(status["pool"]["lost_blocks"])
+    return sum(member["lost_chunks"] for member in status["members"])
 
 
 def _volumes(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Server;
+use super::Group;
 use crate::{ServeError, StoreFault};
 
 /// A piece that cannot be copied now may be so later: when chunks that were lost are written again, or there is room.
@@ -12,8 +12,8 @@ fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(format!("add-member: {}", message.into())))
 }
 
-impl Server {
-    pub(super) fn add_member(&mut self) -> Result<Value, ServeError> {
+impl Group {
+    pub(super) fn add_member(&mut self, has_power: bool) -> Result<String, ServeError> {
         let (most, members) = (self.growing.members_most, self.model.members());
         if most == 1 {
             return refused("this array has one member, and no group that another one could join");
@@ -21,7 +21,7 @@ impl Server {
         if members >= most {
             return refused(format!("the group has {members} members; it can have {most}"));
         }
-        if !self.has_power {
+        if !has_power {
             return refused("the power is cut; restore it first");
         }
         // Model and store grow both or neither.
@@ -38,7 +38,7 @@ impl Server {
         self.model.rebalance(self.growing.depth);
         let what = format!("member{members}: joins the group; chunks move onto it");
         self.happens(&what[..]);
-        Ok(json!(what))
+        Ok(what)
     }
 
     /// Goes on with what an earlier service had begun.
@@ -47,12 +47,11 @@ impl Server {
     }
 
     /// Copies what the model has moved meanwhile, so many pieces at most.
-    pub(super) fn go_on_moving(&mut self, most: u64) {
+    pub(super) fn go_on_moving(&mut self, most: u64, now_ns: u64, has_power: bool) {
         self.growing.is_behind = false;
         let Some(reading) = self.model.rebalance_reading() else { return };
-        let now_ns = self.now_ns();
         let waits = self.growing.stalled.as_ref().is_some_and(|(_, again_ns)| now_ns < *again_ns);
-        if !self.has_power || waits {
+        if !has_power || waits {
             return;
         }
         let last = reading.pieces_over.min(reading.pieces_moved + most);

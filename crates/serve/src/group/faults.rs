@@ -1,18 +1,17 @@
-//! What is done to an array that runs: commands, and the rebuilds that follow.
+//! What is done to a group that runs: commands, and the rebuilds that follow.
 
 use assay_array::Lost;
-use serde_json::{Value, json};
 
-use super::Server;
+use super::Group;
 use crate::{DiskState, ServeError, command::Command, disk_name};
 
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
 }
 
-impl Server {
+impl Group {
     /// What the store remembers of an earlier service is so in the model too.
-    pub(crate) fn resume_faults(&mut self) {
+    pub(super) fn resume_faults(&mut self) {
         for member in 0..self.store.members() {
             self.next_lost(member);
         }
@@ -40,7 +39,7 @@ impl Server {
     }
 
     /// Writes what the model has rebuilt meanwhile, so many rows of each member at most.
-    pub(crate) fn go_on_rebuilding(&mut self, most: u64) {
+    pub(super) fn go_on_rebuilding(&mut self, most: u64) {
         self.damage.is_behind = false;
         for member in 0..self.store.members() {
             let disks = 0..self.store.disks(member);
@@ -118,24 +117,9 @@ impl Server {
         }
     }
 
-    /// Carries out a command.
-    pub(crate) fn obey(&mut self, command: &Command) -> Result<Value, ServeError> {
+    /// Carries out a command that is for groups.
+    pub(super) fn carry_out(&mut self, command: &Command, has_power: bool) -> Result<String, ServeError> {
         match command {
-            Command::Status {} => Ok(self.status()),
-            Command::Events { from } => Ok(json!(self.happened.get(*from..).unwrap_or_default())),
-            Command::Counters {} => Ok(self.counters()),
-            Command::Script { events } => {
-                if events.iter().any(|event| matches!(event.command, Command::Script { .. })) {
-                    return refused("a script cannot hold another one");
-                }
-                self.plan(events);
-                Ok(json!(format!("{} events planned", events.len())))
-            }
-            Command::EndScript {} => {
-                let left = self.planned.len();
-                self.planned.clear();
-                Ok(json!(format!("{left} events left out")))
-            }
             Command::Pull { disk, spare } => self.pull(disk, *spare),
             Command::Insert { disk } => self.insert(disk.as_deref()),
             Command::FailController {} | Command::FailPath {} => {
@@ -147,7 +131,7 @@ impl Server {
                     Lost::HostPort => "the first port of the host is lost",
                 };
                 self.happens(what);
-                Ok(json!(what))
+                Ok(what.to_owned())
             }
             Command::MendPaths {} => {
                 if self.damage.paths.take().is_none() {
@@ -155,60 +139,23 @@ impl Server {
                 }
                 self.model.mend_paths();
                 self.happens("paths are back");
-                Ok(json!("paths are back"))
+                Ok("paths are back".to_owned())
             }
             Command::Slow { what, times } => self.slow(what, *times),
             Command::Corrupt { disk, bytes, from_bytes } => {
                 let (member, number) = self.disk_of(disk)?;
-                if *bytes == 0 || *bytes > 1 << 30 {
-                    return refused(format!("{bytes} bytes: between 1 and 1 GiB can be corrupted at once"));
-                }
                 let at_bytes = self.store.corrupt(member, number, *from_bytes, *bytes)?;
-                self.forget_cached();
                 let what = format!("{}: {bytes} bytes from {at_bytes} corrupted", disk_name(member, number));
                 self.happens(&what[..]);
-                Ok(json!(what))
+                Ok(what)
             }
-            Command::CutPower {} => {
-                if !self.has_power {
-                    return refused("the power is cut already; restore it first");
-                }
-                let lost = self.cut_power();
-                let what = format!("power cut: {lost} acknowledged bytes lost with the cache");
-                self.happens(&what[..]);
-                Ok(json!(what))
-            }
-            Command::Restore {} => {
-                if self.has_power {
-                    return refused("the power is not cut");
-                }
-                self.restore_power();
-                self.happens("power restored");
-                Ok(json!("power restored"))
-            }
-            Command::AddMember {} => self.add_member(),
-            Command::Snapshot { name } => {
-                self.store.snapshot(name)?;
-                let what = format!("snapshot {name}");
-                self.happens(&what[..]);
-                Ok(json!(what))
-            }
+            Command::AddMember {} => self.add_member(has_power),
             Command::Fill { percent } => self.fill(*percent),
-            Command::Revert { name } => {
-                let used = self.in_use();
-                if !used.is_empty() {
-                    return refused(format!("{name}: {} in use; unmount or close them first", used.join(", ")));
-                }
-                self.store.revert(name)?;
-                self.forget_cached();
-                let what = format!("reverted to {name}");
-                self.happens(&what[..]);
-                Ok(json!(what))
-            }
+            _ => unreachable!("the server itself carries out what is for every array"),
         }
     }
 
-    fn fill(&mut self, percent: u32) -> Result<Value, ServeError> {
+    fn fill(&mut self, percent: u32) -> Result<String, ServeError> {
         if !(1..=95).contains(&percent) {
             return refused(format!("fill: {percent} %: between 1 and 95 % of a pool can be filled"));
         }
@@ -231,10 +178,10 @@ impl Server {
             what += &if used.is_some() { format!(", and{room}") } else { room };
         }
         self.happens(&what[..]);
-        Ok(json!(what))
+        Ok(what)
     }
 
-    fn pull(&mut self, text: &str, spare: bool) -> Result<Value, ServeError> {
+    fn pull(&mut self, text: &str, spare: bool) -> Result<String, ServeError> {
         let (member, disk) = self.disk_of(text)?;
         let name = disk_name(member, disk);
         let lost = self.store.lost_with(member, disk)?;
@@ -255,12 +202,12 @@ impl Server {
             self.take_spare(member, disk)?;
             what += "; a spare takes its place";
         }
-        Ok(json!(what))
+        Ok(what)
     }
 
-    fn insert(&mut self, text: Option<&str>) -> Result<Value, ServeError> {
-        let absent = |server: &Self, member: u32| {
-            (0..server.store.disks(member)).find(|disk| server.store.disk_state(member, *disk) == DiskState::Absent)
+    fn insert(&mut self, text: Option<&str>) -> Result<String, ServeError> {
+        let absent = |group: &Self, member: u32| {
+            (0..group.store.disks(member)).find(|disk| group.store.disk_state(member, *disk) == DiskState::Absent)
         };
         let (member, disk) = match text {
             Some(text) => self.disk_of(text)?,
@@ -278,10 +225,10 @@ impl Server {
             return refused(format!("{busy}: a rebuild is under way; insert after it has ended"));
         }
         self.begin_rebuild(member, disk)?;
-        Ok(json!(format!("{}: inserted; rebuild begins", disk_name(member, disk))))
+        Ok(format!("{}: inserted; rebuild begins", disk_name(member, disk)))
     }
 
-    fn slow(&mut self, text: &str, times: u32) -> Result<Value, ServeError> {
+    fn slow(&mut self, text: &str, times: u32) -> Result<String, ServeError> {
         if !(1..=1000).contains(&times) {
             return refused(format!("x{times}: between x1 (as planned) and x1000"));
         }
@@ -311,6 +258,6 @@ impl Server {
         let what =
             if times > 1 { format!("{name}: {times} times slower") } else { format!("{name}: as fast as planned") };
         self.happens(&what[..]);
-        Ok(json!(what))
+        Ok(what)
     }
 }

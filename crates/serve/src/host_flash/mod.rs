@@ -1,0 +1,179 @@
+//! An array with flash in its hosts as it is served: the model, and the bytes of its pool of disks.
+
+mod faults;
+mod picture;
+
+use std::collections::BTreeMap;
+
+use assay_array::{HostFlashModel, HostFlashPlan};
+use assay_load::Simulated;
+use serde_json::{Map, Value};
+
+use crate::{
+    LoggedStore, ServeError, SnapshotReading, StoreFault,
+    array::{Array, News},
+    command::Command,
+    plan::ServePlan,
+};
+
+pub(crate) struct HostFlash {
+    model: HostFlashModel,
+    store: LoggedStore,
+    /// Disks of each data node.
+    node_disks: u32,
+    /// How many times smaller the model takes blocks to be.
+    reduction: f64,
+    /// Pieces of each data node that are restored at the same time.
+    depth: u32,
+    restoring: Option<Restoring>,
+    slowed: BTreeMap<u32, u32>,
+    is_behind: bool,
+    /// What failed in the background is tried again then.
+    again_ns: u64,
+    news: Vec<News>,
+}
+
+/// Missing pieces are being restored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Restoring {
+    /// Pieces that the model has restored and the store has not.
+    due: u64,
+    /// Pieces that the store restored since they were counted last.
+    done: u64,
+}
+
+impl HostFlash {
+    /// Makes the model and opens the store.
+    ///
+    /// # Errors
+    /// The array or the store is refused, or a file fails.
+    pub(crate) fn open(plan: &ServePlan, array: &HostFlashPlan) -> Result<Self, ServeError> {
+        let model = HostFlashModel::new(array)?;
+        let store = LoggedStore::open(&plan.store, array, plan.durability, plan.room_bytes)?;
+        let mut opened = Self {
+            model,
+            store,
+            node_disks: array.node.disks,
+            reduction: array.log.deduplication * array.log.compression,
+            depth: plan.rebuild_depth,
+            restoring: None,
+            slowed: BTreeMap::new(),
+            is_behind: false,
+            again_ns: 0,
+            news: Vec::new(),
+        };
+        opened.resume_faults();
+        Ok(opened)
+    }
+
+    fn happens(&mut self, what: impl Into<String>) {
+        let state = self.state();
+        self.news.push(News { what: what.into(), state });
+    }
+}
+
+impl Array for HostFlash {
+    fn model(&mut self) -> &mut dyn Simulated {
+        &mut self.model
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        self.model.next_event_ns()
+    }
+
+    fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
+        self.store.read(volume, offset_bytes, bytes)
+    }
+
+    fn write(&mut self, volume: u16, offset_bytes: u64, bytes: &[u8]) -> Result<(), StoreFault> {
+        self.store.write(volume, offset_bytes, bytes)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreFault> {
+        self.store.flush()
+    }
+
+    fn destage(&mut self) -> Result<(), StoreFault> {
+        let held: u64 = self.model.readings().iter().map(|node| node.held_bytes).sum();
+        let held_bytes = (held as f64 * self.reduction) as u64;
+        if self.store.volatile_bytes() > held_bytes { self.store.destage_to(held_bytes) } else { Ok(()) }
+    }
+
+    fn cut(&mut self) -> u64 {
+        self.store.cut()
+    }
+
+    fn volatile_bytes(&self) -> u64 {
+        self.store.volatile_bytes()
+    }
+
+    fn store_bytes(&self) -> u64 {
+        self.store.file_bytes()
+    }
+
+    fn attributes(&self, volume: usize) -> &BTreeMap<String, Vec<u8>> {
+        self.store.attributes(volume)
+    }
+
+    fn set_attribute(&mut self, volume: usize, name: &str, value: Option<&[u8]>) -> Result<(), ServeError> {
+        let set = self.store.set_attribute(volume, name, value);
+        set.map_err(|fault| ServeError::Refused(fault.to_string()))
+    }
+
+    fn state(&self) -> &'static str {
+        if self.restoring.is_some() {
+            "rebuilding"
+        } else if (0..self.store.disks()).any(|disk| !self.store.is_present(disk)) || self.store.missing_pieces() > 0 {
+            "degraded"
+        } else {
+            "healthy"
+        }
+    }
+
+    fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    fn go_on(&mut self, now_ns: u64, has_power: bool) {
+        self.is_behind = false;
+        if has_power && now_ns >= self.again_ns {
+            self.go_on_restoring(now_ns);
+            self.go_on_reclaiming(now_ns);
+        }
+    }
+
+    fn obey(&mut self, command: &Command, _has_power: bool) -> Result<String, ServeError> {
+        self.carry_out(command)
+    }
+
+    fn snapshot(&mut self, name: &str) -> Result<(), ServeError> {
+        self.store.snapshot(name)
+    }
+
+    fn revert(&mut self, name: &str) -> Result<(), ServeError> {
+        let changed = self.store.changed_since(name);
+        self.store.revert(name)?;
+        changed.into_iter().for_each(|(volume, at_bytes)| self.model.forget(volume, at_bytes, 1));
+        Ok(())
+    }
+
+    fn snapshots(&self) -> Vec<SnapshotReading> {
+        self.store.snapshots()
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn counted(&self) -> Map<String, Value> {
+        self.counted_parts()
+    }
+
+    fn standing(&self) -> Map<String, Value> {
+        self.standing_parts()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), ServeError> {
+        self.store.close()
+    }
+}

@@ -1,0 +1,345 @@
+//! The bytes of an array with flash in its hosts, as its data nodes keep them: a log of containers, cut into pieces with parity
+//! over the disks of one pool, a sparse file each.
+//!
+//! Blocks are fingerprinted, stored once whichever of them are equal, and compressed. A write is in the journal, which stands
+//! for memory that survives a power cut, once it is acknowledged; a container goes to disks when it is full. What the
+//! journal says makes the table ([`table`]), so that the same journal gives the same bytes after any end of the server.
+//! Nothing here knows time.
+
+mod block;
+mod change;
+mod journal;
+mod layout;
+mod map;
+mod pieces;
+mod placed;
+mod reclaim;
+mod restoring;
+mod shape;
+mod slots;
+mod snapshots;
+mod table;
+mod wire;
+mod write;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    path::Path,
+};
+
+use assay_array::HostFlashPlan;
+use block::{BLOCK_BYTES, Block};
+use change::{Change, Piece};
+use journal::{Held, Journal};
+use layout::Layout;
+use map::NONE;
+pub use placed::PlacedBlock;
+use placed::Restoring;
+use serde::Serialize;
+use shape::Shape;
+use slots::Slots;
+use table::Table;
+
+use crate::{
+    Durability, ServeError, StoreFault,
+    store::{
+        disk::{Disk, DiskRecord, DiskState},
+        files::{self, Supply},
+        volatile::Volatile,
+    },
+};
+
+/// Bytes of an array with flash in its hosts.
+pub struct LoggedStore {
+    shape: Shape,
+    table: Table,
+    journal: Journal,
+    disks: Vec<Disk>,
+    slots: Slots,
+    /// Where the open container goes, once that is known, and how many rows of it are on disks already.
+    open_pieces: Option<Vec<Option<Piece>>>,
+    open_rows: u32,
+    /// The first block of each volume.
+    volumes: Vec<u64>,
+    durability: Durability,
+    volatile: Volatile,
+    restoring: Option<Restoring>,
+    /// Containers that hold what cannot be computed any more although pieces enough are there.
+    unreadable: BTreeSet<u32>,
+    /// Most containers of the pool.
+    containers_most: u32,
+    counts: Counts,
+    supply: Supply,
+    unasked_bytes: u64,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+/// What was done since the store was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    healed: u64,
+    restored: u64,
+    /// Stored bytes of writes, and of what reclamation moved.
+    appended_bytes: u64,
+    moved_bytes: u64,
+    cleaned: u64,
+}
+
+/// How a store stands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LoggedReading {
+    /// Bytes of blocks that have been written, of snapshots too; those of them that differ; and what these take.
+    pub used_bytes: u64,
+    pub unique_bytes: u64,
+    pub stored_bytes: u64,
+    /// How many times smaller blocks are for leaving duplicates out, and again for compression.
+    pub deduplication: f64,
+    pub compression: f64,
+    pub containers: u32,
+    pub containers_most: u32,
+    /// Of what containers on disks hold, what is live.
+    pub live_share: f64,
+    /// Containers that have a piece missing, and those of them whose pieces left are too few.
+    pub degraded: u64,
+    pub lost: u64,
+    pub missing_pieces: u64,
+    /// Blocks as they are stored, each once, that cannot be had any more.
+    pub lost_blocks: u64,
+    /// Since the store was opened.
+    pub restored_pieces: u64,
+    pub healed_blocks: u64,
+    pub reclaimed_containers: u64,
+    pub appended_bytes: u64,
+    pub moved_bytes: u64,
+    /// Bytes that disks, journal and checkpoint take.
+    pub file_bytes: u64,
+}
+
+const LAYOUT: &str = "pool.json";
+
+impl LoggedStore {
+    /// Opens the store in a folder, or makes it.
+    ///
+    /// # Errors
+    /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
+    pub fn open(
+        folder: &Path,
+        plan: &HostFlashPlan,
+        durability: Durability,
+        room_bytes: Option<u64>,
+    ) -> Result<Self, ServeError> {
+        let failed = |error| ServeError::at(folder, error);
+        let shape = Shape::new(plan)?;
+        let layout = Layout::new(plan);
+        let path = folder.join(LAYOUT);
+        if !path.exists() && folder.exists() && !files::is_unused(folder, "pool.new").map_err(failed)? {
+            let message =
+                format!("{}: is not empty and no store of such an array; name another folder", folder.display());
+            return Err(ServeError::Refused(message));
+        }
+        fs::create_dir_all(folder).map_err(failed)?;
+        let lock = files::lock(folder)?;
+        let supply = Supply::default();
+        layout.agree(&path, &supply)?;
+        let (mut volumes, mut blocks) = (Vec::new(), 0);
+        for volume in &plan.volumes {
+            volumes.push(blocks);
+            blocks += volume.bytes.div_ceil(BLOCK_BYTES as u64);
+        }
+        let (journal, Held { state, changes }) = Journal::open(folder, &supply)?;
+        let mut table = Table::new(shape, blocks, volumes.len(), layout.disks as usize);
+        if let Some(state) = state {
+            let read = table.read_back(&mut wire::Reading(&state));
+            read.ok_or_else(|| ServeError::Refused(format!("{}: the checkpoint is damaged", folder.display())))?;
+        }
+        changes.iter().for_each(|change| table.make(change));
+        // Slots of those may have been used again since.
+        table.emptied.clear();
+        let mut disks = Vec::new();
+        for (number, is_there) in table.disks.iter().enumerate() {
+            let (node, disk) = (number as u32 / layout.node_disks, number as u32 % layout.node_disks);
+            let path = folder.join(format!("node{node}-disk{disk}.img"));
+            let record = DiskRecord { state: DiskState::Present, bad: Default::default() };
+            let mut disk = Disk::open(path, layout.disk_bytes, u64::from(shape.piece_bytes), false, record, &supply)?;
+            if !is_there {
+                disk.wipe().map_err(failed)?;
+            }
+            disks.push(disk);
+        }
+        let used = table.containers.values().flat_map(|container| container.pieces.iter().flatten().copied());
+        let most = (layout.disk_bytes / u64::from(shape.piece_bytes)).min(u64::from(u32::MAX)) as u32;
+        let slots = Slots::new(disks.len(), most, used);
+        let pool = u64::from(most) * disks.len() as u64 / shape.pieces() as u64;
+        let room = room_bytes.map(|bytes| bytes / (u64::from(shape.piece_bytes) * shape.pieces() as u64));
+        let containers_most = pool.min(room.unwrap_or(u64::MAX)).min(u64::from(u32::MAX)) as u32;
+        if containers_most < shape::CONTAINERS_LEAST {
+            let message = format!(
+                "--room: {} bytes are room for {containers_most} containers of {} bytes with parity; give {} at least",
+                room_bytes.unwrap_or_default(),
+                u64::from(shape.piece_bytes) * shape.pieces() as u64,
+                u64::from(shape::CONTAINERS_LEAST) * u64::from(shape.piece_bytes) * shape.pieces() as u64,
+            );
+            return Err(ServeError::Refused(message));
+        }
+        Ok(Self {
+            shape,
+            table,
+            journal,
+            disks,
+            slots,
+            open_pieces: None,
+            open_rows: 0,
+            volumes,
+            durability,
+            volatile: Volatile::default(),
+            restoring: None,
+            unreadable: BTreeSet::new(),
+            containers_most,
+            counts: Counts::default(),
+            supply,
+            unasked_bytes: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Has changes of files end after so many, in the middle of one: for good, or only that one. For proofs.
+    pub fn end_changes_after(&mut self, changes: u64, comes_back: bool) {
+        self.supply.end_after(changes, comes_back);
+    }
+
+    /// Has checkpoints made once the journal is so long. For proofs.
+    pub fn set_checkpoints(&mut self, journal_bytes: u64) {
+        self.journal.set_due(journal_bytes);
+    }
+
+    /// Writes a change down and makes it. Where the first fails nothing has changed.
+    fn commit(&mut self, change: &Change) -> Result<(), StoreFault> {
+        self.journal.note(change)?;
+        self.table.make(change);
+        for container in std::mem::take(&mut self.table.emptied) {
+            for piece in container.pieces.into_iter().flatten() {
+                let at_bytes = u64::from(piece.slot) * u64::from(self.shape.piece_bytes);
+                self.disks[usize::from(piece.disk)].punch(at_bytes, u64::from(self.shape.piece_bytes));
+                self.slots.give_back(piece);
+            }
+        }
+        if self.journal.is_checkpoint_due() {
+            // The journal has all of it; it only grows until a checkpoint can be written.
+            let _ = self.journal.checkpoint(|out| self.table.write_down(out));
+        }
+        Ok(())
+    }
+
+    /// Reads bytes of a volume, as they were last acknowledged.
+    ///
+    /// # Errors
+    /// They are lost, or a file of the store fails.
+    pub fn read(&mut self, volume: u16, offset_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
+        let mut done = 0;
+        for (block, within) in self.blocks(volume, offset_bytes, bytes.len()) {
+            let count = within.len();
+            bytes[done..done + count].copy_from_slice(&self.block(block)?[within]);
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Blocks that bytes of a volume touch, and which part of each.
+    fn blocks(
+        &self,
+        volume: u16,
+        offset_bytes: u64,
+        bytes: usize,
+    ) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
+        let first = self.volumes[usize::from(volume)];
+        let (size, end_bytes) = (BLOCK_BYTES as u64, offset_bytes + bytes as u64);
+        (offset_bytes / size..end_bytes.div_ceil(size)).map(move |block| {
+            let from = offset_bytes.saturating_sub(block * size) as usize;
+            let to = (end_bytes - block * size).min(size) as usize;
+            (first + block, from..to)
+        })
+    }
+
+    fn block(&mut self, block: u64) -> Result<Block, StoreFault> {
+        match self.volatile.get((0, block)) {
+            Some(held) => Ok(held.try_into().expect("blocks have one size")),
+            None => self.block_in_log(block),
+        }
+    }
+
+    fn block_in_log(&mut self, block: u64) -> Result<Block, StoreFault> {
+        match self.table.map.get(block) {
+            NONE => Ok([0; BLOCK_BYTES]),
+            content => Ok(self.fetch(content)?.1),
+        }
+    }
+
+    pub fn volatile_bytes(&self) -> u64 {
+        self.volatile.bytes()
+    }
+
+    /// The power is gone: says how many acknowledged bytes are lost with the cache.
+    pub fn cut(&mut self) -> u64 {
+        self.volatile.drop_all()
+    }
+
+    /// Attributes of a volume, as those of a file.
+    pub fn attributes(&self, volume: usize) -> &BTreeMap<String, Vec<u8>> {
+        &self.table.attributes[volume]
+    }
+
+    /// Sets or takes away an attribute of a volume.
+    ///
+    /// # Errors
+    /// A file of the store fails.
+    pub fn set_attribute(&mut self, volume: usize, name: &str, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        let value = value.map(<[u8]>::to_vec);
+        self.commit(&Change::Attribute { volume: volume as u16, name: name.to_owned(), value })
+    }
+
+    pub fn reading(&self) -> LoggedReading {
+        let (size, contents) = (BLOCK_BYTES as u64, self.table.live_contents());
+        let missing = self.table.containers.values().map(table::Container::missing);
+        let (degraded, lost, missing_pieces) = missing.fold((0, 0, 0), |(degraded, lost, all), missing| {
+            let (is_degraded, is_lost) = (missing > 0, missing > shape::PARITY_PIECES);
+            (degraded + u64::from(is_degraded), lost + u64::from(is_lost), all + missing as u64)
+        });
+        let held_bytes = self.table.containers.len() as u64 * u64::from(self.shape.container_bytes());
+        let live_bytes: u64 = self.table.containers.values().map(|container| container.live_bytes).sum();
+        let ratio = |of: u64, to: u64| if to == 0 { 1.0 } else { of as f64 / to as f64 };
+        LoggedReading {
+            used_bytes: self.table.users * size,
+            unique_bytes: contents * size,
+            stored_bytes: self.table.stored_bytes,
+            deduplication: ratio(self.table.users, contents),
+            compression: ratio(contents * size, self.table.stored_bytes),
+            containers: self.table.containers.len() as u32,
+            containers_most: self.containers_most,
+            live_share: ratio(live_bytes, held_bytes),
+            degraded,
+            lost,
+            missing_pieces,
+            lost_blocks: self.lost_contents(),
+            restored_pieces: self.counts.restored,
+            healed_blocks: self.counts.healed,
+            reclaimed_containers: self.counts.cleaned,
+            appended_bytes: self.counts.appended_bytes,
+            moved_bytes: self.counts.moved_bytes,
+            file_bytes: self.file_bytes(),
+        }
+    }
+
+    pub fn file_bytes(&self) -> u64 {
+        self.disks.iter().map(Disk::used_bytes).sum::<u64>() + self.journal.used_bytes()
+    }
+
+    /// Writes what is only in memory.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn close(mut self) -> Result<(), ServeError> {
+        self.destage_for("stop")
+    }
+}

@@ -1,0 +1,57 @@
+//! What is served, and how.
+
+use std::path::PathBuf;
+
+use assay_array::{HostFlashPlan, ModelPlan};
+use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::Value;
+
+use crate::{Durability, command::PlannedEvent, io::Shown};
+
+/// What is served, and how.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServePlan {
+    /// `{"host_flash": ...}` has flash in its hosts, anything else is a group of members.
+    #[serde(deserialize_with = "model_plan")]
+    pub array: ModelPlan,
+    /// Where the volumes are shown; empty.
+    pub folder: PathBuf,
+    pub store: PathBuf,
+    pub durability: Durability,
+    /// Whether blocks of a group have sums. Those of hosts with flash have fingerprints.
+    pub sums: bool,
+    pub realtime: bool,
+    /// Rows of a disk, or pieces of containers, that are rebuilt at the same time.
+    pub rebuild_depth: u32,
+    /// Pieces that move onto a new member at the same time.
+    pub rebalance_depth: u32,
+    /// Most members of a group of this array; 1: it is no group.
+    pub members_most: u32,
+    /// From the loss of a controller until another serves its ports.
+    pub failover_ns: u64,
+    /// Most bytes of the store.
+    pub room_bytes: Option<u64>,
+    /// What happens by itself.
+    pub events: Vec<PlannedEvent>,
+}
+
+impl ServePlan {
+    /// The volumes as they are shown.
+    pub(crate) fn shown(&self) -> Vec<Shown> {
+        let shown = |volume: &assay_array::VolumePlan| Shown { name: volume.name.clone(), bytes: volume.bytes };
+        match &self.array {
+            ModelPlan::Group(plan) => plan.volumes().map(shown).collect(),
+            ModelPlan::HostFlash(plan) => plan.volumes.iter().map(shown).collect(),
+        }
+    }
+}
+
+fn model_plan<'de, D: Deserializer<'de>>(from: D) -> Result<ModelPlan, D::Error> {
+    let mut value = Value::deserialize(from)?;
+    let plan = match value.get_mut("host_flash") {
+        Some(own) => serde_json::from_value(own.take()).map(|own: Box<HostFlashPlan>| ModelPlan::HostFlash(own)),
+        None => serde_json::from_value(value).map(ModelPlan::Group),
+    };
+    plan.map_err(D::Error::custom)
+}

@@ -1,0 +1,10 @@
+//! The bytes of an array with flash in its hosts are those that were acknowledged, whatever happens that its parity bears; and
+//! exactly those are lost that must be when more happens.
+
+#[path = "../../../array/tests/plans/mod.rs"]
+mod plans;
+
+mod any_order;
+mod parity;
+mod proof;
+mod reduction;
