@@ -340,10 +340,12 @@ def static_reasons(need: Need, ladder: Ladder, step: Step, demand: Demand, loade
                 pool.asked_bytes / room,
             )
         elif pool.fill > need.rules.fill:
+            # So close that whole percents would read alike.
+            decimals = 1 if format_share(pool.fill) == format_share(need.rules.fill) else 0
             yield Reason(
                 "fill",
-                f"{asked} fill {format_share(pool.fill)} of {size_text(pool.usable_bytes)}, above"
-                f" {format_share(need.rules.fill)}",
+                f"{asked} fill {format_share(pool.fill, decimals)} of {size_text(pool.usable_bytes)}, above"
+                f" {format_share(need.rules.fill, decimals)}",
                 pool.fill / need.rules.fill,
             )
     for phase in loaded.phases:

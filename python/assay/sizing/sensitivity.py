@@ -70,9 +70,10 @@ def changes(need: Need) -> Iterator[Change]:
             changed = _with_rules(need, fill=fill, modelled_fill=min(rules.modelled_fill, fill))
             yield Change(assumption="fill", stated=format_share(rules.fill), to=format_share(fill), need=changed,
                          harder=fill < rules.fill)  # fmt: skip
+    shares = ", ".join(dict.fromkeys(format_share(one.read) for one in need.database if one.ios))
     for reads in (-0.1, 0.1):
-        if any(one.ios for one in need.database):
-            yield Change(assumption="share of reads", stated=", ".join(format_share(one.read) for one in need.database),
+        if shares:
+            yield Change(assumption="share of reads", stated=shares,
                          to="10 points fewer" if reads < 0 else "10 points more", need=_reading(need, reads),
                          harder=None)  # fmt: skip
     if rules.degraded or rules.rebuilding:
