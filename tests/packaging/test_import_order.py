@@ -178,7 +178,8 @@ def kinds_named(tree: ast.Module, keys: set[str]) -> set[str]:
 
 @cache
 def words_of(text: str) -> set[str]:
-    """Words of a text, or of a name written with underscores or capitals."""
+    """Words of a text, or of a name written with underscores or capitals, but for the names of cited studies."""
+    text = re.sub(r"\bEQL-(OLTP|DSS)\b", "", text)
     return set(re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
