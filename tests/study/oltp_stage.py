@@ -19,6 +19,7 @@ from assay.telemetry import collectors
 from assay.telemetry.collectors import Activity
 from assay.workloads.plan import Part
 from assay.workloads.tpcc.plan import load_tpcc_plan
+from assay.workloads.transactions import counted
 from assay.workloads.transactions import point as oltp_point
 from assay.workloads.transactions.opening import prepare
 
@@ -102,7 +103,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
         monkeypatch.setattr(_core, "RowsLoad", made.load, raising=False)
         monkeypatch.setattr(_core, "OltpRun", made.core, raising=False)
         monkeypatch.setattr(collectors, "database_collectors", lambda _: [])
-        monkeypatch.setattr(oltp_point, "activity", lambda _: Activity())
+        monkeypatch.setattr(counted, "activity", lambda _: Activity())
         monkeypatch.setattr(oltp_point, "LOOK_S", 0.0)
         return made
 

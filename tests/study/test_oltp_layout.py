@@ -13,8 +13,8 @@ from assay.errors import ExitCode, IoFailed, UsageError
 from assay.telemetry.collectors import Activity
 from assay.workloads.brokerage.application import BROKERAGE
 from assay.workloads.tpcc.application import TPCC
+from assay.workloads.transactions import counted as servers_counted
 from assay.workloads.transactions import layout as oltp_layout
-from assay.workloads.transactions import point as oltp_point
 
 
 def traced(*heats: tuple[str, float]) -> Activity:
@@ -37,7 +37,7 @@ def test_the_hottest_table_is_traced_once_and_partitioned_after_a_restore(
         MemoryDatabase(**loaded(4)), actions=["run"], restores="always",
         layout={"partition_table": "hottest", "partition_ways": 4, "trace_s": 0.2},
     )  # fmt: skip
-    monkeypatch.setattr(oltp_point, "activity", lambda _: next(seen))
+    monkeypatch.setattr(servers_counted, "activity", lambda _: next(seen))
 
     assert run.run() is ExitCode.DONE
 

@@ -30,6 +30,8 @@ Examples:
 `assay size --from assay-recording --percentile 95`
 
 `assay size need.toml --from assay-results/RUN --derating assay-results/STUDY`
+
+`assay size need.toml --hit-curve assay-results/CACHE-SIZE --set server.hit=97%`
 """
 
 MEASURED = "Measured needs"
@@ -67,6 +69,14 @@ def size(
             rich_help_panel=MEASURED,
         ),
     ] = None,
+    hit_curve: Annotated[
+        Path | None,
+        typer.Option(
+            "--hit-curve",
+            help="A run of study cache-size on a database: how hits grow with memory.",
+            rich_help_panel=MEASURED,
+        ),
+    ] = None,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity/--no-sensitivity", help="Look for what would change the purchase.")
     ] = True,
@@ -96,6 +106,11 @@ def size(
         for keys, value, origin in derating_of(derating):
             asked = asked.with_value(keys, value, origin)
     changed = asked.with_changes(changes) if changes else None
+    if hit_curve is not None:
+        from assay.sizing.hit_curve import with_hit_curve
+
+        asked = with_hit_curve(asked, hit_curve)
+        changed = with_hit_curve(changed, hit_curve) if changed is not None else None
     judge = Judge()
 
     def tell(text: str) -> None:

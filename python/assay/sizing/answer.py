@@ -52,8 +52,8 @@ def size(
         The judge's `interrupt` was set.
     """
     need = asked.need
-    outcome = search(need, judge, tell)
     of_servers = servers.servers_of(need)
+    outcome = search(need, judge, tell)
     made: dict[str, dict[str, Any]] = {}
     for choice in CHOICES:
         found: Found | None = getattr(outcome, choice)
@@ -275,6 +275,11 @@ def _assumptions(asked: Asked, measured: Measured | None) -> list[dict[str, Any]
             rows.append({"assumption": f"{one.name}: derating of scans",
                          "value": format_share(need.rules.derating_scans),
                          "from": _derating_from(said, "derating_scans", asked)})  # fmt: skip
+    if need.server is not None and need.server.hit_curve:
+        rows.append({"assumption": "hits of the servers' cache by its size",
+                     "value": ", ".join(f"{format_bytes(size)} {format_share(share, 1)}"
+                                        for size, share in sorted(need.server.hit_curve)),
+                     "from": asked.origins.get(("server", "hit_curve"), "stated")})  # fmt: skip
     for mail in need.mail:
         rows += [
             {"assumption": f"{mail.name}: white space, deleted items and overhead of a mailbox",

@@ -155,7 +155,7 @@ def _of_recording(source: Source, percentile: float, busiest: int, notices: Sequ
         for (role,), part in by_role.group_by("role", maintain_order=True)
         if part["ios"].sum()
     }
-    size, growth = _size_and_growth(source.series)
+    size, growth = size_and_growth(source.series)
     told = list(notices)
     if "log" not in roles:
         told.append(
@@ -282,7 +282,7 @@ def _coverage(own: pl.DataFrame, covered_s: float, busiest: int) -> dict[str, An
             "text": text}  # fmt: skip
 
 
-def _size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
+def size_and_growth(series: pl.DataFrame) -> tuple[int | None, float | None]:
     """Bytes of the databases, else of the file systems, and their growth a year."""
     import polars as pl
 
@@ -334,7 +334,7 @@ def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measur
     host = source.manifest.get("host") or {}
     cores = host.get("cpu_count")
     tps, busy = seen.transactions_per_s, seen.cpu_share
-    size = _size_and_growth(source.series)[0] if source.series is not None and not source.series.is_empty() else None
+    size = size_and_growth(source.series)[0] if source.series is not None and not source.series.is_empty() else None
     counted = "counted by its devices" if seen.by_devices else "counted by the servers of its databases"
     return Measured(
         source=source.name,

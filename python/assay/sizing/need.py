@@ -137,8 +137,6 @@ class Server(Strict):
         ordered = sorted(self.hit_curve)
         if any(later[1] < sooner[1] for sooner, later in itertools.pairwise(ordered)):
             raise ValueError("hit_curve falls: more memory cannot hit less; give it as [MEMORY, HIT SHARE] pairs")
-        if self.hit is not None and len(ordered) < 2:
-            raise ValueError("hit asks for a hit_curve of two sizes of memory or more")
         return self
 
 

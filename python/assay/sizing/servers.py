@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from assay.errors import UsageError
 from assay.sizing.demand import growth_factors, mail_servers, mailbox_bytes
 from assay.sizing.need import Need
 from assay.units import format_share
@@ -50,14 +51,26 @@ def cores_used(need: Need, year: float) -> float:
 
 
 def servers_of(need: Need) -> Servers | None:
-    """Servers at the end of the need's years; None where the need says nothing of them."""
+    """Servers at the end of the need's years; None where the need says nothing of them.
+
+    Raises
+    ------
+    UsageError
+        A share of hits is asked for, and nothing says how hits grow with memory.
+    """
     server = need.server
     if server is None:
         return None
     cores = cores_used(need, need.years)
     count = max(math.ceil(cores / (server.cores * server.cpu_limit) - 1e-9), 1)
     memory, text = None, "the need states no share of hits (hit) and no curve of them (hit_curve) under [server]"
+    if server.hit_curve:
+        text = "the need states no share of hits (hit) under [server], such as 97%"
     if server.hit is not None:
+        if len(server.hit_curve) < 2:
+            raise UsageError(
+                "server.hit asks for a hit_curve of two sizes of memory or more; state one, or give --hit-curve RUN"
+            )
         cache = cache_for(server.hit_curve, server.hit)
         if cache is None:
             best = max(share for _, share in server.hit_curve)

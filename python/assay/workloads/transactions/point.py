@@ -6,38 +6,33 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.progress import Gauge, Moment
 from assay.results.phases import Rates
 from assay.results.standstill import judged
 from assay.results.steady import steady_state
-from assay.targets.answering import answer_within
 from assay.targets.databases.target import DatabaseTarget
-from assay.telemetry.collectors import Activity, activity, hottest
 from assay.telemetry.columns import Reading, SeriesColumns
 from assay.telemetry.summary import folded, summarise
 from assay.telemetry.ticks import BATCHES, tick_length_of_s
-from assay.units import count_of, format_duration, format_latency
+from assay.units import count_of, format_duration
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.opened import RunContext
 from assay.workloads.transactions.application import Application
 from assay.workloads.transactions.background import BackgroundWork
+from assay.workloads.transactions.counted import ServersCounted
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import CutPower
+from assay.workloads.transactions.progress import OltpProgress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LOOK_S = 0.1
-
-ANSWER_S = 10.0
-"""How long a server may take to tell its counters."""
 
 STALL_MIN_COUNT = 20
 """Transactions that a rate must ask for in the time of a stall for it to be one."""
@@ -68,54 +63,6 @@ CLOCK_DRIFT_SHARE = 0.001
 
 TICK_LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 TICK_COUNTS = ("committed", "rolled_back", "retried", "failed")
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OltpProgress:
-    """What the display shows of a point of transactions."""
-
-    part: str
-    phase: str
-    first: str
-    rate: str
-    latency_p90_ns: float | None
-    left_s: float
-    failed_count: int
-    waiting: str
-    value: float
-    rate_title: str
-    rate_unit: str
-
-    @property
-    def moment(self) -> Moment:
-        """The same as figures."""
-        return Moment(
-            part=self.part,
-            what="transactions",
-            phase=self.phase,
-            left_s=max(self.left_s, 0),
-            gauges=(
-                Gauge(name="rate", title=self.rate_title, value=self.value, unit=self.rate_unit),
-                Gauge(
-                    name="p90", title=f"{self.first} p90", value=self.latency_p90_ns, unit="ns", limit="response.p90"
-                ),
-            ),
-            errors=(self.failed_count, "failed"),
-            waiting=self.waiting,
-        )
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        text = (
-            f"[{self.part}] {self.phase}: {self.rate}, {self.first} p90"
-            f" {format_latency(self.latency_p90_ns)}, {format_duration(max(self.left_s, 0))} left"
-        )
-        text += f", {self.failed_count:,} failed" if self.failed_count else ""
-        return f"{text}, {self.waiting}" if self.waiting else text
 
 
 class OltpMeasurement:
@@ -160,14 +107,11 @@ class OltpMeasurement:
         self.writer = context.folder.series_writer()
         self.written_at = time.monotonic()
         self.notices: list[str] = []
-        self.counted: list[tuple[float, dict[str, float]] | None] = []
-        self.active: list[Activity] = []
+        self.counted = ServersCounted(target)
         self.memory_bytes: list[int] = []
         self.background = BackgroundWork(self.target.databases, plan.background)
         self.power: list[CutPower] = []
         """Power cuts of the point."""
-        self.window_s: list[float] = []
-        """Both ends of the window on the monotonic clock."""
 
     def run(self) -> dict[str, Any]:
         """Run the users until the window is over.
@@ -184,7 +128,7 @@ class OltpMeasurement:
         """
         self.context.recorder.sample()
         self.context.recorder.drain()
-        before = self._counters()
+        before = self.counted.now()
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
         self.context.begin_together()
@@ -301,7 +245,7 @@ class OltpMeasurement:
             return None
         silent = f"no transaction ended for {format_duration(stall_s)}"
         try:
-            self._counters()
+            self.counted.now()
         except NotAnswering as error:
             return NotAnswering(f"{silent}: {error}")
         example = report.get("example")
@@ -313,16 +257,13 @@ class OltpMeasurement:
         return bool(self.complete_ticks * self.interval_s - ended_s < within_s)
 
     def _look_closely(self) -> None:
-        """At both ends of the window: what the servers count, and what their statements and tables cost."""
-        self.window_s.append(time.monotonic())
+        """At both ends of the window."""
         try:
-            self.counted.append(self._counters())
-            found = self._asked(lambda: activity(self.target.databases))
+            found = self.counted.look()
         except NotAnswering as error:
             self.error = self.error or error
             return
-        self.active.append(found)
-        self.notices += [notice for notice in found.notices if notice not in self.notices]
+        self.notices += [notice for notice in found if notice not in self.notices]
 
     def _note(self, report: Mapping[str, Any], *, ending: bool = False) -> None:
         self.complete_ticks = report["complete_ticks"]
@@ -396,50 +337,11 @@ class OltpMeasurement:
             )
         )
 
-    # What the servers count
-
-    def _counters(self) -> tuple[float, dict[str, float]] | None:
-        """Counters of all servers added up, with the time; None while one is away.
-
-        Raises
-        ------
-        NotAnswering
-            A server is there and says nothing.
-        """
-        return self._asked(self._ask_counters)
-
-    def _asked(self, ask: Callable[[], T]) -> T:
-        names = ", ".join(database.spec.display for database in self.target.databases)
-        return answer_within(ANSWER_S, ask, what=names, advice="the server stopped answering; check it and its log")
-
-    def _ask_counters(self) -> tuple[float, dict[str, float]] | None:
-        total: dict[str, float] = {}
-        servers: set[tuple[object, ...]] = set()
-        try:
-            for database in self.target.databases:
-                for name, count in database.counters().items():
-                    # A server counts the transactions of all its databases.
-                    if name in database.table_set.counters or database.server not in servers:
-                        total[name] = total.get(name, 0.0) + count
-                servers.add(database.server)
-        except AssayError:
-            return None
-        return time.monotonic(), total
-
-    def _grown(self, name: str) -> tuple[float, float] | None:
-        """Growth of a counter over the window, and the seconds between its readings."""
-        if len(self.counted) < 2 or self.counted[0] is None or self.counted[-1] is None:
-            return None
-        (began, before), (ended, after) = self.counted[0], self.counted[-1]
-        growth = after.get(name, math.nan) - before.get(name, math.nan)
-        # Counters begin again when the server was restarted.
-        return (growth, ended - began) if growth >= 0 and ended > began else None
-
     def _compare_counters(self, before: tuple[float, dict[str, float]] | None) -> None:
         """Every transaction of the first kind that a user saw committed must be there."""
         if isinstance(self.error, NotAnswering):
             return
-        after = self._counters()
+        after = self.counted.now()
         if before is None or after is None:
             return
         counter = self.application.counter
@@ -540,8 +442,9 @@ class OltpMeasurement:
 
     def _oltp(self, figures: Mapping[str, Any], seconds: float, start_ns: int, end_ns: int) -> dict[str, Any]:
         rate, counter, count = self.application.rate, self.application.counter, figures["total"]["count"]
-        of_server = self._grown("transactions_count")
-        statements, tables = hottest(self.active[0], self.active[-1]) if len(self.active) > 1 else ([], [])
+        of_server = self.counted.grown("transactions_count")
+        statements, tables = self.counted.hottest()
+        looked_at = self.counted.looked_at
         versions = {facts["name"]: facts for facts in self.target.facts()["databases"]}
         return {
             rate.key: sum(database[counter] for database in figures["databases"]) / seconds * rate.seconds,
@@ -576,7 +479,7 @@ class OltpMeasurement:
             ),
             "statements": statements,
             "tables": tables,
-            "background": self.background.report(self.window_s[0], self.window_s[-1]) if self.window_s else [],
+            "background": self.background.report(looked_at[0], looked_at[-1]) if looked_at else [],
         }
 
     def _memory_per_user(self) -> float | None:
