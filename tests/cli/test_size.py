@@ -98,6 +98,7 @@ def test_what_if_prints_the_difference(bench: Bench) -> None:
     rows = {row["what"]: row for row in done.document["difference"]["rows"]}
     assert rows["demand"]["differs"]
     assert rows["cost"]["before"] != rows["cost"]["after"]
+    assert (rows["servers"]["differs"], rows["memory of a server"]["after"]) == (True, "34.78 GiB")
 
 
 def test_a_need_that_nothing_holds_says_what_comes_nearest(bench: Bench) -> None:

@@ -319,6 +319,9 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], changes: Seq
     add("cost", lambda one: cost_text(one, (one["chosen"].get("cheapest") or {}).get("cost")))
     add("probability", lambda one: _probability(one))
     add("first to run out", _first_out)
+    if any((one["servers"] or {}).get("databases") for one in (before, after)):
+        add("servers", lambda one: _of_servers(one, "servers", str))
+        add("memory of a server", lambda one: _of_servers(one, "memory_bytes", format_bytes))
     return {"changes": list(changes), "rows": [{**row, "differs": row["before"] != row["after"]} for row in rows]}
 
 
@@ -341,6 +344,11 @@ def _first_out(answer: Mapping[str, Any]) -> str:
         return "nothing within 20 years"
     first = min(known, key=lambda one: one["year"])
     return f"{first['resource']}, year {first['year']:g}"
+
+
+def _of_servers(answer: Mapping[str, Any], key: str, shown: Callable[[Any], str]) -> str:
+    value = ((answer["servers"] or {}).get("databases") or {}).get(key)
+    return "-" if value is None else shown(value)
 
 
 def cost_text(answer: Mapping[str, Any], cost: float | None) -> str:
