@@ -47,15 +47,16 @@ impl Engine {
     /// Whatever keeps the run from going on; bad pages are no errors.
     pub fn run_to(&mut self, to_ns: u64) -> Result<bool, Failure> {
         loop {
+            // Before the task that waits for it goes on: a failed I/O moved no bytes that could be looked at.
+            if let Some(failure) = self.kernel.with(|core| core.failure.take()) {
+                return Err(failure);
+            }
             if self.tasks.run_ready(self.script, &self.kernel) {
                 return Ok(true);
             }
             let mut core = self.kernel.0.borrow_mut();
             let core = &mut *core;
             core.flush_submissions()?;
-            if let Some(failure) = core.failure.take() {
-                return Err(failure);
-            }
             let until_ns = core.schedule.next_ns().unwrap_or(u64::MAX).min(core.next_tick_ns()).min(to_ns);
             let least = usize::from(core.schedule.is_idle());
             let waited = core.queue.wait(least, until_ns, &mut self.completions);

@@ -65,6 +65,8 @@ struct MemoryQueue {
     under_way: VecDeque<(u64, Request)>,
     /// Places to be damaged, and when.
     damage: Vec<(u64, usize)>,
+    /// From when on every I/O fails.
+    fails_from_ns: u64,
 }
 
 impl MemoryQueue {
@@ -79,6 +81,7 @@ impl MemoryQueue {
             takes_ns,
             under_way: VecDeque::new(),
             damage: Vec::new(),
+            fails_from_ns: u64::MAX,
         }
     }
 }
@@ -119,6 +122,10 @@ impl Queue for MemoryQueue {
             let Some((at_ns, request)) = self.under_way.pop_front() else { break };
             let (at, length) = (request.offset_bytes as usize, request.length_bytes as usize);
             let frame = (request.buffer * PAGE_BYTES) as usize;
+            if at_ns >= self.fails_from_ns {
+                completions.push(Completion { tag: request.tag, result: -5, at_ns });
+                continue;
+            }
             match request.op {
                 Op::Read => self.frames[frame..frame + length].copy_from_slice(&self.bytes[at..at + length]),
                 Op::Write => self.bytes[at..at + length].copy_from_slice(&self.frames[frame..frame + length]),
@@ -312,6 +319,18 @@ fn damaged_pages_are_found_in_the_end_if_not_before() {
     pages.sort_unstable();
     assert_eq!(pages, [250, 251, 253]);
     assert!(found.iter().all(|bad| bad.what.starts_with("checksum is")));
+}
+
+#[test]
+fn an_io_that_fails_is_no_bad_page() {
+    let plan = plan(1);
+    let mut queue = MemoryQueue::new(&plan, MS);
+    queue.fails_from_ns = 3_000 * MS;
+    let (mut engine, _) = engine(&plan, queue);
+    assert!(run_until(&mut engine, Phase::Load) < 30);
+    let failure = engine.run_to(4_000 * MS).unwrap_err().to_string();
+    assert!(failure.starts_with("db1 on v: a ") && failure.contains("os error 5"), "{failure}");
+    assert_eq!(engine.kernel.with(|core| core.counts.bad_pages), 0);
 }
 
 #[test]
