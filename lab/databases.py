@@ -14,6 +14,9 @@ from lab.machine import Machine, Running
 UID = 61000
 """The servers' user in the guest, who has a name there."""
 
+UNMOUNT_TRIES = 1500
+"""Five a second."""
+
 DATABASE = "bench"
 POSTGRESQL = {
     "listen_addresses": "127.0.0.1", "unix_socket_directories": "/tmp", "shared_buffers": "32MB",
@@ -146,16 +149,35 @@ class Server:
         assert self.process is not None
         self.lab.cut_disk(self.disk.name)
         self.lab.kill(self.process)
-        # Its other processes end when they see that it has gone; the file system is in use until then.
-        self.lab.shell(f"until umount {self.place} 2>/dev/null; do sleep 0.2; done")
+        self._unmount()
         self._device = self.lab.plug_again(self.disk.name)
 
     def stop(self) -> None:
         """Kill it."""
         if self.process is not None and not self.process.ended:
             self.lab.kill(self.process)
+        self._unmount()
+
+    def _unmount(self) -> None:
+        """Kill what is left of it, and unmount its disk; what keeps the disk in use too long is told."""
         self.lab.shell(
-            f"until umount {self.place} 2>/dev/null; do mountpoint -q {self.place} || break; sleep 0.2; done"
+            f"""
+            left={UNMOUNT_TRIES}
+            until umount {self.place} 2>/dev/null || ! mountpoint -q {self.place}; do
+                for process in /proc/[0-9]*; do
+                    case "$(readlink $process/cwd)" in {self.place}*) kill -9 ${{process#/proc/}} || :;; esac
+                done
+                left=$((left - 1))
+                if [ $left -eq 0 ]; then
+                    echo "{self.place} stays in use" >&2
+                    for process in /proc/[0-9]*; do
+                        echo "$(cat $process/comm) $(readlink $process/cwd) $(cat $process/wchan)" >&2
+                    done
+                    exit 1
+                fi
+                sleep 0.2
+            done
+            """
         )
 
 
