@@ -86,6 +86,7 @@ def test_both_tests_have_scores_and_a_report(bench: Bench, column_store: str) ->
     assert all(word in page for word in ("Queries and storage over time", "tpch-times", "not compliant"))
 
 
+@pytest.mark.slow(reason="starts a server 22 times")
 def test_a_cold_test_starts_the_server_anew_before_each_query(bench: Bench) -> None:
     target = f"embedded:{bench.folder}/pg"
     assert dss(bench, target, "load", "--scale", "0.002").code == 0

@@ -70,6 +70,7 @@ def test_a_server_killed_in_the_middle_of_streams_costs_the_queries_that_ran(
     assert any("incomplete and has no score" in notice for notice in outcome.document["notices"])
 
 
+@pytest.mark.slow(reason="other runs are interrupted and resumed anyway")
 def test_ctrl_c_in_the_middle_of_streams_drops_the_test_and_resume_runs_it(
     bench: Bench, postgresql18: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ def by_id(oltp: dict[str, Any]) -> dict[int, bool]:
     [
         "postgresql15",
         pytest.param("postgresql18", marks=pytest.mark.slow(reason="the embedded server below is one of these")),
-        pytest.param("mariadb", marks=pytest.mark.slow(reason="the test below runs on it, step by step")),
+        "mariadb",
     ],
     indirect=True,
 )
@@ -60,6 +60,11 @@ def test_one_command_loads_runs_and_checks(bench: Bench, server: ServerProcess) 
         assert not path.is_file() or PASSWORD.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.parametrize(
+    "server",
+    ["postgresql18", pytest.param("mariadb", marks=pytest.mark.slow(reason="the test above runs on it"))],
+    indirect=True,
+)
 def test_a_database_is_loaded_saved_run_on_restored_and_dropped(bench: Bench, server: ServerProcess) -> None:
     url = server.loaded_database()
     assert oltp(bench, url, "save").code == 0

@@ -137,6 +137,7 @@ def test_nothing_to_size_is_refused(bench: Bench) -> None:
     assert (done.code, "cannot be read" in done.complaint) == (2, True)
 
 
+@pytest.mark.slow(reason="tests/sizing measures recordings without a command")
 def test_a_recording_becomes_a_purchase_and_five_minutes_do_not(bench: Bench) -> None:
     from sizing_needs import recording
 

@@ -153,6 +153,7 @@ def test_work_goes_on_beside_the_transactions(bench: Bench, embedded_target: str
     assert done["backup"]["seconds"] > 0
 
 
+@pytest.mark.slow(reason="a study of a database is run anyway")
 def test_settings_of_the_server_are_levels(bench: Bench, embedded_target: str) -> None:
     outcome = study(bench, "cache-size", embedded_target, "--levels", "cache=32MB,128MB", "--set", "warehouses=1")
 

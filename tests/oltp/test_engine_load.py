@@ -74,6 +74,7 @@ def test_several_connections_load_every_row_in_its_chunk(server: Server) -> None
     }
 
 
+@pytest.mark.slow(reason="a load that is killed goes on anyway")
 def test_one_connection_stopped_and_resumed_loads_the_same(server: Server) -> None:
     database = Database(server.fresh_database(), 1)
     database.make_tables()
