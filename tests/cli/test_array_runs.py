@@ -182,11 +182,12 @@ def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(be
 
 
 @needs_loops
-@pytest.mark.slow(reason="two of the fault scripts of benches/array_faults.py")
+@pytest.mark.slow(reason="three of the fault scripts of benches/array_faults.py")
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "seeds"), [(1, 2), (35, 1)], ids=["group", "hosts with flash"])
+def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path, first: int, seeds: int) -> None:
     script = Path(__file__).parents[2] / "benches" / "array_faults.py"
-    command = (sys.executable, str(script), "--first", "1", "--seeds", "2")
+    command = (sys.executable, str(script), "--first", str(first), "--seeds", str(seeds))
 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
