@@ -4,7 +4,8 @@
 
 Takes root, FUSE, loop devices and fio. Each seed draws a RAID policy, members and a script within what the policy
 bears: disks are pulled and put in, disks and paths slow down, paths and controllers are lost and come back, the
-array's power is cut, and a second member joins where there is one.
+array's power is cut, and a second member joins where there is one. Some seeds run on hosts with flash, where one
+disk or two are pulled at a time and a small pool is reclaimed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from assay.targets.arrays.served.spec import parse_served
 
 FILERS = range(37, 1000, 4)
 """Seeds that run on a write-anywhere filer."""
+HOSTS_WITH_FLASH = range(35, 1000, 4)
+"""Seeds that run on hosts with flash over data nodes."""
 ASSAY = (sys.executable, "-m", "assay")
 LAST_S = 6.0
 """How long faults come."""
@@ -84,21 +87,26 @@ class Script:
     def _one(self) -> None:
         counters = self._array.ask({"command": "counters"})
         members = counters["members"]
-        number = self._draw.randrange(len(members))
-        disks = members[number]["disks"]
-        disk = f"member{number}/disk{self._draw.randrange(len(disks))}"
+        disks = self._draw.choice(members)["disks"]
+        disk = self._draw.choice(disks)["name"]
         is_whole = all(one["state"] == "present" for one in disks)
         kinds = ["pull", "pull", "insert", "slow", "slow", "path", "controller", "power"]
-        if len(members) == 1:
+        has_pool = "pool" in counters
+        if has_pool:
+            is_whole = counters["state"] == "healthy"
+            kinds = [kind for kind in kinds if kind not in ("path", "controller")]
+        elif len(members) == 1:
             kinds += ["member", "member"]
         kind = self._draw.choice(kinds)
         waiting = {words for _, words in self._back}
         if kind == "pull" and is_whole:
-            self._do(f"pull {disk}{self._draw.choice(('', ' keep-spare'))}")
+            # Parity of a pool makes up for two disks. Where the second is the first, it is refused.
+            for pulled in [disk, self._draw.choice(disks)["name"]] if has_pool else [disk]:
+                self._do(f"pull {pulled}{self._draw.choice(('', ' keep-spare'))}")
         elif kind == "insert" and counters["state"] == "degraded":
             self._do("insert")
         elif kind == "slow":
-            what = self._draw.choice((disk, "path0"))
+            what = disk if has_pool else self._draw.choice((disk, "path0"))
             self._do(f"slow {what} x{self._draw.randrange(2, 20)}", f"slow {what} x1")
         elif kind in ("path", "controller") and "mend-paths" not in waiting:
             self._do(f"fail-{kind}", "mend-paths")
@@ -125,8 +133,9 @@ class Script:
 
 def fio(folder: Path, seed: int, *, verifies: bool) -> list[str]:
     """The command that writes a file once in random order, or that verifies it."""
+    blocks = "--bssplit=4k/40:12k/20:32k/20:128k/20" if seed in HOSTS_WITH_FLASH else "--bs=8k"
     return [
-        "fio", "--name=faults", "--verify_state_save=0", f"--filename={folder}/fio", "--size=48M", "--bs=8k",
+        "fio", "--name=faults", "--verify_state_save=0", f"--filename={folder}/fio", "--size=48M", blocks,
         "--rw=randwrite", "--direct=1", "--ioengine=psync", "--numjobs=1", f"--randseed={seed}",
         "--verify=crc32c", "--verify_fatal=1", "--fsync=64", "--output-format=terse",
         "--verify_only" if verifies else "--do_verify=0",
@@ -137,12 +146,15 @@ def run_seed(seed: int, base: Path) -> Outcome:
     """One seed, from an empty store."""
     draw = random.Random(seed)
     raid, members = draw.choice(("10", "50", "5", "6")), draw.choice((1, 2))
-    array_text = f"ps6100xv?raid={raid}&members={members}"
+    array_text, own = f"ps6100xv?raid={raid}&members={members}", "cache=64MiB"
     if seed in FILERS:
         # Two members with sums, diagonal parity and blocks that move.
         array_text = "fas2040?members=2"
+    elif seed in HOSTS_WITH_FLASH:
+        # Containers are full soon, and the pool is, so that they are reclaimed.
+        array_text, own = f"datrium-dvx?hosts=2&nodes={members}", "log.container=1MiB&room=1G"
     folder = base / f"seed{seed}"
-    text = f"{array_text}&cache=64MiB&volumes=data:3,log:1&size=6G"
+    text = f"{array_text}&{own}&volumes=data:3,log:1&size=6G"
     array = ServedArray(parse_served(f"array:{text}&at={folder}"), mounted=True)
     outcome = Outcome(seed, array_text.removeprefix("ps6100xv?"))
     began = time.monotonic()

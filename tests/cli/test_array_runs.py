@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from assay_command import Bench
+    from assay_command import Bench, Outcome
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="mounts take root and /dev/fuse here"
@@ -181,12 +181,57 @@ def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(be
     refuse_anything_left(bench)
 
 
+def refuse_words_without_cause(bench: Bench, outcome: Outcome) -> None:
+    assert outcome.code == 3, outcome.stderr
+    assert "the array refused writes, because room=" in outcome.complaint
+    assert "give it more room. What failed: " in outcome.complaint
+    refuse_anything_left(bench)
+
+
 @needs_loops
-@pytest.mark.slow(reason="two of the fault scripts of benches/array_faults.py")
+@pytest.mark.slow(reason="initdb fails after seconds, loading later")
+@pytest.mark.parametrize(
+    ("array", "room"),
+    [
+        ("ps6100xv?raid=10&cache=64MiB", "60M"),
+        ("ps6100xv?raid=10&cache=64MiB", "400M"),
+        ("datrium-dvx?hosts=2&log.container=256KiB", "40M"),
+        ("datrium-dvx?hosts=2&log.container=256KiB", "150M"),
+    ],
+)
+def test_a_database_that_finds_no_room_in_the_store_ends_the_run_in_a_line(bench: Bench, array: str, room: str) -> None:
+    target = f"embedded+array:{array}&volumes=data:1,log:1&size=3G&room={room}&at={bench.folder}/array"
+
+    outcome = bench.assay("oltp", "tpcc", target, "load", "--warehouses", "1", "--no-report", "--quiet")
+
+    refuse_words_without_cause(bench, outcome)
+
+
+@needs_loops
+@pytest.mark.slow(reason="a database is loaded")
+def test_transactions_that_fill_the_store_end_the_run_in_a_line_and_go_on_with_more_room(bench: Bench) -> None:
+    target = f"embedded+array:ps6100xv?{DATABASE}&at={bench.folder}/array"
+    tpcc = ("oltp", "tpcc", target)
+    load = ("--warehouses", "1", "--users", "4", "--warmup", "1s", "--no-report", "--quiet")
+    assert bench.assay(*tpcc, "load", "--warehouses", "1", "--no-report").code == 0
+    used = sum(path.stat().st_blocks for path in (bench.folder / "array.store").glob("*.img")) * 512
+
+    outcome = bench.assay(*tpcc[:2], f"{target}&room={used + (32 << 20)}", "run", *load, "--duration", "5m")
+
+    refuse_words_without_cause(bench, outcome)
+    # The server recovers what it had acknowledged.
+    again = bench.assay(*tpcc, "run", "check", *load, "--duration", "2s", "--json")
+    assert again.code == 0, again.stderr
+    assert all(condition["met"] for condition in again.document["oltp"]["conditions"])
+
+
+@needs_loops
+@pytest.mark.slow(reason="three of the fault scripts of benches/array_faults.py")
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "seeds"), [(1, 2), (35, 1)], ids=["group", "hosts with flash"])
+def test_under_random_faults_fio_verify_and_a_database_find_every_byte(tmp_path: Path, first: int, seeds: int) -> None:
     script = Path(__file__).parents[2] / "benches" / "array_faults.py"
-    command = (sys.executable, str(script), "--first", "1", "--seeds", "2")
+    command = (sys.executable, str(script), "--first", str(first), "--seeds", str(seeds))
 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 

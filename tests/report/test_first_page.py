@@ -112,6 +112,24 @@ def test_the_bar_of_an_answer_is_the_worst_value_at_its_point() -> None:
     assert found.value == max(limit["value"] for limit in best["limits"])
 
 
+def test_a_limit_that_was_not_measured_takes_no_value_of_another() -> None:
+    sample, fields = run()
+    (point,) = sample.points
+    missed = {"limit": "cpu<80%", "scope": "server", "value": 0.99, "unit": "share", "met": False}
+    point["limits"] = [{"limit": "read.mean<=20ms", "scope": "data", "value": None, "unit": "ns", "met": None}, missed]
+    sample.verdict = [
+        {"question": "hammerdb", "meaning": "not measured", "point_id": point["id"], **limit}
+        for limit in point["limits"]
+    ]
+
+    read, cpu = stand(facts_of((sample, fields)))
+
+    assert (read.met, read.value) == (None, None)
+    assert (cpu.met, cpu.value) == (False, 0.99)
+    (bar,) = picture(assemble(facts_of((sample, fields))))
+    assert (bar["text"][0], bar["state"]) == ("✗", "missed")
+
+
 def test_a_search_that_only_the_load_generator_ended_was_not_measured() -> None:
     sample, fields = searched(max=None, limited_by="generator")
     sample.verdict[0].update(met=False, value=None, point_id=None)

@@ -17,7 +17,9 @@ from embedded_database import SMALL, Embedded, fill, rows_of
 
 from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
 from assay.targets.databases import open_database, parse_database, server
+from assay.targets.databases.identity import Identity
 from assay.targets.databases.own_folder import MARK
+from assay.targets.databases.programs import Programs
 from assay.workloads.tpcc.tables import TABLES
 
 # Life
@@ -34,6 +36,22 @@ def test_a_database_outlives_its_server(database_folder: Path, embedded: Embedde
     again = embedded(database_folder / "db")
     again.open()
     assert rows_of(again) == 1000
+
+
+def test_a_server_that_does_not_stop_cleanly_is_stopped_at_once(tmp_path: Path) -> None:
+    stubborn = tmp_path / "stubborn"
+    stubborn.write_text("#!/bin/sh\ntrap '' INT\ntrap 'exit 7' QUIT\necho up\nwhile :; do sleep 0.05; done\n")
+    stubborn.chmod(0o700)
+    programs = Programs(
+        bin=tmp_path, identity=Identity(kind="self", uid=os.geteuid(), gid=os.getegid(), client="client")
+    )
+    command = programs.command("stubborn", lifeline=True, patience_s=0.2)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        process.stdin.close()
+        assert process.wait(20) == 7
 
 
 def test_the_server_is_tuned_durable_and_watched(database_folder: Path, embedded: Embedded) -> None:

@@ -135,10 +135,10 @@ def test_each_second_has_rates_and_latencies_of_volumes_and_the_lateness() -> No
     assert found["member0", "dirty_bytes"].value == 4096
 
 
-def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_lost() -> None:
+def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_lost_or_missing() -> None:
     def pooled(**changes: int) -> dict[str, Any]:
         host = {"name": "host0", "reads": 10, "memory_hits": 2, "flash_hits": 3, "remote_hits": 1} | changes
-        whole = counters() | {"hosts": [host], "pool": {"lost_blocks": 7}}
+        whole = counters() | {"hosts": [host], "pool": {"lost_blocks": 7, "missing_pieces": 9}}
         del whole["members"][0]["lost_chunks"]
         return whole
 
@@ -150,4 +150,5 @@ def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_los
     assert found["host0", "read_ios_count"] == 20
     assert found["host0", "read_hit_share"] == 0.75
     assert found["array", "lost_chunks_count"] == 7
+    assert found["array", "missing_pieces_count"] == 9
     assert ("member0", "lost_chunks_count") not in found

@@ -104,6 +104,9 @@ def _values(line: Record, point: Record | None) -> list[tuple[str, float]]:
     own = _parsed(text, ())
     if own is not None and value is not None and own.unit == line.get("unit"):
         return [(text, float(value))]
+    if value is None and line.get("met") is None:
+        # What the point measured of other limits is no answer to this one.
+        return []
     judged = records((point or {}).get("limits"))
     found = [(str(one.get("limit")), float(one["value"])) for one in judged if one.get("value") is not None]
     return found if line.get("limit") else []

@@ -29,6 +29,7 @@ from assay.run.points import PointLoop
 from assay.run.resumed import folder_identity
 from assay.run.targets import PartTargets
 from assay.run.verdict import verdict_lines
+from assay.targets.arrays.served.process import explained
 from assay.targets.host import host_facts
 from assay.targets.target import Target
 from assay.telemetry.recorder import Recorder
@@ -127,7 +128,7 @@ class Execution:
         except Interrupted as error:
             self.error, status = error, "interrupted"
         except AssayError as error:
-            self.error, status = error, "failed"
+            self.error, status = explained(error), "failed"
         finally:
             self._targets.leave()
             if not isinstance(self.error, NotAnswering):

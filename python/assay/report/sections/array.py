@@ -24,7 +24,7 @@ def array_blocks(target: Record) -> list[Block]:
         ("Array", str(array.get("title") or DASH)),
         ("Asked as", str(array.get("target") or DASH)),
         ("RAID policy", str(array.get("raid") or DASH).upper()),
-        ("Members", str(array.get("members") or DASH)),
+        (_parts(array), str(array.get("members") or DASH)),
         ("Volumes", f"{len(volumes)} of {', '.join(sorted(sizes))}"),
         ("Raw", format_bytes(array.get("raw_bytes") or 0)),
         ("Usable", f"{format_bytes(array.get('usable_bytes') or 0)}, {percent(array.get('fill') or 0.0)} of it used"),
@@ -40,7 +40,7 @@ def served_blocks(array: Record) -> list[Block]:
         ("Served array", str(array.get("title") or DASH)),
         ("Asked as", shorten(str(array.get("target") or DASH), 200)),
         ("RAID policy", str(array.get("raid") or DASH).upper()),
-        ("Members", str(array.get("members") or DASH)),
+        (_parts(array), str(array.get("members") or DASH)),
         ("Shown at", shorten(str(served.get("folder") or DASH), 120)),
         ("After a power cut", SURVIVES.get(str(served.get("durability")), DASH)),
         ("Raw", format_bytes(array.get("raw_bytes") or 0)),
@@ -48,6 +48,11 @@ def served_blocks(array: Record) -> list[Block]:
         ("Calibrated", _calibrated(array.get("calibration"))),
     ]
     return [Facts("served-array", facts)]
+
+
+def _parts(array: Record) -> str:
+    """What the array has several of."""
+    return "Data nodes" if "node.cores" in (array.get("parameters") or {}) else "Members"
 
 
 def _calibrated(calibration: Record | None) -> str:

@@ -291,11 +291,23 @@ def gap_texts(facts: RunFacts, remarks: Mapping[Workload[Any], Remarks]) -> list
     if facts.series is None:
         texts.append("No series over time was recorded.")
     verifies = any(workload.verifies for workload in remarks)
-    first = "The loss of power" if verifies else "Integrity (whether what was acknowledged is kept), the loss of power"
-    texts.append(f"{first}, a rebuild after a failed disk and other hosts on the same storage are outside this run.")
+    outside = joined(_outside(facts, verifies=verifies))
+    texts.append(f"{outside[0].upper()}{outside[1:]} are outside this run.")
     if (main := workload_of_run(facts)) and main.verifies:
         texts.append("How fast the storage is was not asked: rates here are those of checking, not limits.")
     return texts
+
+
+def _outside(facts: RunFacts, *, verifies: bool) -> list[str]:
+    """What storage has to bear and this run did not ask for."""
+    served = [one for point in facts.points for one in point.get("served") or []]
+    states = {event.get("state") for one in served for event in one.get("events") or []}
+    return [
+        *([] if verifies else ["integrity (whether what was acknowledged is kept)"]),
+        *([] if "no power" in states else ["the loss of power"]),
+        *([] if "rebuilding" in states else ["a rebuild after a failed disk"]),
+        "other hosts on the same storage",
+    ]
 
 
 def _word(value: object, absent: str = DASH) -> str:

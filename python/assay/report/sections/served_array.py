@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragraph, Section, Table
 from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import DASH, percent, shorten
-from assay.report.figures_served import fault_timeline
+from assay.report.figures_served import fault_timeline, shades_text
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration, format_latency
 
@@ -58,7 +58,7 @@ def _dip_sentence(served: Record, unit: str) -> str:
     dip = served.get("dip")
     if not dip:
         return "No rate before the first event says what the load was before it: give events a later time."
-    began = f"Before {dip['event']!s} the load came to {dip['before_per_s']:,.0f} {unit} per second."
+    began = f"Before the first event ({dip['event']!s}) the load came to {dip['before_per_s']:,.0f} {unit} per second."
     if not dip["depth_share"]:
         return f"{began} It did not fall by more than its own unevenness afterwards."
     fell = f"It fell by {percent(dip['depth_share'])}, to {dip['least_per_s']:,.0f} a second over 3 s at the least,"
@@ -75,10 +75,10 @@ def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -
     chart = fault_timeline(rows, spans, marks[:MARKS_MAX], end_s=clock.end_s)
     if chart is None:
         return []
+    shades = shades_text([span["kind"] for span in spans])
     caption = (
         "The load, and the array beneath it as its model times it; late: what this host added to each answer."
-        " Numbers: events of the table below. Shaded: the warm-up, and the array"
-        " degraded, rebuilding, rebalancing or without power."
+        " Numbers: events of the table below." + (f" Shaded: {shades}." if shades else "")
     )
     told = f"The load and its array over {format_duration(clock.end_s)}. {_dip_sentence(served, _unit_of(point))}"
     return [Figure(f"faults-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))]
@@ -115,6 +115,9 @@ def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     if not rebuilt.is_empty():
         done_share = rebuilt.group_by("step").agg(value=pl.col("value").min() * 100)
         rows += panel_rows("rebuilt (%)", clock, {"rebuilt": done_share})
+    missing = array.filter(pl.col("metric") == "missing_pieces_count")
+    if missing["value"].sum():
+        rows += panel_rows("missing pieces", clock, {"missing": gauge(missing, "missing_pieces_count", 1.0)})
     moved = array.filter(pl.col("metric") == "rebalanced_share")
     if not moved.is_empty():
         moved_share = moved.group_by("step").agg(value=pl.col("value").min() * 100)
@@ -143,16 +146,11 @@ def _second(at_ns: int, clock: Clock) -> float:
 
 
 def _marks(served: Record, clock: Clock) -> list[dict[str, Any]]:
-    """Events on the axis; those within a letter of each other share a label."""
-    near_s = clock.end_s * 0.025
-    marks: list[dict[str, Any]] = []
-    for number, event in enumerate(served["events"], start=1):
-        at_s = _second(event["t_ns"], clock)
-        if marks and at_s - marks[-1]["t_s"] < near_s:
-            marks[-1]["label"] = f"{marks[-1]['label'].partition('-')[0]}-{number}"
-        else:
-            marks.append({"t_s": at_s, "label": str(number)})
-    return marks
+    """Events on the axis, by their number in the table."""
+    return [
+        {"t_s": _second(event["t_ns"], clock), "number": number}
+        for number, event in enumerate(served["events"], start=1)
+    ]
 
 
 def _phase_table(served: Record, unit: str) -> Table:

@@ -102,10 +102,10 @@ class EmbeddedPostgresql(Postgresql):
 
     def lose_power(self) -> None:
         """End the server as a power cut does, and let go of all that it is on."""
-        with self._lock:
-            self._drop_session()
+        # A thread that waits for the server to recover waits no longer.
         if self._server is not None:
             self._server.kill()
+        self._leave_session()
         self._cluster.release()
 
     def regain_power(self) -> None:

@@ -23,6 +23,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         if os.getppid() != launcher:
             os._exit(REFUSED)
         os.execv(command[0], command)
-    code = _watch(child, settings["stop_signal"])
+    code = _watch(child, settings["stop_signal"], settings["patience_s"])
     if os.getppid() != parent:
         # Who made them has died and cannot delete them.
         for folder in settings["left_over"]:
@@ -71,8 +72,8 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def _watch(child: int, stop_signal: int) -> int:
-    """Wait for the child; it is told to stop once no process holds the line."""
+def _watch(child: int, stop_signal: int, patience_s: float) -> int:
+    """Wait for the child. Once no process holds the line it is told to stop, and at once where that takes long."""
 
     def stop(number: int = 0, frame: FrameType | None = None) -> None:
         del number, frame
@@ -83,6 +84,10 @@ def _watch(child: int, stop_signal: int) -> int:
         while os.read(0, 64):
             pass
         stop()
+        # PostgreSQL 18 never ends if it is told so while it recovers from a crash and has no room to write.
+        time.sleep(patience_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGQUIT)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)

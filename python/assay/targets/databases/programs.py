@@ -23,6 +23,8 @@ from assay.targets.databases.run_folder import RunFolder, bases, mode_for_all
 from assay.targets.trust import only_root_writes
 
 _PROGRAMS = ("postgres", "initdb")
+PATIENCE_S = 600.0
+"""How long a server may take to stop cleanly: it writes what it has in memory."""
 _NOT_COPIED = re.compile(r".*\.a|pgxs|include|__pycache__")
 
 
@@ -49,6 +51,7 @@ class Programs:
         *arguments: str,
         lifeline: bool = False,
         stop_signal: int = signal.SIGINT,
+        patience_s: float = PATIENCE_S,
         shown: Sequence[Path] = (),
         left_over: Sequence[Path] = (),
     ) -> list[str]:
@@ -60,6 +63,8 @@ class Programs:
             Standard input is a pipe; the program is sent `stop_signal` when it closes.
         stop_signal
             PostgreSQL stops fast and cleanly on SIGINT.
+        patience_s
+            How long that may take; then the program is sent SIGQUIT, on which PostgreSQL stops at once.
         shown
             Folders that the program must be able to reach, without links on their way, whatever their parents allow.
         left_over
@@ -72,6 +77,7 @@ class Programs:
             "shown": [str(path) for path in (*shown, *_folders(self.bin))],
             "lifeline": lifeline,
             "stop_signal": int(stop_signal),
+            "patience_s": patience_s,
             "left_over": [str(path) for path in left_over],
         }
         python = [sys.executable, "-I", "-S", launcher.__file__]

@@ -17,15 +17,15 @@ from pathlib import Path
 
 from assay.errors import NotAnswering, OpenFailed, OutOfSpace
 from assay.paths import open_regular
-from assay.targets.databases.programs import Programs, environment
+from assay.targets.databases.programs import PATIENCE_S, Programs, environment
 
 START_TIMEOUT_S = 1800.0
 """How long a start may take: crash recovery reads all the log since the last checkpoint."""
 
 KILL_TIMEOUT_S = 10.0
 """How long processes that were killed may take to be gone."""
-STOP_TIMEOUT_S = 600.0
-"""How long a clean stop may take: it writes all dirty pages."""
+STOP_TIMEOUT_S = PATIENCE_S + 60.0
+"""How long a stop may take: a clean one, and one at once after it."""
 
 LOG_BYTES_MAX = 10 * 1024**2
 """A log larger than this is put aside at a start, in place of the one put aside before."""

@@ -190,8 +190,8 @@ class DatabaseTarget:
         self.is_open, self.examined = False, ()
         with ExitStack() as stack:
             for database in self.databases:
-                if any(array.is_gone for array in self.served):
-                    # What it stands on does not answer: it would wait for that for ever.
+                if any(array.is_gone or array.cause() for array in self.served):
+                    # What it stands on does not answer or takes no writes: it would wait for that for ever.
                     database.lose_power()
                 stack.callback(database.close)
 

@@ -116,3 +116,4 @@ def _whole(before: State, after: State) -> Iterator[Reading]:
     yield Reading("array", "volatile_bytes", "gauge", float(after["volatile_bytes"]))
     if "pool" in after:
         yield Reading("array", "lost_chunks_count", "gauge", float(after["pool"]["lost_blocks"]))
+        yield Reading("array", "missing_pieces_count", "gauge", float(after["pool"]["missing_pieces"]))

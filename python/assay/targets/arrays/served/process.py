@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from assay import errors
-from assay.errors import AssayError, IoFailed, UsageError
+from assay.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError
 from assay.targets.arrays.served import folder as shown
 from assay.targets.arrays.served.spec import ServedSpec, parse_served
 
@@ -186,6 +186,17 @@ class ServedArray:
         self.ask({"command": "restore"})
         shown.mount_again(self.folder)
 
+    def cause(self) -> str | None:
+        """Why what used the array failed, as far as the array knows."""
+        try:
+            if not self.is_started or not self.ask({"command": "counters"})["writes_without_room"]:
+                return None
+        except AssayError:
+            return None
+        room = self.spec.own.get("room")
+        full = f"room={room} is used up" if room else f"the file system of {self.spec.store} is full"
+        return f"{self.folder}: the array refused writes, because {full}; give it more room"
+
     def facts(self) -> dict[str, Any]:
         """What the manifest says of it, under `target.served`."""
         request = self.spec.request()
@@ -224,11 +235,31 @@ def served_array(spec: ServedSpec, *, mounted: bool) -> ServedArray:
     return known
 
 
+def explained(error: AssayError) -> AssayError:
+    """The error of a run, with what an array beneath knows of its cause; the same error where no array does."""
+    if error.exit_code is not ExitCode.TARGET_FAILED:
+        return error
+    cause = next((cause for array in _arrays.values() if (cause := array.cause())), None)
+    if cause is None or str(error).startswith(cause):
+        return error
+    return OutOfSpace(f"{cause}. What failed: {error}")
+
+
 @contextlib.contextmanager
 def arrays_of_run() -> Iterator[None]:
-    """Whatever is served within is taken away at the end."""
+    """Whatever is served within is taken away at the end.
+
+    Raises
+    ------
+    AssayError
+        What was raised within, explained by the arrays.
+    """
     try:
         yield
+    except AssayError as error:
+        if (told := explained(error)) is not error:
+            raise told from error
+        raise
     finally:
         stop_all()
 
