@@ -253,21 +253,31 @@ def test_what_is_planned_happens_and_is_logged(bench: Bench) -> None:
     assert told[:2] == ["path0: 4 times slower", "member0/disk3: pulled"]
 
 
-def test_a_file_system_on_a_volume_is_taken_away_with_the_array(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "array",
+    [
+        ARRAY,
+        pytest.param(
+            "datrium-dvx?hosts=2&volumes=data:1,log:1", marks=pytest.mark.slow(reason="the mounts are those of a group")
+        ),
+    ],
+)
+def test_a_file_system_on_a_volume_is_taken_away_with_the_array(bench: Bench, array: str) -> None:
     if not Path("/dev/loop-control").exists():
         pytest.skip("there are no loop devices here")
-    with serving(bench, "--mkfs", "ext4", size="128M") as served:
+    with serving(bench, "--mkfs", "ext4", array=array, size="128M") as served:
         place = bench.folder / "array.mnt" / "data01"
         assert os.path.ismount(place)
-        (place / "note").write_text("kept")
+        write_synced(place / "note", 8)
+        assert served.command("pull", "3").code == 0
     assert str(served.folder) not in mounts()
     assert not (bench.folder / "array.mnt").exists()
     loops = subprocess.run(
         ("losetup", "--list", "--noheadings", "--output", "BACK-FILE"), capture_output=True, text=True
     )
     assert str(served.folder) not in loops.stdout
-    with serving(bench, "--mkfs", "ext4", size="128M"):
-        assert (bench.folder / "array.mnt" / "data01" / "note").read_text() == "kept"
+    with serving(bench, "--mkfs", "ext4", array=array, size="128M"):
+        assert (bench.folder / "array.mnt" / "data01" / "note").read_bytes() == pattern(1 << 20) * 8
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def served(*events: tuple[int, str, str]) -> tuple[Sample, dict[str, Any]]:
                 )
             ],
             "dip": {"event": events[0][1], "before_per_s": 400.0, "least_per_s": 90.0, "depth_share": 0.775,
-                    "length_s": 21.0},
+                    "length_s": 21.0, "fell_at_utc_ns": began_ns + 31 * S},
             "volumes": [], "lateness": {},
         }
     ]  # fmt: skip
@@ -65,6 +65,11 @@ def test_the_dip_is_told_in_one_sentence_and_each_state_has_its_rate() -> None:
     assert [row[0] for row in cells(document, "phases")] == ["healthy", "rebuilding", "degraded"]
     assert [row[3] for row in cells(document, "phases")] == ["100 %", "25 %", "100 %"]
     assert [row[1] for row in cells(document, "fault-events")] == ["30 s", "30 s", "50 s"]
+
+
+def test_a_load_that_fell_long_after_the_first_event_is_said_to_have_fallen_later() -> None:
+    document = assemble(facts_of(served((11, "node0/disk3: pulled", "degraded"), *EVENTS)))
+    assert "It fell by 77.5 % 20 s later, to 90 a second" in texts(section(document, "served-array"))[0]
 
 
 def test_the_figure_has_a_panel_of_missing_pieces_and_its_caption_tells_the_colours() -> None:

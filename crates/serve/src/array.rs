@@ -62,8 +62,22 @@ pub(crate) trait Array: Send {
 
     fn snapshots(&self) -> Vec<SnapshotReading>;
 
+    /// What happened and was not told yet.
+    fn news(&mut self) -> &mut Vec<News>;
+
+    /// Something happened; how the array is now is told with it.
+    fn happens(&mut self, what: impl Into<String>)
+    where
+        Self: Sized,
+    {
+        let state = self.state();
+        self.news().push(News { what: what.into(), state });
+    }
+
     /// What happened since this was asked last.
-    fn take_news(&mut self) -> Vec<News>;
+    fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(self.news())
+    }
 
     /// What was counted so far of its parts.
     fn counted(&self) -> Map<String, Value>;

@@ -94,6 +94,8 @@ pub(crate) struct Server {
     pub(crate) happened: Vec<Happened>,
     pub(crate) volumes: Vec<Shown>,
     pub(crate) durability: Durability,
+    /// Writes that failed because the store has no room left.
+    writes_without_room: u64,
     bytes: Vec<u8>,
 }
 
@@ -129,6 +131,7 @@ impl Server {
             happened: Vec::new(),
             volumes,
             durability: plan.durability,
+            writes_without_room: 0,
             bytes: Vec::new(),
         }
     }
@@ -362,6 +365,7 @@ impl Server {
     }
 
     fn note_fault(&mut self, volume: u16, fault: &StoreFault) {
+        self.count_fault(fault);
         let what = format!("{}: {fault}", self.volumes[usize::from(volume)].name);
         // One of a kind says it, also where volumes take turns.
         if self.happened.iter().rev().take(16).all(|earlier| earlier.what != what) {
@@ -371,9 +375,14 @@ impl Server {
 
     /// What the model has destaged of a volatile cache is on disks.
     fn destage(&mut self) {
-        if self.array.destage().is_err() {
+        if let Err(fault) = self.array.destage() {
+            self.count_fault(&fault);
             self.happens("what was acknowledged from the cache could not be written");
         }
+    }
+
+    fn count_fault(&mut self, fault: &StoreFault) {
+        self.writes_without_room += u64::from(fault.errno() == libc::ENOSPC);
     }
 
     fn attribute(&mut self, AttributeCall { volume, what, answer }: AttributeCall) {

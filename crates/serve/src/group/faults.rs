@@ -3,7 +3,7 @@
 use assay_array::Lost;
 
 use super::Group;
-use crate::{DiskState, ServeError, command::Command, disk_name};
+use crate::{DiskState, ServeError, array::Array, command::Command, disk_name};
 
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
@@ -38,22 +38,21 @@ impl Group {
         }
     }
 
+    /// The disk of a member that is being rebuilt: in the model, or after that still in the store, whose bytes come later.
+    fn rebuilding(&self, member: u32) -> Option<u32> {
+        let is_rebuilding = |disk: &u32| matches!(self.store.disk_state(member, *disk), DiskState::Rebuilding { .. });
+        let in_model = self.model.rebuild_reading(member).map(|reading| reading.disk);
+        in_model.or_else(|| (0..self.store.disks(member)).find(is_rebuilding))
+    }
+
     /// Writes what the model has rebuilt meanwhile, so many rows of each member at most.
     pub(super) fn go_on_rebuilding(&mut self, most: u64) {
         self.damage.is_behind = false;
         for member in 0..self.store.members() {
-            let disks = 0..self.store.disks(member);
-            let is_rebuilding =
-                |disk: &u32| matches!(self.store.disk_state(member, *disk), DiskState::Rebuilding { .. });
+            let Some(disk) = self.rebuilding(member) else { continue };
             let in_model = self.model.rebuild_reading(member);
-            let Some(disk) = in_model.map(|reading| reading.disk).or_else(|| disks.clone().find(is_rebuilding)) else {
-                continue;
-            };
-            let rows = match in_model {
-                Some(reading) => reading.rows_done,
-                None if self.model.lost_disk(member).is_none() => self.store.rows(member),
-                None => continue,
-            };
+            // Where the model is done with the disk, it may know of the next one that is lost.
+            let rows = in_model.map_or_else(|| self.store.rows(member), |reading| reading.rows_done);
             match self.store.rebuild_to(member, disk, rows, most) {
                 Ok(true) if in_model.is_none() => self.end_rebuild(member, disk),
                 Ok(is_done) => self.damage.is_behind |= !is_done,
@@ -198,7 +197,7 @@ impl Group {
         if was_modelled || self.model.lost_disk(member).is_none() {
             self.model.lose_disk(member, disk);
         }
-        if spare && self.store.spares(member) > 0 && self.model.rebuild_reading(member).is_none() {
+        if spare && self.store.spares(member) > 0 && self.rebuilding(member).is_none() {
             self.take_spare(member, disk)?;
             what += "; a spare takes its place";
         }
@@ -220,8 +219,8 @@ impl Group {
                 }
             }
         };
-        if let Some(reading) = self.model.rebuild_reading(member) {
-            let busy = disk_name(member, reading.disk);
+        if let Some(busy) = self.rebuilding(member) {
+            let busy = disk_name(member, busy);
             return refused(format!("{busy}: a rebuild is under way; insert after it has ended"));
         }
         self.begin_rebuild(member, disk)?;

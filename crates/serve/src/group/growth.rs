@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Group;
-use crate::{ServeError, StoreFault};
+use crate::{ServeError, StoreFault, array::Array};
 
 /// A piece that cannot be copied now may be so later: when chunks that were lost are written again, or there is room.
 const AGAIN_NS: u64 = 1_000_000_000;

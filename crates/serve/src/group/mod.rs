@@ -58,11 +58,6 @@ impl Group {
         group.resume_moves();
         Ok(group)
     }
-
-    fn happens(&mut self, what: impl Into<String>) {
-        let state = self.state();
-        self.news.push(News { what: what.into(), state });
-    }
 }
 
 impl Array for Group {
@@ -165,8 +160,8 @@ impl Array for Group {
         self.store.snapshots()
     }
 
-    fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
+    fn news(&mut self) -> &mut Vec<News> {
+        &mut self.news
     }
 
     fn counted(&self) -> Map<String, Value> {

@@ -1,7 +1,7 @@
 //! What is done to an array with flash in its hosts: commands, and the pieces that are restored and moved after them.
 
 use super::{HostFlash, Restoring};
-use crate::{ServeError, StoreFault, command::Command};
+use crate::{ServeError, StoreFault, array::Array, command::Command};
 
 /// Rows of a piece that are restored between two looks at what came.
 const ROWS_AT_ONCE: u32 = 2;

@@ -65,11 +65,6 @@ impl HostFlash {
         opened.resume_faults();
         Ok(opened)
     }
-
-    fn happens(&mut self, what: impl Into<String>) {
-        let state = self.state();
-        self.news.push(News { what: what.into(), state });
-    }
 }
 
 impl Array for HostFlash {
@@ -161,8 +156,8 @@ impl Array for HostFlash {
         self.store.snapshots()
     }
 
-    fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
+    fn news(&mut self) -> &mut Vec<News> {
+        &mut self.news
     }
 
     fn counted(&self) -> Map<String, Value> {

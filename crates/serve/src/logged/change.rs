@@ -2,11 +2,11 @@
 
 use super::wire::{Reading, Writing};
 
-/// What a block of a volume becomes.
+/// What a write makes of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     Zeroes,
-    /// A content that is there, or that is new with the same change.
+    /// A content that the store has already, or that an earlier block of the same change brought.
     Known(u32),
     New(Stored),
 }
@@ -28,24 +28,24 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Blocks by their number.
+    /// Blocks get these contents. Each block is named by its number over all volumes.
     Write(Vec<(u64, Source)>),
-    /// Contents go from where they are into the open container.
+    /// Live contents move from their container into the open one.
     Move(Vec<(u32, Vec<u8>)>),
-    /// The open container is on disks; a piece for which there was none is missing.
+    /// The open container is full and on disks. A piece for which there was no disk is missing.
     Seal(Vec<Option<Piece>>),
-    /// A missing piece of a container is there again.
+    /// A missing piece of a container has been computed again, and lies at a new place.
     Restore {
         container: u32,
         number: u16,
         piece: Piece,
     },
-    /// A disk is gone, and what was on it. Whether its pieces are to be restored on others.
+    /// A disk is gone with all that was on it. `restores` says whether missing pieces are restored on other disks from now on.
     Pull {
         disk: u16,
         restores: bool,
     },
-    /// An empty disk comes into an empty slot.
+    /// An empty slot gets an empty disk. Missing pieces are restored from now on.
     Insert {
         disk: u16,
     },

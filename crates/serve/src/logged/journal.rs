@@ -1,7 +1,8 @@
-//! The journal: the memory of a data node that survives a power cut, as a file that changes are added to.
+//! The journal: a file to which each change is added. It stands for the memory of a data node, which survives a power cut.
 //!
-//! A checkpoint holds all that changes up to its own have made, and takes the place of the one before as a whole. What the
-//! journal holds after it is done again. A change counts once all of it is written.
+//! A checkpoint holds the state of the store after the changes up to its number. It replaces the checkpoint before it as a
+//! whole. When the store is opened, the changes of the journal after the checkpoint are made again. A change counts once all of
+//! it is written.
 
 use std::{
     fs, io,
@@ -17,9 +18,9 @@ use crate::{
     store::files::{Kept, Supply, replace},
 };
 
-/// Length of a change, its sum, and its number.
+/// Bytes in front of each change: its length and its checksum, 4 bytes each, and its number, 8 bytes.
 const HEAD_BYTES: usize = 16;
-/// A journal is no longer than this, or than twice the checkpoint before it, whichever is more.
+/// A checkpoint is due once the journal is this long, or twice as long as the last checkpoint if that is longer.
 const JOURNAL_BYTES: u64 = 64 << 20;
 
 #[derive(Debug)]
@@ -28,11 +29,11 @@ pub(super) struct Journal {
     checkpoint: PathBuf,
     supply: Supply,
     bytes: u64,
-    /// Of the next change.
+    /// Number of the next change.
     number: u64,
-    /// The file goes on with what was cut short, or was not taken away.
+    /// Bytes of a change that was cut short may follow in the file.
     has_rest: bool,
-    /// A checkpoint is due where the journal is so long.
+    /// Length of the journal at which a checkpoint is due.
     due_bytes: u64,
     least_bytes: u64,
     buffer: Writing,
@@ -82,7 +83,7 @@ impl Journal {
         let mut changes = Vec::new();
         let mut from = Reading(&written);
         while let Some((number, payload)) = next(&mut from) {
-            // The journal before a checkpoint may still be there.
+            // A server that was killed right after a checkpoint leaves changes that the checkpoint holds already.
             if number == journal.number {
                 let change = Change::read(&mut Reading(payload));
                 changes.push(change.ok_or_else(|| damaged(&path))?);
@@ -95,7 +96,7 @@ impl Journal {
         Ok((journal, Held { state, changes }))
     }
 
-    /// Writes a change down. Where that fails it is as if it had never been asked for.
+    /// Writes a change down. If that fails, the journal is as it was before.
     pub(super) fn note(&mut self, change: &Change) -> io::Result<()> {
         if self.has_rest {
             self.file.set_len(self.bytes)?;
@@ -123,14 +124,14 @@ impl Journal {
         self.bytes >= self.due_bytes
     }
 
-    /// Has checkpoints made from so many bytes of journal on.
+    /// Has a checkpoint made as soon as the journal has so many bytes.
     pub(super) fn set_due(&mut self, bytes: u64) {
         (self.least_bytes, self.due_bytes) = (bytes, bytes);
     }
 
-    /// Writes down what all changes so far have made, and begins the journal anew.
+    /// Writes the state of the store as a checkpoint, and empties the journal.
     pub(super) fn checkpoint(&mut self, write: impl FnOnce(&mut Writing)) -> io::Result<()> {
-        // Where it cannot be written it is tried again when the journal is a quarter longer.
+        // If this fails, the next attempt comes when the journal is a quarter longer.
         self.due_bytes = self.bytes + self.bytes / 4;
         let mut body = Writing::default();
         body.word(0);
@@ -155,7 +156,7 @@ impl Journal {
     }
 }
 
-/// The next change that is whole.
+/// The next change, if all of it is there.
 fn next<'a>(from: &mut Reading<'a>) -> Option<(u64, &'a [u8])> {
     let mut ahead = Reading(from.0);
     let (count, sum) = (ahead.word()? as usize, ahead.word()?);

@@ -57,16 +57,12 @@ impl LoggedStore {
     /// # Errors
     /// As [`Self::write`].
     pub fn destage_to(&mut self, most_bytes: u64) -> Result<(), StoreFault> {
-        let mut fault = Ok(());
-        while self.volatile.bytes() > most_bytes {
-            let Some(place) = self.volatile.oldest() else { break };
-            let block = self.volatile.get(place).expect("what is in order is held");
-            let block = block.try_into().expect("blocks have one size");
-            // What cannot be written any more is lost, and the rest is not.
-            fault = self.write_to_log(&[(place.1, block)]).and(fault);
-            self.volatile.take_oldest();
-        }
-        fault
+        let mut volatile = std::mem::take(&mut self.volatile);
+        let written = volatile.destage(most_bytes, |(_, number), bytes| {
+            self.write_to_log(&[(number, bytes.try_into().expect("blocks have one size"))])
+        });
+        self.volatile = volatile;
+        written
     }
 
     pub(super) fn destage_for(&mut self, name: &str) -> Result<(), ServeError> {

@@ -13,6 +13,7 @@ impl Server {
             "power": self.has_power,
             "state": self.state(),
             "happened": self.happened.len(),
+            "writes_without_room": self.writes_without_room,
             "volatile_bytes": self.array.volatile_bytes(),
             "volumes": self.volume_pictures(),
             "lateness": self.lateness.reading(),

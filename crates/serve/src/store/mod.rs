@@ -273,15 +273,12 @@ impl Store {
     /// # Errors
     /// As [`Self::write`].
     pub fn destage_to(&mut self, most_bytes: u64) -> Result<(), StoreFault> {
-        let mut fault = Ok(());
-        while self.volatile.bytes() > most_bytes {
-            let Some(place) = self.volatile.oldest() else { break };
-            let block = self.volatile.get(place).expect("what is in order is held").to_vec();
-            // What cannot be written any more is lost, and the rest is not.
-            fault = self.write_to_disks(place.0, place.1 * volatile::BLOCK_BYTES, &block).and(fault);
-            self.volatile.take_oldest();
-        }
-        fault
+        let mut volatile = std::mem::take(&mut self.volatile);
+        let written = volatile.destage(most_bytes, |(member, block), bytes| {
+            self.write_to_disks(member, block * volatile::BLOCK_BYTES, bytes)
+        });
+        self.volatile = volatile;
+        written
     }
 
     pub fn volatile_bytes(&self) -> u64 {

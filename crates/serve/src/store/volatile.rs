@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::StoreFault;
+
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 
 /// A member and a block of its address space.
@@ -29,14 +31,23 @@ impl Volatile {
         }
     }
 
-    pub(crate) fn oldest(&self) -> Option<Place> {
-        self.order.front().copied()
-    }
-
-    pub(crate) fn take_oldest(&mut self) {
-        if let Some(place) = self.order.pop_front() {
-            self.blocks.remove(&place);
+    /// Writes the oldest blocks, until no more than so many bytes are held. A block that cannot be written is lost; the blocks
+    /// after it are written all the same.
+    ///
+    /// # Errors
+    /// As the last write that failed.
+    pub(crate) fn destage(
+        &mut self,
+        most_bytes: u64,
+        mut write: impl FnMut(Place, &[u8]) -> Result<(), StoreFault>,
+    ) -> Result<(), StoreFault> {
+        let mut written = Ok(());
+        while self.bytes() > most_bytes {
+            let place = self.order.pop_front().expect("every block is in order");
+            let block = self.blocks.remove(&place).expect("what is in order is held");
+            written = write(place, &block).and(written);
         }
+        written
     }
 
     /// Forgets a block that nothing is read from any more.

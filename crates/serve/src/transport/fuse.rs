@@ -1,7 +1,8 @@
-//! Volumes as files of a file system of our own.
+//! Volumes as files of a FUSE file system.
 //!
-//! Users who open with O_DIRECT go past the kernel's page cache and may write in parallel; then the kernel sends no flush after
-//! O_DSYNC writes, and the flag itself is obeyed. For others the kernel keeps pages, writes them through, and sends flushes.
+//! A program that opens a volume with O_DIRECT bypasses the kernel's page cache and may write in parallel. The kernel sends no
+//! flush after its O_DSYNC writes, so that this file system obeys the flag of each write itself. For all other programs the
+//! kernel caches pages, writes them through at once, and sends the flushes.
 
 use std::{
     collections::BTreeMap,
@@ -304,7 +305,7 @@ impl Filesystem for Volumes {
     }
 
     fn flush(&self, _req: &Request, _ino: INodeNo, _fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
-        // The kernel calls so what happens at each close; nothing of it is a flush.
+        // The kernel calls this at each close of a file. It asks for no flush of the array.
         reply.ok();
     }
 

@@ -1,20 +1,20 @@
-//! How I/Os come to a served array: FUSE now; ublk, NBD and iSCSI can stand beside it.
+//! How programs reach a served array. FUSE is the one way so far; another, such as ublk, NBD or iSCSI, is a file beside it.
 
 pub(crate) mod fuse;
 
 use crate::ServeError;
 
-/// The volumes as their users see them, until it is stopped.
+/// One way to the volumes. It takes the I/Os of programs to the array's thread until it is stopped.
 pub trait Transport: Send {
-    /// What users keep of volumes in memory is no longer so.
+    /// Drops what the kernel has cached of the volumes, because their bytes have changed beneath it.
     fn forget_cached(&self);
 
-    /// Numbers of the volumes that someone has open.
+    /// Numbers of the volumes that programs have open.
     fn in_use(&self) -> Vec<usize>;
 
-    /// Takes the volumes away. I/Os under way are answered or fail.
+    /// Takes the volumes away. Each I/O under way is answered or fails.
     ///
     /// # Errors
-    /// They cannot be taken away; something still uses them.
+    /// The volumes cannot be taken away, because a program still uses them.
     fn stop(self: Box<Self>) -> Result<(), ServeError>;
 }

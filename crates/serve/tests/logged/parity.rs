@@ -2,7 +2,10 @@
 
 use assay_serve::StoreFault;
 
-use crate::proof::{BLOCK, Proof, VOLUME_BYTES, content};
+use crate::{
+    proof::{Proof, content},
+    proving::{BLOCK, Proving, VOLUME_BYTES},
+};
 
 #[test]
 fn two_lost_disks_are_read_around_and_restored_on_the_others() {
@@ -102,14 +105,16 @@ fn blocks_that_are_corrupt_beyond_parity_are_errors_and_never_wrong_bytes() {
     for (volume, at) in Proof::all_blocks() {
         let mut bytes = vec![0; BLOCK as usize];
         match proof.store().read(volume, at, &mut bytes) {
-            Ok(()) => assert!(bytes == proof.acknowledged[usize::from(volume)][at as usize..(at + BLOCK) as usize]),
+            Ok(()) => {
+                assert!(bytes == proof.held.acknowledged[usize::from(volume)][at as usize..(at + BLOCK) as usize])
+            }
             Err(StoreFault::Lost) => lost += 1,
             Err(fault) => panic!("{fault}"),
         }
     }
     assert!(lost > 0);
     // The same bytes written again are stored anew, not taken for those that are lost.
-    let bytes = proof.acknowledged.clone();
+    let bytes = proof.held.acknowledged.clone();
     (0..2).for_each(|volume| proof.write(volume, 0, &bytes[usize::from(volume)]).unwrap());
     proof.kill();
     let mut whole = vec![0; VOLUME_BYTES as usize];

@@ -1,40 +1,18 @@
 //! A store beside what it must hold.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use assay_array::{DiskPlan, HostFlashPlan, MechanicalPlan};
 use assay_load::SplitMix;
 use assay_serve::{Durability, LoggedStore, PlacedBlock, ServeError, StoreFault};
 
-use crate::plans::{KIB, MIB, host_flash, mechanical};
+use crate::{
+    plans::{MIB, host_flash, mechanical},
+    proving::{BLOCK, Folder, Held, KIB, Proving, VOLUME_BYTES},
+};
 
-pub(crate) const BLOCK: u64 = 4 * KIB;
-pub(crate) const VOLUME_BYTES: u64 = 512 * KIB;
 /// A container with its parity.
 pub(crate) const CONTAINER_BYTES: u64 = 128 * KIB * 10 / 8;
-
-/// A folder of its own, gone at the end.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("assay-logged-{}-{number}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Two small volumes, and containers of 32 blocks over twelve disks.
 pub(crate) fn plan() -> HostFlashPlan {
@@ -61,28 +39,15 @@ pub(crate) fn content(fill: u8, count: u64) -> Vec<u8> {
 pub(crate) struct Proof {
     pub(crate) folder: Folder,
     pub(crate) plan: HostFlashPlan,
-    pub(crate) durability: Durability,
     pub(crate) room_bytes: Option<u64>,
     pub(crate) store: Option<LoggedStore>,
-    /// What was acknowledged, and what of it would survive a power cut, by volume.
-    pub(crate) acknowledged: Vec<Vec<u8>>,
-    pub(crate) durable: Vec<Vec<u8>>,
-    pub(crate) snapshots: BTreeMap<String, Vec<Vec<u8>>>,
+    pub(crate) held: Held,
 }
 
 impl Proof {
     pub(crate) fn new(durability: Durability, room_bytes: Option<u64>) -> Self {
-        let empty = vec![vec![0; VOLUME_BYTES as usize]; 2];
-        let mut proof = Self {
-            folder: Folder::new(),
-            plan: plan(),
-            durability,
-            room_bytes,
-            store: None,
-            acknowledged: empty.clone(),
-            durable: empty,
-            snapshots: BTreeMap::new(),
-        };
+        let mut proof =
+            Self { folder: Folder::new(), plan: plan(), room_bytes, store: None, held: Held::new(durability) };
         proof.store = Some(proof.open().unwrap());
         proof
     }
@@ -100,7 +65,7 @@ impl Proof {
 
     /// A server starts. Checkpoints come after a few dozens of blocks.
     pub(crate) fn open(&self) -> Result<LoggedStore, ServeError> {
-        let mut store = LoggedStore::open(&self.folder.0, &self.plan, self.durability, self.room_bytes)?;
+        let mut store = LoggedStore::open(&self.folder.0, &self.plan, self.held.durability, self.room_bytes)?;
         store.set_checkpoints(200 * KIB);
         Ok(store)
     }
@@ -113,26 +78,8 @@ impl Proof {
         // Small ones go in whole or not at all.
         assert!(at + bytes.len() as u64 <= VOLUME_BYTES);
         self.store().write(volume, at, bytes)?;
-        let range = at as usize..at as usize + bytes.len();
-        self.acknowledged[usize::from(volume)][range.clone()].copy_from_slice(bytes);
-        if self.durability == Durability::Battery {
-            self.durable[usize::from(volume)][range].copy_from_slice(bytes);
-        }
+        self.held.wrote(volume, at, bytes);
         Ok(())
-    }
-
-    pub(crate) fn flush(&mut self) {
-        self.store().flush().unwrap();
-        if self.durability != Durability::Lying {
-            self.durable = self.acknowledged.clone();
-        }
-    }
-
-    /// What a killed server had in memory is lost as with the power.
-    pub(crate) fn kill(&mut self) {
-        self.store = None;
-        self.acknowledged = self.durable.clone();
-        self.store = Some(self.open().unwrap());
     }
 
     /// Restores all that can be.
@@ -166,7 +113,7 @@ impl Proof {
             match read {
                 Ok(()) => {
                     assert!(!must_be_lost, "volume {volume}, {at}: read although it is lost");
-                    let expected = &self.acknowledged[usize::from(volume)][at as usize..(at + BLOCK) as usize];
+                    let expected = &self.held.acknowledged[usize::from(volume)][at as usize..(at + BLOCK) as usize];
                     assert!(bytes == expected, "volume {volume}, {at}: wrong bytes");
                 }
                 Err(StoreFault::Lost) if must_be_lost => lost += 1,
@@ -181,7 +128,64 @@ impl Proof {
         for (at, count) in [(0, 1), (4095, 2), (511, 9000), (VOLUME_BYTES - 1, 1), (8192, 20_480)] {
             let mut bytes = vec![0; count];
             self.store().read(1, at, &mut bytes).unwrap();
-            assert!(bytes == self.acknowledged[1][at as usize..at as usize + count], "{count} bytes from {at}");
+            assert!(bytes == self.held.acknowledged[1][at as usize..at as usize + count], "{count} bytes from {at}");
         }
+    }
+}
+
+impl Proving for Proof {
+    fn held(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    /// Writes; what is refused has changed nothing. Large writes are several of half a container.
+    fn put(&mut self, volume: u16, at: u64, bytes: u64, fill: u8) {
+        for (number, part) in content(fill, bytes).chunks(64 << 10).enumerate() {
+            match self.write(volume, at + (number << 16) as u64, part) {
+                Ok(()) => {}
+                Err(StoreFault::Full) => assert!(self.room_bytes.is_some(), "there is room"),
+                // A file failed, or a part of a block was to be written whose rest is lost, or there are too few disks.
+                Err(StoreFault::Io(_) | StoreFault::Lost) => {}
+            }
+        }
+    }
+
+    fn put_until(&mut self, changes: u64, comes_back: bool, volume: u16, at: u64, bytes: u64, fill: u8) {
+        self.store().end_changes_after(changes, comes_back);
+        self.put(volume, at, bytes, fill);
+        if comes_back {
+            self.store().end_changes_after(u64::MAX, false);
+        } else {
+            self.kill();
+        }
+    }
+
+    fn flush_store(&mut self) {
+        self.store().flush().unwrap();
+    }
+
+    fn cut_store(&mut self) {
+        self.store().cut();
+    }
+
+    fn open_anew(&mut self) {
+        self.store = None;
+        self.store = Some(self.open().unwrap());
+    }
+
+    fn takes_snapshots(&self) -> bool {
+        true
+    }
+
+    fn take_snapshot(&mut self, name: &str) -> bool {
+        self.store().snapshot(name).is_ok()
+    }
+
+    fn go_back(&mut self, name: &str) -> bool {
+        self.store().revert(name).is_ok()
+    }
+
+    fn snapshot_names(&mut self) -> BTreeSet<String> {
+        self.store().snapshots().into_iter().map(|snapshot| snapshot.name).collect()
     }
 }

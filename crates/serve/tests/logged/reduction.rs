@@ -2,7 +2,10 @@
 
 use assay_serve::Durability;
 
-use crate::proof::{BLOCK, CONTAINER_BYTES, Proof, VOLUME_BYTES, content};
+use crate::{
+    proof::{CONTAINER_BYTES, Proof, content},
+    proving::{BLOCK, Proving, VOLUME_BYTES},
+};
 
 #[test]
 fn equal_blocks_are_stored_once_and_zeroes_not_at_all() {
@@ -36,8 +39,8 @@ fn snapshots_hold_blocks_and_share_those_that_do_not_change() {
     assert_eq!(proof.store().changed_since("before"), changed);
     proof.store().revert("before").unwrap();
     assert_eq!(proof.store().reading().unique_bytes, VOLUME_BYTES);
-    proof.acknowledged[0] = content(3, VOLUME_BYTES);
-    proof.acknowledged[1] = content(0, VOLUME_BYTES);
+    proof.held.acknowledged[0] = content(3, VOLUME_BYTES);
+    proof.held.acknowledged[1] = content(0, VOLUME_BYTES);
     assert_eq!(proof.check(), 0);
 }
 

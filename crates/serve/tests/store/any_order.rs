@@ -1,29 +1,29 @@
 //! Any order of I/Os, faults, rebuilds, cuts, kills, snapshots and reverts.
 
-use std::collections::BTreeSet;
-
 use assay_array::RaidPolicy;
 use assay_serve::Durability;
 use proptest::prelude::*;
 
-use crate::proof::{Proof, VOLUME_BYTES, plan};
+use crate::{
+    proof::{Proof, plan},
+    proving::{self, Proving, SMALL_BYTES, VOLUME_BYTES},
+};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    OfAny(proving::Act),
+    Pull { member: u32, disk: u32 },
+    Rebuild { member: u32, disk: u32, share: f64 },
+    AddMember,
+    Move { pieces: u64, killed: bool },
+}
 
 impl Proof {
     pub(crate) fn happen(&mut self, act: &Act, within_tolerance: bool) {
         match act {
+            Act::OfAny(act) => self.happens(act),
             Act::AddMember => self.add_member(),
             Act::Move { pieces, killed } => self.move_pieces(*pieces, *killed),
-            Act::Write { volume, at, bytes, fill } => {
-                let at = at % (VOLUME_BYTES - 20_000);
-                let bytes: Vec<u8> = (0..*bytes).map(|byte| (byte % 251) as u8 ^ fill).collect();
-                self.write(*volume, at, &bytes);
-            }
-            Act::CutShort { volume, at, bytes, fill, changes, comes_back } => {
-                if self.durability == Durability::Battery {
-                    let bytes: Vec<u8> = (0..*bytes).map(|byte| (byte % 241) as u8 ^ fill).collect();
-                    self.write_until(*changes, *comes_back, *volume, at % (VOLUME_BYTES - 20_000), &bytes);
-                }
-            }
             Act::Pull { member, disk } => {
                 let (member, disk) = (member % self.model.members(), disk % self.disks());
                 if !within_tolerance || self.bears(member, disk) {
@@ -33,109 +33,27 @@ impl Proof {
             Act::Rebuild { member, disk, share } => {
                 self.rebuild(member % self.model.members(), disk % self.disks(), *share);
             }
-            Act::Flush => {
-                self.store().flush().unwrap();
-                if self.durability != Durability::Lying {
-                    self.durable = self.acknowledged.clone();
-                }
-            }
-            Act::Cut => {
-                self.store().cut();
-                self.acknowledged = self.durable.clone();
-            }
-            Act::Kill => {
-                // What a killed server had in memory is lost as with the power, but a cache with a battery has all on disk.
-                self.store = None;
-                self.acknowledged = self.durable.clone();
-                self.store = Some(self.open().unwrap());
-            }
-            Act::Snapshot { name } => {
-                let name = format!("s{name}");
-                let is_new = !self.snapshots.contains_key(&name) && self.model.rebalance_reading().is_none();
-                assert_eq!(self.store().snapshot(&name).is_ok(), is_new);
-                if is_new {
-                    self.durable = self.acknowledged.clone();
-                    self.snapshots.insert(name, self.acknowledged.clone());
-                }
-            }
-            Act::Revert { name } => {
-                let name = format!("s{name}");
-                let held = self.snapshots.get(&name).cloned();
-                assert_eq!(self.store().revert(&name).is_ok(), held.is_some());
-                if let Some(held) = held {
-                    let kept: BTreeSet<String> =
-                        self.store().snapshots().into_iter().map(|snapshot| snapshot.name).collect();
-                    self.snapshots.retain(|name, _| kept.contains(name));
-                    (self.acknowledged, self.durable) = (held.clone(), held);
-                }
-            }
         }
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Act {
-    Write {
-        volume: u16,
-        at: u64,
-        bytes: u64,
-        fill: u8,
-    },
-    /// A write in which a file fails, for good until the store is opened anew, or once.
-    CutShort {
-        volume: u16,
-        at: u64,
-        bytes: u64,
-        fill: u8,
-        changes: u64,
-        comes_back: bool,
-    },
-    Pull {
-        member: u32,
-        disk: u32,
-    },
-    Rebuild {
-        member: u32,
-        disk: u32,
-        share: f64,
-    },
-    Flush,
-    Cut,
-    Kill,
-    Snapshot {
-        name: u8,
-    },
-    Revert {
-        name: u8,
-    },
-    AddMember,
-    Move {
-        pieces: u64,
-        killed: bool,
-    },
+impl Act {
+    fn is_of_snapshots(&self) -> bool {
+        matches!(self, Self::OfAny(proving::Act::Snapshot { .. } | proving::Act::Revert { .. }))
+    }
 }
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
-        8 => (0..2_u16, any::<u64>(), 1..20_000_u64, any::<u8>())
-            .prop_map(|(volume, at, bytes, fill)| Act::Write { volume, at: at / 512 * 512, bytes, fill }),
-        2 => (0..2_u16, any::<u64>(), 1..7_u64, any::<u8>())
-            .prop_map(|(volume, at, bytes, fill)| Act::Write { volume, at, bytes, fill }),
-        3 => (0..2_u16, any::<u64>(), 1..20_000_u64, any::<u8>(), 0..30_u64, any::<bool>()).prop_map(
-            |(volume, at, bytes, fill, changes, comes_back)| {
-                Act::CutShort { volume, at: at / 512 * 512, bytes, fill, changes, comes_back }
-            }
-        ),
+        16 => proving::act().prop_map(Act::OfAny),
+        // Within a sector, at any byte.
+        2 => (0..2_u16, 0..VOLUME_BYTES - SMALL_BYTES, 1..7_u64, any::<u8>())
+            .prop_map(|(volume, at, bytes, fill)| Act::OfAny(proving::Act::Write { volume, at, bytes, fill })),
         1 => Just(Act::AddMember),
         3 => (1..80_u64, any::<bool>()).prop_map(|(pieces, killed)| Act::Move { pieces, killed }),
         3 => (0..4_u32, any::<u32>()).prop_map(|(member, disk)| Act::Pull { member, disk }),
         3 => (0..4_u32, any::<u32>(), prop_oneof![Just(1.0), 0.0..1.0])
             .prop_map(|(member, disk, share)| Act::Rebuild { member, disk, share }),
-        1 => Just(Act::Flush),
-        1 => Just(Act::Cut),
-        1 => Just(Act::Kill),
-        1 => (0..3_u8).prop_map(|name| Act::Snapshot { name }),
-        1 => (0..3_u8).prop_map(|name| Act::Revert { name }),
     ]
 }
 
@@ -175,7 +93,7 @@ proptest! {
         acts in prop::collection::vec(act(), 1..40),
     ) {
         let mut proof = Proof::new(plan(policy, false), Durability::Battery, sums);
-        for act in acts.iter().filter(|act| !matches!(act, Act::Snapshot { .. } | Act::Revert { .. })) {
+        for act in acts.iter().filter(|act| !act.is_of_snapshots()) {
             proof.happen(act, false);
         }
         proof.check();

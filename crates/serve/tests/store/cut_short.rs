@@ -3,7 +3,10 @@
 use assay_array::{ArrayModel, RaidPolicy};
 use assay_serve::{DiskState, Durability, Store};
 
-use crate::proof::{Folder, KIB, Proof, VOLUME_BYTES, filled, plan};
+use crate::{
+    proof::{Proof, filled, plan},
+    proving::{Folder, KIB, VOLUME_BYTES},
+};
 
 /// How much of a write is made before it is cut short goes from nothing to all of it.
 #[test]
@@ -45,7 +48,7 @@ fn going_back_to_a_snapshot_is_ended_where_it_was_cut_short() {
         let mut changes = 0;
         loop {
             let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, true);
-            let first = proof.acknowledged.clone();
+            let first = proof.held.acknowledged.clone();
             let write = |proof: &mut Proof, fill: u8, at: u64| proof.write(0, at, &[fill; 30_000]);
             proof.store().snapshot("first").unwrap();
             write(&mut proof, 1, 0);
@@ -67,19 +70,19 @@ fn going_back_to_a_snapshot_is_ended_where_it_was_cut_short() {
                 byte[0] == first[0][0]
             };
             if has_begun {
-                proof.acknowledged = first.clone();
+                proof.held.acknowledged = first.clone();
             }
             proof.check();
             // What is left of snapshots is as good as before.
             write(&mut proof, 4, 10_000);
             if !has_begun {
                 proof.store().revert("second").unwrap();
-                proof.acknowledged = first.clone();
-                proof.acknowledged[0][..30_000].fill(1);
+                proof.held.acknowledged = first.clone();
+                proof.held.acknowledged[0][..30_000].fill(1);
                 proof.check();
             }
             proof.store().revert("first").unwrap();
-            proof.acknowledged = first;
+            proof.held.acknowledged = first;
             proof.check();
             proof.store().snapshot("second").unwrap();
             if reverted.is_ok() {

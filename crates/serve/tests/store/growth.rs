@@ -6,6 +6,7 @@ use assay_serve::Durability;
 use crate::{
     any_order::Act,
     proof::{Proof, filled},
+    proving::Proving,
 };
 
 impl Proof {
@@ -19,7 +20,7 @@ impl Proof {
         assert_eq!(grown.is_err(), self.model.rebalance_reading().is_some());
         if grown.is_ok() {
             let added = self.store().add_member(&model, 0);
-            assert_eq!(added.is_err(), !self.snapshots.is_empty());
+            assert_eq!(added.is_err(), self.held.has_snapshots());
             if added.is_ok() {
                 self.model = model;
             }
@@ -43,7 +44,7 @@ impl Proof {
         if killed && let Some(reading) = self.model.rebalance_reading() {
             let (from, to) = self.model.move_of(reading.pieces_moved);
             self.copy(from, to);
-            self.happen(&Act::Kill, true);
+            self.kill();
         }
     }
 
@@ -77,7 +78,7 @@ fn a_store_that_has_grown_opens_with_its_members_and_frees_the_room_that_has_mov
     proof.check();
     proof.happen(&Act::Move { pieces: u64::MAX, killed: false }, true);
     assert_eq!(proof.model.rebalance_reading(), None);
-    proof.happen(&Act::Kill, true);
+    proof.kill();
     assert_eq!((proof.store().members(), proof.model.rebalance_reading()), (3, None));
     proof.check();
     // Parity of what has moved away stays.
@@ -99,7 +100,7 @@ fn what_is_lost_does_not_move_and_nothing_else_is_lost_with_it() {
     proof.happen(&Act::Move { pieces: u64::MAX, killed: false }, false);
     let moved = proof.model.rebalance_reading().unwrap().pieces_moved;
     proof.check();
-    proof.happen(&Act::Kill, true);
+    proof.kill();
     assert_eq!(proof.model.rebalance_reading().unwrap().pieces_moved, moved);
     proof.check();
 }

@@ -3,7 +3,10 @@
 use assay_array::{Part, RaidPolicy};
 use assay_serve::{Durability, StoreFault};
 
-use crate::proof::{KIB, Proof, VOLUME_BYTES, filled};
+use crate::{
+    proof::{Proof, filled},
+    proving::{KIB, VOLUME_BYTES},
+};
 
 #[test]
 fn silent_corruption_is_found_and_mended_where_there_are_sums_and_read_where_there_are_none() {

@@ -3,6 +3,8 @@
 
 #[path = "../../../array/tests/plans/mod.rs"]
 mod plans;
+#[path = "../proving/mod.rs"]
+mod proving;
 
 mod any_order;
 mod cut_short;

@@ -1,39 +1,16 @@
 //! A store beside what it must hold.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::collections::BTreeSet;
 
 use assay_array::{ArrayModel, ArrayPlan, Geometry, Part, Place, RaidPolicy};
 use assay_serve::{DiskState, Durability, ServeError, Store, StoreFault};
 
-use crate::plans;
+use crate::{
+    plans,
+    proving::{BLOCK, Folder, Held, KIB, Proving, VOLUME_BYTES},
+};
 
-pub(crate) const KIB: u64 = 1024;
-pub(crate) const BLOCK: u64 = 4 * KIB;
 pub(crate) const CHUNK_BLOCKS: u64 = 2;
-pub(crate) const VOLUME_BYTES: u64 = 512 * KIB;
-
-/// A folder of its own, gone at the end.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("assay-store-{}-{number}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 pub(crate) fn plan(policy: RaidPolicy, misaligned: bool) -> ArrayPlan {
     let mut plan = plans::plan(policy);
@@ -51,13 +28,9 @@ pub(crate) struct Proof {
     pub(crate) folder: Folder,
     pub(crate) plan: ArrayPlan,
     pub(crate) model: ArrayModel,
-    pub(crate) durability: Durability,
     pub(crate) sums: bool,
     pub(crate) store: Option<Store>,
-    /// What was acknowledged, and what of it would survive a power cut, by volume.
-    pub(crate) acknowledged: Vec<Vec<u8>>,
-    pub(crate) durable: Vec<Vec<u8>>,
-    pub(crate) snapshots: BTreeMap<String, Vec<Vec<u8>>>,
+    pub(crate) held: Held,
     /// Blocks that no disk holds: member, disk and number on the disk.
     pub(crate) gone: BTreeSet<(u32, u32, u64)>,
     pub(crate) absent: BTreeSet<(u32, u32)>,
@@ -66,17 +39,13 @@ pub(crate) struct Proof {
 impl Proof {
     pub(crate) fn new(plan: ArrayPlan, durability: Durability, sums: bool) -> Self {
         let model = ArrayModel::new(&plan).unwrap();
-        let empty = vec![vec![0; VOLUME_BYTES as usize]; 2];
         let mut proof = Self {
             folder: Folder::new(),
             plan,
             model,
-            durability,
             sums,
             store: None,
-            acknowledged: empty.clone(),
-            durable: empty,
-            snapshots: BTreeMap::new(),
+            held: Held::new(durability),
             gone: BTreeSet::new(),
             absent: BTreeSet::new(),
         };
@@ -87,7 +56,7 @@ impl Proof {
     /// A server starts: with the model of the plan, which the store makes what it has become.
     pub(crate) fn open(&mut self) -> Result<Store, ServeError> {
         let mut model = ArrayModel::new(&self.plan).unwrap();
-        let store = Store::open(&self.folder.0, &self.plan, &mut model, self.durability, self.sums, None)?;
+        let store = Store::open(&self.folder.0, &self.plan, &mut model, self.held.durability, self.sums, None)?;
         self.model = model;
         Ok(store)
     }
@@ -215,8 +184,7 @@ impl Proof {
                 match self.store().write(piece, piece_bytes) {
                     Ok(()) => {
                         assert!(must, "{piece:?} was written to a lost block");
-                        let to = at as usize + done;
-                        self.acknowledged[volume as usize][to..to + piece_bytes.len()].copy_from_slice(piece_bytes);
+                        self.held.wrote(volume, at + done as u64, piece_bytes);
                     }
                     Err(StoreFault::Lost) => assert!(!must, "{piece:?} is refused"),
                     Err(fault) => panic!("{fault}"),
@@ -224,15 +192,12 @@ impl Proof {
                 done += piece.bytes as usize;
             }
         }
-        if self.durability == Durability::Battery {
-            self.durable = self.acknowledged.clone();
-        }
     }
 
     /// Writes while files fail after so many changes. Says whether the write was acknowledged; if not, blocks of it are old or
     /// new.
     pub(crate) fn write_until(&mut self, changes: u64, comes_back: bool, volume: u16, at: u64, bytes: &[u8]) -> bool {
-        assert_eq!(self.durability, Durability::Battery);
+        assert_eq!(self.held.durability, Durability::Battery);
         let parts = self.parts(volume, at, bytes.len() as u64);
         // Whether a copy that is lost alone is there again is not asked here.
         let has_lost_copy = |part: &Part| {
@@ -264,13 +229,13 @@ impl Proof {
                 let mut found = vec![0; piece.bytes as usize];
                 self.store().read(piece, &mut found).unwrap();
                 let to = at as usize + done..at as usize + done + found.len();
-                let (old, new) = (&self.acknowledged[volume as usize][to.clone()], &bytes[done..done + found.len()]);
+                let (old, new) =
+                    (&self.held.acknowledged[volume as usize][to.clone()], &bytes[done..done + found.len()]);
                 assert!(found == new || (written.is_err() && found == old), "{piece:?} is neither old nor new");
-                self.acknowledged[volume as usize][to].copy_from_slice(&found);
+                self.held.wrote(volume, to.start as u64, &found);
                 done += found.len();
             }
         }
-        self.durable = self.acknowledged.clone();
         written.is_ok()
     }
 
@@ -287,7 +252,7 @@ impl Proof {
                     match found {
                         Ok(()) => {
                             assert!(!is_lost, "volume {volume} at {at}: read although lost");
-                            let must = &self.acknowledged[volume as usize][from..from + bytes.len()];
+                            let must = &self.held.acknowledged[volume as usize][from..from + bytes.len()];
                             assert!(bytes == must, "volume {volume} at {from}: other bytes than acknowledged");
                         }
                         Err(StoreFault::Lost) => assert!(is_lost, "volume {volume} at {at}: lost"),
@@ -363,4 +328,50 @@ pub(crate) fn filled(policy: RaidPolicy, durability: Durability, sums: bool) -> 
     proof.write(0, 0, &bytes);
     proof.write(1, 0, &bytes);
     proof
+}
+
+impl Proving for Proof {
+    fn held(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn put(&mut self, volume: u16, at: u64, bytes: u64, fill: u8) {
+        let bytes: Vec<u8> = (0..bytes).map(|byte| (byte % 251) as u8 ^ fill).collect();
+        self.write(volume, at, &bytes);
+    }
+
+    fn put_until(&mut self, changes: u64, comes_back: bool, volume: u16, at: u64, bytes: u64, fill: u8) {
+        let bytes: Vec<u8> = (0..bytes).map(|byte| (byte % 241) as u8 ^ fill).collect();
+        self.write_until(changes, comes_back, volume, at, &bytes);
+    }
+
+    fn flush_store(&mut self) {
+        self.store().flush().unwrap();
+    }
+
+    fn cut_store(&mut self) {
+        self.store().cut();
+    }
+
+    fn open_anew(&mut self) {
+        self.store = None;
+        self.store = Some(self.open().unwrap());
+    }
+
+    /// Chunks that move onto a member are in no snapshot.
+    fn takes_snapshots(&self) -> bool {
+        self.model.rebalance_reading().is_none()
+    }
+
+    fn take_snapshot(&mut self, name: &str) -> bool {
+        self.store().snapshot(name).is_ok()
+    }
+
+    fn go_back(&mut self, name: &str) -> bool {
+        self.store().revert(name).is_ok()
+    }
+
+    fn snapshot_names(&mut self) -> BTreeSet<String> {
+        self.store().snapshots().into_iter().map(|snapshot| snapshot.name).collect()
+    }
 }

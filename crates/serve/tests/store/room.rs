@@ -3,7 +3,10 @@
 use assay_array::{ArrayModel, RaidPolicy};
 use assay_serve::{Durability, Store, StoreFault};
 
-use crate::proof::{Folder, KIB, Proof, VOLUME_BYTES, filled, plan};
+use crate::{
+    proof::{Proof, filled, plan},
+    proving::{Folder, KIB, VOLUME_BYTES},
+};
 
 #[test]
 fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {

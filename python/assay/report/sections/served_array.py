@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FIGURES_MAX = 8
 """Points that are drawn; a search has more."""
 MARKS_MAX = 40
+LATER_S = 5.0
+"""A load that fell so long after the first event is said to have fallen later."""
 POINTS_MAX = 24
 """Points whose volumes are listed."""
 
@@ -61,7 +63,12 @@ def _dip_sentence(served: Record, unit: str) -> str:
     began = f"Before the first event ({dip['event']!s}) the load came to {dip['before_per_s']:,.0f} {unit} per second."
     if not dip["depth_share"]:
         return f"{began} It did not fall by more than its own unevenness afterwards."
-    fell = f"It fell by {percent(dip['depth_share'])}, to {dip['least_per_s']:,.0f} a second over 3 s at the least,"
+    # Of several events a later one may have made it fall.
+    after_s = (dip["fell_at_utc_ns"] - served["events"][0]["t_ns"]) / 1e9
+    later = f" {format_duration(after_s)} later" if after_s > LATER_S else ""
+    fell = (
+        f"It fell by {percent(dip['depth_share'])}{later}, to {dip['least_per_s']:,.0f} a second over 3 s at the least,"
+    )
     if dip["length_s"] is None:
         return f"{began} {fell} and had not recovered when the point ended."
     return f"{began} {fell} and had recovered {format_duration(dip['length_s'])} after the event."
