@@ -234,13 +234,20 @@ def test_ctrl_c_ends_a_long_point_cleanly(bench: Bench) -> None:
 
 
 IN_A_BAND = """
-import os, signal, sys
+import os, pathlib, signal, sys, time
 from assay.calibration import bands
 
 simulate, asked = bands.simulate, []
 
+def written():
+    return sum(path.read_bytes().count(b"\\n") for path in pathlib.Path(sys.argv[-1]).glob("*/points.jsonl"))
+
 def interrupted(*arguments, **options):
     if not asked:
+        # Points are simulated ahead of the thread that writes them.
+        deadline = time.monotonic() + 60
+        while written() <= 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
     asked.append(1)
     return simulate(*arguments, **options)

@@ -105,10 +105,18 @@ impl Space {
         if wanted <= used {
             return false;
         }
-        // Of the places that are still free, in every row alike, beside those that are filled already.
+        // In every row alike, beside those that are filled already. The first guess takes free places for spread evenly.
         let left = f64::from(row_blocks - self.filled);
         let more = ((wanted - used) as f64 / self.free as f64 * left).round() as u32;
-        self.filled = (self.filled + more).min(row_blocks - 1);
+        let off = |filled: u32| (all - self.free_if(filled)).abs_diff(wanted);
+        let mut filled = (self.filled + more).min(row_blocks - 1);
+        while filled > self.filled && off(filled - 1) < off(filled) {
+            filled -= 1;
+        }
+        while filled < row_blocks - 1 && off(filled + 1) < off(filled) {
+            filled += 1;
+        }
+        self.filled = filled;
         for page in 0..self.free_in_row.len() {
             let row = self.numbers.keys()[page];
             self.fill_page(page, row);
@@ -116,11 +124,22 @@ impl Space {
                 self.open[(row / 64) as usize] &= !(1 << (row % 64));
             }
         }
-        let pages: u64 = self.free_in_row.iter().map(|free| u64::from(*free)).sum();
+        self.free = self.free_if(filled);
+        true
+    }
+
+    /// Free places where others held so many of each row.
+    fn free_if(&self, filled: u32) -> u64 {
+        let pages = self.numbers.keys().iter().enumerate().map(|(page, row)| {
+            let taken = filled_places(*row, self.row_blocks(), filled).filter(|place| {
+                let (word, bit) = self.bit(page, *place);
+                self.used[word] & bit == 0
+            });
+            u64::from(self.free_in_row[page]) - taken.count() as u64
+        });
         let open_rows = self.rows - self.first_free_row.min(self.rows);
         let numbered = self.numbers.keys().iter().filter(|row| **row >= self.first_free_row).count() as u64;
-        self.free = pages + (open_rows - numbered) * u64::from(row_blocks - self.filled);
-        true
+        pages.sum::<u64>() + (open_rows - numbered) * u64::from(self.row_blocks() - filled)
     }
 
     /// Share of all places that is used.
