@@ -101,17 +101,25 @@ impl Space {
     pub(super) fn fill(&mut self, share: f64) -> bool {
         let all = self.rows * u64::from(self.row_blocks());
         let wanted = (all as f64 * share) as u64;
-        let (used, row_blocks) = (all - self.free, self.row_blocks());
+        let used = all - self.free;
         if wanted <= used {
             return false;
         }
-        // Of the places that are still free, in every row alike, beside those that are filled already.
-        let left = f64::from(row_blocks - self.filled);
-        let more = ((wanted - used) as f64 / self.free as f64 * left).round() as u32;
-        self.filled = (self.filled + more).min(row_blocks - 1);
+        // Each step takes a place of every row, where it is free. Half a step beyond is as near as half a step before.
+        let (open_rows, row_blocks) = (self.rows - self.first_free_row.min(self.rows), self.row_blocks());
+        while self.filled + 1 < row_blocks && all - self.free + open_rows / 2 < wanted {
+            self.fill_one_more();
+        }
+        true
+    }
+
+    /// One more place of each free row is held by others.
+    fn fill_one_more(&mut self) {
+        self.filled += 1;
+        let row_blocks = self.row_blocks();
         for page in 0..self.free_in_row.len() {
             let row = self.numbers.keys()[page];
-            self.fill_page(page, row);
+            self.hold(page, filling_order(row, row_blocks)(self.filled - 1));
             if self.free_in_row[page] == 0 {
                 self.open[(row / 64) as usize] &= !(1 << (row % 64));
             }
@@ -120,7 +128,6 @@ impl Space {
         let open_rows = self.rows - self.first_free_row.min(self.rows);
         let numbered = self.numbers.keys().iter().filter(|row| **row >= self.first_free_row).count() as u64;
         self.free = pages + (open_rows - numbered) * u64::from(row_blocks - self.filled);
-        true
     }
 
     /// Share of all places that is used.
@@ -131,10 +138,15 @@ impl Space {
     /// Marks the places of a row that others hold.
     fn fill_page(&mut self, page: usize, row: u64) {
         for place in filled_places(row, self.row_blocks(), self.filled) {
-            let (word, bit) = self.bit(page, place);
-            self.free_in_row[page] -= u32::from(self.used[word] & bit == 0);
-            self.used[word] |= bit;
+            self.hold(page, place);
         }
+    }
+
+    /// Others hold a place of a row, whether volumes do or not.
+    fn hold(&mut self, page: usize, place: u32) {
+        let (word, bit) = self.bit(page, place);
+        self.free_in_row[page] -= u32::from(self.used[word] & bit == 0);
+        self.used[word] |= bit;
     }
 
     /// The bits of a row.
@@ -322,8 +334,13 @@ impl Space {
     }
 }
 
-/// So many places of a row, spread evenly from one that differs from row to row. More of them contain fewer.
+/// So many places of a row. More of them contain fewer.
 fn filled_places(row: u64, row_blocks: u32, count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(filling_order(row, row_blocks))
+}
+
+/// The order in which places of a row are filled: spread evenly from one that differs from row to row.
+fn filling_order(row: u64, row_blocks: u32) -> impl Fn(u32) -> u32 {
     let blocks = u64::from(row_blocks);
     let first = (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % blocks;
     // A step near the golden section that comes to every place.
@@ -335,7 +352,7 @@ fn filled_places(row: u64, row_blocks: u32, count: u32) -> impl Iterator<Item = 
     };
     let near = (blocks as f64 * 0.618) as u64;
     let step = (near.max(1)..).find(|step| common(*step, blocks) == 1).expect("a prime is among them");
-    (0..u64::from(count)).map(move |number| ((first + number * step) % blocks) as u32)
+    move |number| ((first + u64::from(number) * step) % blocks) as u32
 }
 
 /// Runs of bits in words: the first and how many.
