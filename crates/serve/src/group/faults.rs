@@ -38,7 +38,8 @@ impl Group {
         }
     }
 
-    /// The disk of a member that is being rebuilt: in the model, or after that still in the store, whose bytes come later.
+    /// The disk of a member that is being rebuilt: in the model, or after that still in the store, whose bytes come
+    /// later.
     fn rebuilding(&self, member: u32) -> Option<u32> {
         let is_rebuilding = |disk: &u32| matches!(self.store.disk_state(member, *disk), DiskState::Rebuilding { .. });
         let in_model = self.model.rebuild_reading(member).map(|reading| reading.disk);

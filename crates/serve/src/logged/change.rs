@@ -40,7 +40,8 @@ pub(super) enum Change {
         number: u16,
         piece: Piece,
     },
-    /// A disk is gone with all that was on it. `restores` says whether missing pieces are restored on other disks from now on.
+    /// A disk is gone with all that was on it. `restores` says whether missing pieces are restored on other disks
+    /// from now on.
     Pull {
         disk: u16,
         restores: bool,

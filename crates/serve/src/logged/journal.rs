@@ -1,8 +1,9 @@
-//! The journal: a file to which each change is added. It stands for the memory of a data node, which survives a power cut.
+//! The journal: a file to which each change is added. It stands for the memory of a data node, which survives a power
+//! cut.
 //!
-//! A checkpoint holds the state of the store after the changes up to its number. It replaces the checkpoint before it as a
-//! whole. When the store is opened, the changes of the journal after the checkpoint are made again. A change counts once all of
-//! it is written.
+//! A checkpoint holds the state of the store after the changes up to its number. It replaces the checkpoint before it
+//! as a whole. When the store is opened, the changes of the journal after the checkpoint are made again. A change
+//! counts once all of it is written.
 
 use std::{
     fs, io,

@@ -31,8 +31,8 @@ impl Volatile {
         }
     }
 
-    /// Writes the oldest blocks, until no more than so many bytes are held. A block that cannot be written is lost; the blocks
-    /// after it are written all the same.
+    /// Writes the oldest blocks, until no more than so many bytes are held. A block that cannot be written is lost;
+    /// the blocks after it are written all the same.
     ///
     /// # Errors
     /// As the last write that failed.

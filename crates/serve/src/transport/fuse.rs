@@ -1,8 +1,8 @@
 //! Volumes as files of a FUSE file system.
 //!
-//! A program that opens a volume with O_DIRECT bypasses the kernel's page cache and may write in parallel. The kernel sends no
-//! flush after its O_DSYNC writes, so that this file system obeys the flag of each write itself. For all other programs the
-//! kernel caches pages, writes them through at once, and sends the flushes.
+//! A program that opens a volume with O_DIRECT bypasses the kernel's page cache and may write in parallel. The kernel
+//! sends no flush after its O_DSYNC writes, so that this file system obeys the flag of each write itself. For all
+//! other programs the kernel caches pages, writes them through at once, and sends the flushes.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,5 @@
-//! How programs reach a served array. FUSE is the one way so far; another, such as ublk, NBD or iSCSI, is a file beside it.
+//! How programs reach a served array. FUSE is the one way so far; another, such as ublk, NBD or iSCSI, is a file
+//! beside it.
 
 pub(crate) mod fuse;
 
