@@ -148,8 +148,8 @@ def run_seed(seed: int, base: Path) -> Outcome:
     raid, members = draw.choice(("10", "50", "5", "6")), draw.choice((1, 2))
     array_text, own = f"ps6100xv?raid={raid}&members={members}", "cache=64MiB"
     if seed in FILERS:
-        # Two members with sums, diagonal parity and blocks that move.
-        array_text = "fas2040?members=2"
+        # Sums, diagonal parity and blocks that move.
+        array_text = "fas2040?raid=dp"
     elif seed in HOSTS_WITH_FLASH:
         # Containers are full soon, and the pool is, so that they are reclaimed.
         array_text, own = f"datrium-dvx?hosts=2&nodes={members}", "log.container=1MiB&room=1G"
