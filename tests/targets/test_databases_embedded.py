@@ -40,18 +40,26 @@ def test_a_database_outlives_its_server(database_folder: Path, embedded: Embedde
 
 def test_a_server_that_does_not_stop_cleanly_is_stopped_at_once(tmp_path: Path) -> None:
     stubborn = tmp_path / "stubborn"
-    stubborn.write_text("#!/bin/sh\ntrap '' INT\ntrap 'exit 7' QUIT\necho up\nwhile :; do sleep 0.05; done\n")
+    # No shell: it cannot trap what was ignored when it began, as in a job in the background.
+    stubborn.write_text(
+        f"#!{sys.executable}\nimport signal, sys, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGQUIT, lambda *_: sys.exit(7))\nprint('up', flush=True)\nwhile True: time.sleep(0.05)\n"
+    )
     stubborn.chmod(0o700)
     programs = Programs(
         bin=tmp_path, identity=Identity(kind="self", uid=os.geteuid(), gid=os.getegid(), client="client")
     )
     command = programs.command("stubborn", lifeline=True, patience_s=0.2)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        process.stdin.close()
-        assert process.wait(20) == 7
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"up\n"
+            process.stdin.close()
+            assert process.wait(60) == 7
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_the_server_is_tuned_durable_and_watched(database_folder: Path, embedded: Embedded) -> None:

@@ -77,8 +77,9 @@ def span_labels(spans: Sequence[Row], end_s: float) -> list[dict[str, Any]]:
     Examples
     --------
     >>> spans = [{"start_s": 0, "end_s": 20, "kind": "warm-up"}, {"start_s": 0, "end_s": 60, "kind": "degraded"}]
-    >>> span_labels([*spans, {"start_s": 60, "end_s": 63, "kind": "rebuilding"}], 100)
-    [{'t_s': 0, 'label': 'warm-up'}, {'t_s': 9.2, 'label': 'degraded'}]
+    >>> labels = span_labels([*spans, {"start_s": 60, "end_s": 63, "kind": "rebuilding"}], 100)
+    >>> [(round(one["t_s"], 1), one["label"]) for one in labels]
+    [(0, 'warm-up'), (9.2, 'degraded')]
     """
     labels: list[dict[str, Any]] = []
     free_s = 0.0
