@@ -8,7 +8,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.results.run_folder import RunFolder
-from assay.sizing.hit_curve import with_hit_curve
+from assay.sizing.hit_curve import cache_study, with_hit_curve
 from assay.sizing.need import Asked, need_of
 from assay.sizing.servers import servers_of
 from assay.telemetry.columns import Reading
@@ -28,7 +28,7 @@ def asked(**changes: object) -> Asked:
     return Asked(table, "need.toml", need_of(table, "need.toml"))
 
 
-def cache_study(path: Path, hits: dict[int, list[float]], *, data_bytes: int = 2 * GB) -> Path:
+def studied(path: Path, hits: dict[int, list[float]], *, data_bytes: int = 2 * GB) -> Path:
     """A run whose points each had a cache and its share of hits, recorded beside them."""
     series, points = [], []
     for cache, shares in hits.items():
@@ -68,8 +68,8 @@ def cache_study(path: Path, hits: dict[int, list[float]], *, data_bytes: int = 2
 
 def test_a_study_of_the_cache_gives_the_curve_and_so_the_memory(tmp_path: Path) -> None:
     # 2 GB of data were studied, 200 GB are needed after a year: a hundred times the cache for the same hits.
-    path = cache_study(tmp_path / "run", {GB // 10: [0.79, 0.81], GB // 5: [0.90], GB // 2: [0.99]})
-    made = with_hit_curve(asked(), path)
+    path = studied(tmp_path / "run", {GB // 10: [0.79, 0.81], GB // 5: [0.90], GB // 2: [0.99]})
+    made = with_hit_curve(asked(), cache_study(path))
     assert made.need.server is not None
     assert made.need.server.hit_curve == (
         (10 * GB, pytest.approx(0.80)), (20 * GB, pytest.approx(0.90)), (50 * GB, pytest.approx(0.99)),
@@ -81,25 +81,26 @@ def test_a_study_of_the_cache_gives_the_curve_and_so_the_memory(tmp_path: Path) 
 
 
 def test_noise_never_makes_a_curve_fall(tmp_path: Path) -> None:
-    path = cache_study(tmp_path / "run", {GB // 10: [0.80], GB // 5: [0.92], GB // 2: [0.90]})
-    made = with_hit_curve(asked(), path)
+    path = studied(tmp_path / "run", {GB // 10: [0.80], GB // 5: [0.92], GB // 2: [0.90]})
+    made = with_hit_curve(asked(), cache_study(path))
     assert made.need.server is not None
     assert [share for _, share in made.need.server.hit_curve] == pytest.approx([0.80, 0.91, 0.91])
 
 
 @pytest.mark.parametrize("hits", [{}, {GB: [0.9, 0.91]}])
 def test_a_run_of_one_cache_is_no_curve(tmp_path: Path, hits: dict[int, list[float]]) -> None:
-    path = cache_study(tmp_path / "run", hits)
+    path = studied(tmp_path / "run", hits)
     with pytest.raises(UsageError, match="a curve takes two; give a run of `assay study run cache-size"):
-        with_hit_curve(asked(), path)
+        with_hit_curve(asked(), cache_study(path))
 
 
 def test_a_recording_and_a_need_without_servers_are_refused(tmp_path: Path) -> None:
     path = recording(tmp_path / "rec", seconds=60, every_s=10)
     with pytest.raises(UsageError, match="0 sizes of a database's cache"):
-        with_hit_curve(asked(), path)
+        with_hit_curve(asked(), cache_study(path))
+    study = cache_study(studied(tmp_path / "run", {GB // 10: [0.8], GB // 5: [0.9]}))
     with pytest.raises(UsageError, match="says nothing of servers"):
-        with_hit_curve(asked(server=None), path)
+        with_hit_curve(asked(server=None), study)
 
 
 def test_hits_without_a_curve_are_refused() -> None:

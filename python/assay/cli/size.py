@@ -107,10 +107,11 @@ def size(
             asked = asked.with_value(keys, value, origin)
     changed = asked.with_changes(changes) if changes else None
     if hit_curve is not None:
-        from assay.sizing.hit_curve import with_hit_curve
+        from assay.sizing.hit_curve import cache_study, with_hit_curve
 
-        asked = with_hit_curve(asked, hit_curve)
-        changed = with_hit_curve(changed, hit_curve) if changed is not None else None
+        study = cache_study(hit_curve)
+        asked = with_hit_curve(asked, study)
+        changed = with_hit_curve(changed, study) if changed is not None else None
     judge = Judge()
 
     def tell(text: str) -> None:

@@ -307,9 +307,7 @@ def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measur
     """The busiest point of a run: a run holds one load at a time, and no week."""
     found: list[tuple[SeenIo, Mapping[str, Any]]] = []
     for point in source.points:
-        kind = workload_recorded(point)
-        seen = kind.seen(point) if kind is not None and not kind.verifies else None  # type: ignore[arg-type]
-        seen = seen or _plain(point)
+        seen = seen_at(point) or _plain(point)
         if seen is not None:
             found.append((seen, point))
     if not found:
@@ -347,6 +345,12 @@ def _of_run(source: Source, percentile: float, notices: Sequence[str]) -> Measur
         cores=cores,
         notices=[*notices, f"the demand is that of the busiest point of a run, {counted}; it says nothing of a week"],
     )
+
+
+def seen_at(point: Mapping[str, Any]) -> SeenIo | None:
+    """I/O that the storage under a point's workload saw; None where nothing counted it, or it verifies."""
+    kind = workload_recorded(point)
+    return kind.seen(point) if kind is not None and not kind.verifies else None  # type: ignore[arg-type]
 
 
 def _plain(point: Mapping[str, Any]) -> SeenIo | None:
