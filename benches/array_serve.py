@@ -1,11 +1,13 @@
 """A served array against the same array in virtual time: the same profile on both, and how late answers leave.
 
-    python benches/array_serve.py [--folder DIR]
+    python benches/array_serve.py [--folder DIR]...
 
 What serving adds to the mean is told for the same I/Os: what the load measured, less what the model answered for
-them. Between two runs the means of 260 I/Os a second differ by more than that, by chance. Lateness is the server's
-own: from the time an answer was due, the way back to the program counted, to the time it left. Everything runs on
-this machine, load and array. The table goes to benches/results/array-serve.md. Takes root and FUSE.
+them. Between two runs the means of 260 I/Os a second differ by more than that, by chance. A model in virtual
+time is measured once its caches have come to rest; the served array is loaded as long before it is measured. Lateness
+is the server's own: from the time an answer was due, the way back to the program counted, to the time it left. Everything runs on
+this machine, load and array. With several folders the store lies in one after the other: what the disk beneath adds
+shows beside a store in memory. The table goes to benches/results/array-serve.md. Takes root and FUSE.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benches" / "results" / "array-serve.md"
 ASSAY = (sys.executable, "-m", "assay")
-# Without a warm-up, so that the load and the array counted the same I/Os.
-TIMES = ("--warmup", "0s", "--duration", "5s", "--seed", "1")
+MEASURED_S = 5
 
 LOADS = (
     ("ps6100xv?raid=10", ("--read", "100", "--queue-depth", "1")),
@@ -39,14 +40,14 @@ LOADS = (
 )
 
 
-def profile(*arguments: str | Path) -> dict[str, Any]:
-    """The last point of a profile of blocks of 8 KiB."""
+def profile(*arguments: str | Path, duration_s: float = MEASURED_S, seed: int = 1) -> dict[str, Any]:
+    """The last point of a profile of blocks of 8 KiB; without a warm-up, so that load and array count the same I/Os."""
     with tempfile.TemporaryDirectory() as results:
         command = (
             *ASSAY,
             "profile",
             *map(str, arguments),
-            *TIMES,
+            *("--warmup", "0s", "--duration", f"{duration_s:g}s", "--seed", str(seed)),
             "--block",
             "8K",
             "--no-report",
@@ -59,8 +60,22 @@ def profile(*arguments: str | Path) -> dict[str, Any]:
     return point
 
 
-def served(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The point of a profile on a served array, and the array's status after it."""
+def answered(status: dict[str, Any]) -> tuple[int, int]:
+    """I/Os that the array's volume answered so far, and nanoseconds that its model took for them."""
+    (counted,) = [volume["served"] for volume in status["volumes"]]
+    return counted["reads"] + counted["writes"], counted["read_ns"] + counted["write_ns"]
+
+
+def served(
+    folder: Path, array: str, load: tuple[str, ...], realtime: bool, loaded_s: float
+) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """The point of a profile on a served array, its status after it, and the mean of the model's answers meanwhile, ns."""
+
+    def status() -> dict[str, Any]:
+        asked = subprocess.run((*ASSAY, "array", "status", "--json", "--at", str(at)), capture_output=True, text=True)
+        told: dict[str, Any] = json.loads(asked.stdout)
+        return told
+
     at = folder / "array"
     options = ("--at", at, "--store", folder / "store", *(("--realtime",) if realtime else ()))
     server = subprocess.Popen((*ASSAY, "array", "serve", array, *map(str, options)), stderr=subprocess.PIPE, text=True)
@@ -72,10 +87,13 @@ def served(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> t
         else:
             raise RuntimeError("the array is not served")
         (volume,) = at.iterdir()
-        point = profile("--volume", f"data={volume}", "--overwrite", volume, *load)
-        asked = subprocess.run((*ASSAY, "array", "status", "--json", "--at", str(at)), capture_output=True, text=True)
-        status: dict[str, Any] = json.loads(asked.stdout)
-        return point, status
+        on_volume = ("--volume", f"data={volume}", "--overwrite", volume, *load)
+        if loaded_s > 0:
+            profile(*on_volume, duration_s=loaded_s, seed=2)
+        count, answered_ns = answered(status())
+        point, after = profile(*on_volume), status()
+        count_after, answered_after_ns = answered(after)
+        return point, after, (answered_after_ns - answered_ns) / (count_after - count)
     finally:
         server.send_signal(signal.SIGINT)
         server.wait()
@@ -85,13 +103,13 @@ def served(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> t
 def row(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> list[str]:
     """Served and virtual side by side."""
     options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size=20GiB"
-    virtual = profile(f"model:{options}&start=cold", *load)["total"]
-    point, status = served(folder, options, load, realtime)
+    in_virtual_time = profile(f"model:{options}&start=cold", *load)
+    virtual, rested_s = in_virtual_time["total"], in_virtual_time["warmup_s"]
+    point, status, answered_ns = served(folder, options, load, realtime, rested_s)
     total, late = point["total"], status["lateness"]
-    (counted,) = [volume["served"] for volume in status["volumes"]]
-    answered_ns = (counted["read_ns"] + counted["write_ns"]) / (counted["reads"] + counted["writes"])
     added_ns = total["latency_ns"]["mean"] - answered_ns
     return [
+        subprocess.run(("stat", "-f", "-c", "%T", folder), capture_output=True, text=True, check=True).stdout.strip(),
         array,
         f"{load[1]} % reads, {load[3]} outstanding",
         status["scheduling"],
@@ -102,29 +120,31 @@ def row(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> list
         f"{late['p50_ns'] / 1e3:.0f}",
         f"{late['p99_ns'] / 1e3:.0f}",
         f"{status['floor_ns'] / 1e3:.0f}",
+        f"{rested_s:.0f}",
         "yes" if late["overdriven"] else "no",
     ]
 
 
 HEAD = (
-    "array", "load, 8 KiB random", "scheduling", "virtual IOPS", "served IOPS", "virtual mean, ms",
-    "added to the mean, us", "late p50, us", "late p99, us", "floor, us", "overdriven",
+    "store on", "array", "load, 8 KiB random", "scheduling", "virtual IOPS", "served IOPS", "virtual mean, ms",
+    "added to the mean, us", "late p50, us", "late p99, us", "floor, us", "loaded before, s", "overdriven",
 )  # fmt: skip
 
 
 def main() -> None:
     """Measure all loads, and write the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--folder", type=Path, action="append")
     parser.add_argument("--solid", default="nvme-mirror")
     arguments = parser.parse_args()
     begun = time.time()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        rows = []
-        for array, load in LOADS:
-            for realtime in (False, True):
-                rows.append(row(Path(folder), array.format(solid=arguments.solid), load, realtime))
-                print(" | ".join(rows[-1]), flush=True)
+    rows = []
+    for parent in arguments.folder or [Path(tempfile.gettempdir())]:
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            for array, load in LOADS:
+                for realtime in (False, True):
+                    rows.append(row(Path(folder), array.format(solid=arguments.solid), load, realtime))
+                    print(" | ".join(rows[-1]), flush=True)
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(each)} |" for each in rows)]
     about = (
         f"`benches/array_serve.py`, {time.strftime('%Y-%m-%d', time.gmtime(begun))}: Linux {platform.release()}, "

@@ -44,3 +44,4 @@ pub use plan::{
 };
 pub use raid::RaidPolicy;
 pub use session::{ModelSession, Reading, SessionPlan, Telemetry, warm};
+pub use write_anywhere::Moved;

@@ -5,6 +5,7 @@ use crate::{
     ArrayError, ArrayModel, FaultPlan, Geometry, Lost,
     events::{Event, PathEvent},
     rebuild::Rebuild,
+    write_anywhere::Moved,
 };
 
 /// A run of a volume's bytes in the address space of one member.
@@ -33,6 +34,45 @@ impl ArrayModel {
     /// Bytes of a member's address space that volumes take.
     pub fn member_bytes(&self, member: u32) -> u64 {
         self.members[member as usize].used_bytes
+    }
+
+    /// Bytes of a member's address space in which its blocks may lie: more than volumes take where writes go anywhere.
+    pub fn places_bytes(&self, member: u32) -> u64 {
+        let member = &self.members[member as usize];
+        member.anywhere.as_ref().map_or(member.used_bytes, |anywhere| anywhere.places_bytes())
+    }
+
+    /// Size of the blocks that move when they are written; none where each has its place.
+    pub fn moving_block_bytes(&self, member: u32) -> Option<u64> {
+        self.members[member as usize].anywhere.as_ref().map(|anywhere| anywhere.block_bytes())
+    }
+
+    /// Notes from now on where blocks move, for [`Self::take_moved`].
+    pub fn follow(&mut self) {
+        self.members.iter_mut().filter_map(|member| member.anywhere.as_mut()).for_each(|anywhere| anywhere.follow());
+    }
+
+    /// Adds the blocks of a member that moved since this was asked last, in the order in which they did.
+    pub fn take_moved(&mut self, member: u32, moved: &mut Vec<Moved>) {
+        if let Some(anywhere) = &mut self.members[member as usize].anywhere {
+            anywhere.take_moved(moved);
+        }
+    }
+
+    /// Has blocks of a member that was not used yet lie where they lay: numbers of blocks, each once, and their places.
+    ///
+    /// # Errors
+    /// Two blocks would lie at one place, or one where there is none.
+    pub fn restore_places(
+        &mut self,
+        member: u32,
+        moved: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Result<(), ArrayError> {
+        let member = &mut self.members[member as usize];
+        match &mut member.anywhere {
+            Some(anywhere) => anywhere.restore(member.used_bytes, moved),
+            None => Ok(()),
+        }
     }
 
     pub fn members(&self) -> u32 {

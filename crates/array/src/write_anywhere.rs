@@ -8,6 +8,7 @@
 //! The run is the unit of striping: a [`Geometry`] of chunks of one run says where places lie, and how parity rotates.
 //! The cache keeps chunks of logical addresses of the plan's own chunk size.
 
+mod follow;
 mod map;
 mod read;
 mod reclaim;
@@ -16,6 +17,7 @@ mod space;
 mod tests;
 mod write;
 
+pub use follow::Moved;
 use map::{Map, PLACES_MAX};
 pub(crate) use reclaim::{Reclaim, check_room};
 use space::Space;
@@ -42,6 +44,8 @@ pub(crate) struct WriteAnywhere {
     under_way_bytes: u64,
     /// What each task writes, by its number.
     placed: Vec<Placed>,
+    /// Blocks that have moved and were not asked for yet, where somebody asks.
+    followed: Option<Vec<Moved>>,
     /// Kept for their memory.
     scratch: Scratch,
 }
@@ -119,6 +123,7 @@ impl WriteAnywhere {
             ahead_chunks: plan.cache.prefetch_bytes / chunk_bytes,
             under_way_bytes: 0,
             placed: Vec::new(),
+            followed: None,
             scratch: Scratch::default(),
         })
     }
@@ -142,6 +147,14 @@ impl WriteAnywhere {
         for (place, count) in &self.scratch.taken {
             for (block, place) in blocks.by_ref().take(*count as usize).zip(*place..) {
                 old.push(self.map.set(*block, place));
+                if let Some(followed) = &mut self.followed {
+                    follow::note(
+                        followed,
+                        *block << self.block_shift,
+                        place << self.block_shift,
+                        1 << self.block_shift,
+                    );
+                }
             }
         }
         old.iter().for_each(|place| self.space.release(*place));

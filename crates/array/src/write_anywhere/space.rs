@@ -196,6 +196,36 @@ impl Space {
         self.free += 1;
     }
 
+    /// Takes a free place; says whether it was one.
+    pub(super) fn occupy(&mut self, place: u64) -> bool {
+        let row = self.row_of(place);
+        if row >= self.rows {
+            return false;
+        }
+        let page = self.page(row);
+        let (word, bit) = self.bit(page, (place - row * u64::from(self.row_blocks())) as u32);
+        if self.used[word] & bit != 0 {
+            return false;
+        }
+        self.used[word] |= bit;
+        self.free_in_row[page] -= 1;
+        if self.free_in_row[page] == 0 {
+            self.open[(row / 64) as usize] &= !(1 << (row % 64));
+        }
+        self.free -= 1;
+        true
+    }
+
+    pub(super) fn places(&self) -> u64 {
+        self.rows * u64::from(self.row_blocks())
+    }
+
+    /// Has the frontier begin at the next row that suits it, after one that was written last.
+    pub(super) fn begin_after(&mut self, row: u64) {
+        self.row = row;
+        self.next_row();
+    }
+
     /// Free places of the frontier's row from its offset on; goes to another row if there are none.
     pub(super) fn left(&mut self) -> u32 {
         let left = self.left_in_row();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
-use super::{Piece, Placed, WriteAnywhere, geometry, space::bit_runs};
+use super::{Moved, Piece, Placed, WriteAnywhere, geometry, space::bit_runs};
 use crate::{
     CachePlan, ControllerPlan, DiskPlan, LayoutPlan, MemberPlan, PartialWrite, RaidPlan, RaidPolicy, SolidStatePlan,
     SpacePlan, StatePlan,
@@ -159,6 +159,7 @@ proptest! {
         let row_blocks = u64::from(geometry.columns() * run_blocks);
         let blocks = (places - row_blocks) * fill / 1000 + 1;
         let mut layout = layout(&plan, blocks);
+        layout.follow();
         let mut shadow = HashMap::new();
         let (mut old, mut placed) = (Vec::new(), Placed::default());
         for (start, count) in writes {
@@ -174,6 +175,23 @@ proptest! {
             shadow.extend(moved.into_iter().zip(taken));
         }
         check(&layout, &shadow, blocks, places);
+        // Whoever follows the moves brings the map back.
+        let mut followed = Vec::new();
+        layout.take_moved(&mut followed);
+        let mut lie = HashMap::new();
+        for Moved { at_bytes, place_bytes, bytes } in followed {
+            lie.extend((0..bytes / BLOCK).map(|number| (at_bytes / BLOCK + number, place_bytes / BLOCK + number)));
+        }
+        prop_assert_eq!(&lie, &shadow);
+        let mut restored = self::layout(&plan, blocks);
+        restored.restore(blocks * BLOCK, lie.iter().map(|(block, place)| (*block, *place))).unwrap();
+        check(&restored, &shadow, blocks, places);
+        prop_assert!(restored.space.left() > 0);
+        if let Some((block, _)) = lie.iter().next() {
+            let twice = [(*block, 0), ((*block + 1) % blocks, 0)];
+            prop_assert!(blocks == 1 || self::layout(&plan, blocks).restore(blocks * BLOCK, twice.into_iter()).is_err());
+        }
+        prop_assert!(self::layout(&plan, blocks).restore(blocks * BLOCK, [(blocks, 0)].into_iter()).is_err());
     }
 
     #[test]

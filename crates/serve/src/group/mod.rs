@@ -8,7 +8,7 @@ mod picture;
 
 use std::collections::BTreeMap;
 
-use assay_array::{ArrayModel, ArrayPlan, FaultPlan, Lost, Part};
+use assay_array::{ArrayModel, ArrayPlan, FaultPlan, Lost, Moved, Part};
 use assay_load::Simulated;
 use damage::Damage;
 use growing::Growing;
@@ -33,6 +33,10 @@ pub(crate) struct Group {
     store: Store,
     damage: Damage,
     growing: Growing,
+    /// Blocks that the model moved, kept for their memory.
+    moved: Vec<Moved>,
+    /// Why bytes could not follow it, as it was told.
+    unfollowed: Option<String>,
     news: Vec<News>,
 }
 
@@ -52,11 +56,35 @@ impl Group {
             store,
             damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
             growing: Growing::new(array, plan.rebalance_depth, plan.members_most),
+            moved: Vec::new(),
+            unfollowed: None,
             news: Vec::new(),
         };
+        group.model.follow();
         group.resume_faults();
         group.resume_moves();
         Ok(group)
+    }
+
+    /// Bytes follow the blocks that the model has moved. One that cannot stays where it is, and loses nothing.
+    fn follow(&mut self) {
+        for member in 0..self.store.members() {
+            self.moved.clear();
+            self.model.take_moved(member, &mut self.moved);
+            if self.moved.is_empty() {
+                continue;
+            }
+            match self.store.follow(member, &self.moved) {
+                Ok(()) => self.unfollowed = None,
+                Err(fault) => {
+                    let what = format!("member{member}: blocks stay where they were: {fault}");
+                    if self.unfollowed.as_ref() != Some(&what) {
+                        self.happens(&what[..]);
+                        self.unfollowed = Some(what);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -140,6 +168,7 @@ impl Array for Group {
     }
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
+        self.follow();
         self.go_on_rebuilding(ROWS_AT_ONCE);
         self.go_on_moving(PIECES_AT_ONCE, now_ns, has_power);
     }

@@ -9,6 +9,7 @@ use super::{
     Store,
     disk::{Disk, DiskRecord, DiskState},
     disk_path,
+    following::open_places,
     member::Member,
     volatile,
 };
@@ -28,7 +29,7 @@ impl Store {
         let number = self.members();
         assert_eq!(number + 1, model.members(), "one member has joined");
         let geometry = model.geometry(number).clone();
-        let disk_bytes = geometry.disk_bytes(model.member_bytes(number));
+        let disk_bytes = geometry.disk_bytes(model.places_bytes(number));
         let has_sums = self.members[0].has_sums();
         let mut disks = Vec::new();
         for disk in 0..geometry.sets() * geometry.set_disks() {
@@ -41,15 +42,15 @@ impl Store {
         }
         let begun = self.growth.note(self.growth.added, 0);
         begun.map_err(|error| ServeError::at(&self.folder, error))?;
-        self.rows.push(disk_bytes / geometry.chunk_bytes());
-        self.members.push(Member::new(geometry, disks, has_sums)?);
+        let places = open_places(&self.folder, model, number, &self.supply)?;
+        let disk_rows = disk_bytes / geometry.chunk_bytes();
+        self.members.push(Member::new(geometry, disks, has_sums, places, disk_rows)?);
         self.spares.push(spares);
         self.growth.added += 1;
         self.growth.is_filling = true;
         let written = self.write_state();
         if written.is_err() {
             self.members.pop();
-            self.rows.pop();
             self.spares.pop();
             self.growth.added -= 1;
             self.growth.is_filling = false;

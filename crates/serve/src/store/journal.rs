@@ -25,6 +25,8 @@ pub(super) struct Change {
     /// Disk, and place and length in bytes.
     steps: Vec<(Step, u32, Range<u64>)>,
     bytes: Vec<u8>,
+    /// Blocks that lie at another place then, by number.
+    moves: Vec<(u64, u64)>,
 }
 
 impl Change {
@@ -39,6 +41,15 @@ impl Change {
 
     pub(super) fn bad(&mut self, disk: usize, at_bytes: Range<u64>) {
         self.steps.push((Step::Bad, disk as u32, at_bytes));
+    }
+
+    pub(super) fn moved(&mut self, block: u64, place: u64) {
+        self.moves.push((block, place));
+    }
+
+    /// Blocks that lie at another place once the steps are made.
+    pub(super) fn moves(&self) -> &[(u64, u64)] {
+        &self.moves
     }
 
     /// Whether what is known of disks changes, beside their bytes.
@@ -58,10 +69,11 @@ impl Change {
     }
 }
 
-/// Bytes of the record's head: a mark, the sum of the rest, member, steps, bytes.
-const HEAD_BYTES: usize = 24;
+/// Bytes of the record's head: a mark, the sum of the rest, member, steps, bytes, moves.
+const HEAD_BYTES: usize = 32;
 const STEP_BYTES: usize = 24;
-const MARK: [u8; 4] = *b"note";
+const MOVE_BYTES: usize = 16;
+const MARK: [u8; 4] = *b"not2";
 /// A note finds room even where there is none left for what it notes.
 const ROOM_BYTES: i64 = 1 << 20;
 
@@ -96,19 +108,24 @@ impl Journal {
         buffer.extend(member.to_le_bytes());
         buffer.extend((change.steps.len() as u32).to_le_bytes());
         buffer.extend((change.bytes.len() as u64).to_le_bytes());
+        buffer.extend((change.moves.len() as u64).to_le_bytes());
         for (step, disk, range) in &change.steps {
             buffer.extend((*step as u32).to_le_bytes());
             buffer.extend(disk.to_le_bytes());
             buffer.extend(range.start.to_le_bytes());
             buffer.extend(range.end.to_le_bytes());
         }
+        for (block, place) in &change.moves {
+            buffer.extend(block.to_le_bytes());
+            buffer.extend(place.to_le_bytes());
+        }
         buffer.extend(&change.bytes);
         let sum = crc32c::crc32c(&buffer[8..]);
         buffer[..4].copy_from_slice(&MARK);
         buffer[4..8].copy_from_slice(&sum.to_le_bytes());
-        self.file.write_all_at(buffer, 0)?;
+        // One that fails may be there as a whole, where the rest was so before.
         self.is_pending = true;
-        Ok(())
+        self.file.write_all_at(buffer, 0)
     }
 
     /// The change has been made.
@@ -127,8 +144,9 @@ impl Journal {
         }
         let short = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let (steps, bytes) = (short(&head, 12) as usize, long(&head, 16));
-        let record_bytes = (HEAD_BYTES + steps * STEP_BYTES) as u64 + bytes;
+        let (steps, bytes, moves) = (short(&head, 12) as usize, long(&head, 16), long(&head, 24) as usize);
+        let listed_bytes = (steps * STEP_BYTES).saturating_add(moves.saturating_mul(MOVE_BYTES));
+        let record_bytes = ((HEAD_BYTES as u64).saturating_add(listed_bytes as u64)).saturating_add(bytes);
         if head[..4] != MARK || record_bytes > self.file.file().metadata()?.len() {
             return Ok(None);
         }
@@ -137,7 +155,8 @@ impl Journal {
         if crc32c::crc32c(&record[8..]) != short(&head, 4) {
             return Ok(None);
         }
-        let (listed, bytes) = record[HEAD_BYTES..].split_at(steps * STEP_BYTES);
+        let (listed, bytes) = record[HEAD_BYTES..].split_at(listed_bytes);
+        let (listed, moves) = listed.split_at(steps * STEP_BYTES);
         let steps = listed.chunks_exact(STEP_BYTES).map(|step| {
             let kind = match short(step, 0) {
                 0 => Step::Put,
@@ -146,6 +165,8 @@ impl Journal {
             };
             (kind, short(step, 4), long(step, 8)..long(step, 16))
         });
-        Ok(Some((short(&head, 8), Change { steps: steps.collect(), bytes: bytes.to_vec() })))
+        let moves = moves.chunks_exact(MOVE_BYTES).map(|each| (long(each, 0), long(each, 8)));
+        let change = Change { steps: steps.collect(), bytes: bytes.to_vec(), moves: moves.collect() };
+        Ok(Some((short(&head, 8), change)))
     }
 }

@@ -4,13 +4,17 @@
 //! other, and the others follow from them or are lost. A write is a [`Change`] of all that it touches.
 
 mod change;
+mod moving;
 mod rebuilding;
 
 use std::ops::Range;
 
 use assay_array::{ArrayError, Code, Geometry, Place, RaidPolicy};
 
-use super::disk::{BLOCK_BYTES, Disk};
+use super::{
+    disk::{BLOCK_BYTES, Disk},
+    places::Places,
+};
 use crate::StoreFault;
 
 #[derive(Debug)]
@@ -19,6 +23,10 @@ pub(super) struct Member {
     has_parity: bool,
     pub(super) disks: Vec<Disk>,
     has_sums: bool,
+    /// Where blocks lie whose writes go anywhere.
+    places: Option<Places>,
+    /// Rows of disks.
+    disk_rows: u64,
     /// Blocks found to differ from their sum, and written again.
     pub(super) healed: u64,
 }
@@ -30,12 +38,36 @@ impl From<ArrayError> for StoreFault {
 }
 
 impl Member {
-    pub(super) fn new(geometry: Geometry, disks: Vec<Disk>, has_sums: bool) -> Result<Self, ArrayError> {
+    /// Disks of so many rows.
+    pub(super) fn new(
+        geometry: Geometry,
+        disks: Vec<Disk>,
+        has_sums: bool,
+        places: Option<Places>,
+        disk_rows: u64,
+    ) -> Result<Self, ArrayError> {
         let has_parity = geometry.policy().parity_disks() > 0;
         if has_parity {
             Code::of(&geometry)?;
         }
-        Ok(Self { geometry, has_parity, disks, has_sums, healed: 0 })
+        Ok(Self { geometry, has_parity, disks, has_sums, places, disk_rows, healed: 0 })
+    }
+
+    /// Rows that may hold something.
+    pub(super) fn rows(&self) -> u64 {
+        self.places.as_ref().map_or(self.disk_rows, Places::rows)
+    }
+
+    /// Bytes of the member's address space.
+    pub(super) fn bytes(&self) -> u64 {
+        let row_bytes =
+            self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets());
+        self.places.as_ref().map_or(self.disk_rows * row_bytes, Places::volumes_bytes)
+    }
+
+    /// Where bytes of the address space lie together, and how many of so many.
+    fn together(&self, at_bytes: u64, most: usize) -> (u64, usize) {
+        self.places.as_ref().map_or((at_bytes, most), |places| places.piece(at_bytes, most))
     }
 
     pub(super) fn chunk_bytes(&self) -> u64 {
@@ -50,25 +82,26 @@ impl Member {
     pub(super) fn punch(&mut self, at_bytes: u64, bytes: u64) {
         let mut done = 0;
         while done < bytes {
-            let (place, within, count) = self.piece(at_bytes + done, (bytes - done) as usize);
-            let disks = if self.has_parity { place.disk as usize..place.disk as usize + 1 } else { self.copies(place) };
-            for disk in disks.filter(|disk| self.disks[*disk].holds(place.row, &(within..within + count as u64))) {
-                self.disks[disk].punch(place.row * self.chunk_bytes() + within, count as u64);
-            }
+            let (at_bytes, together) = self.together(at_bytes + done, (bytes - done) as usize);
+            let (place, within, count) = self.piece(at_bytes, together);
+            self.punch_piece(place, within, count as u64);
             done += count as u64;
         }
     }
 
-    /// Data of a row of all sets.
-    pub(super) fn row_bytes(&self) -> u64 {
-        self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets())
+    fn punch_piece(&self, place: Place, within: u64, bytes: u64) {
+        let disks = if self.has_parity { place.disk as usize..place.disk as usize + 1 } else { self.copies(place) };
+        for disk in disks.filter(|disk| self.disks[*disk].holds(place.row, &(within..within + bytes))) {
+            self.disks[disk].punch(place.row * self.chunk_bytes() + within, bytes);
+        }
     }
 
     /// Reads bytes of the member's address space.
     pub(super) fn read(&mut self, at_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         let mut done = 0;
         while done < bytes.len() {
-            let (place, within, count) = self.piece(at_bytes + done as u64, bytes.len() - done);
+            let (at_bytes, together) = self.together(at_bytes + done as u64, bytes.len() - done);
+            let (place, within, count) = self.piece(at_bytes, together);
             self.read_piece(place, within, &mut bytes[done..done + count])?;
             done += count;
         }

@@ -5,11 +5,13 @@
 
 pub(crate) mod disk;
 pub(crate) mod files;
+mod following;
 mod growth;
 mod joining;
 mod journal;
 mod member;
 mod opening;
+mod places;
 mod ranges;
 pub(crate) mod record;
 mod snapshot;
@@ -52,8 +54,6 @@ pub enum Durability {
 pub struct Store {
     folder: PathBuf,
     members: Vec<Member>,
-    /// Rows of each member.
-    rows: Vec<u64>,
     spares: Vec<u32>,
     durability: Durability,
     volatile: Volatile,
@@ -209,8 +209,18 @@ impl Store {
         Ok(())
     }
 
-    /// Refuses a write for which the file system has no room, before a part of it is written.
+    /// Refuses a write for which there is no room even without what moved blocks left behind, before a part of it is written.
     fn ask_room(&mut self, bytes: u64) -> Result<(), StoreFault> {
+        match self.room_for(bytes) {
+            Err(StoreFault::Full) => {
+                (0..self.members()).try_for_each(|member| self.tidy(member, true))?;
+                self.room_for(bytes)
+            }
+            asked => asked,
+        }
+    }
+
+    fn room_for(&mut self, bytes: u64) -> Result<(), StoreFault> {
         self.unasked_bytes += bytes;
         let ask_bytes = if self.room_bytes.is_some() { ASK_OFTEN_BYTES } else { ASK_BYTES };
         if self.unasked_bytes < ask_bytes {
@@ -323,7 +333,7 @@ impl Store {
 
     /// Chunks of a member's data that are lost as its disks are now.
     pub fn lost_chunks(&self, member: u32) -> u64 {
-        self.members[member as usize].lost_chunks(self.rows[member as usize])
+        self.members[member as usize].lost_chunks()
     }
 
     /// Puts an empty disk into an empty slot, to be rebuilt row by row.
@@ -349,7 +359,7 @@ impl Store {
     /// The store has no room, or a file of it fails.
     pub fn rebuild_to(&mut self, member: u32, disk: u32, rows: u64, most: u64) -> Result<bool, StoreFault> {
         self.settle()?;
-        let last = rows.min(self.rows[member as usize]);
+        let last = rows.min(self.members[member as usize].rows());
         for _ in 0..most {
             match self.disk_state(member, disk) {
                 DiskState::Rebuilding { rows } if rows < last => {
@@ -369,7 +379,7 @@ impl Store {
     /// # Errors
     /// A file of the store fails.
     pub fn end_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
-        let all = self.rows[member as usize];
+        let all = self.members[member as usize].rows();
         let slot = self.disk_mut(member, disk)?;
         if slot.record.state == (DiskState::Rebuilding { rows: all }) {
             slot.record.state = DiskState::Present;
@@ -387,8 +397,9 @@ impl Store {
         member.disks[disk as usize].record.bad.groups(member.chunk_bytes() / disk::BLOCK_BYTES)
     }
 
+    /// Rows that may hold something.
     pub fn rows(&self, member: u32) -> u64 {
-        self.rows[member as usize]
+        self.members[member as usize].rows()
     }
 
     pub fn members(&self) -> u32 {

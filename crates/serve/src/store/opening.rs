@@ -9,6 +9,7 @@ use super::{
     disk::{Disk, DiskRecord, DiskState},
     disk_path,
     files::{self, Kept, Supply, open_file},
+    following::open_places,
     growth::Growth,
     journal::Journal,
     member::Member,
@@ -22,7 +23,8 @@ use crate::{Durability, ServeError, StoreFault};
 const LAYOUT: &str = "store.json";
 
 impl Store {
-    /// Opens the store in a folder, or makes it. Members that have joined since it was made join the model, too.
+    /// Opens the store in a folder, or makes it. Members that have joined since it was made join the model, too, and blocks that
+    /// have moved lie where they lay.
     ///
     /// # Errors
     /// The folder holds a store of another layout or something else, another server uses it, or a file fails.
@@ -65,11 +67,10 @@ impl Store {
             None => fresh_state(plan, model),
         };
         let growth = Growth::restore(folder, open_file(&folder.join("moves"))?, state.added, plan, model)?;
-        let (mut members, mut rows) = (Vec::new(), Vec::new());
+        let mut members = Vec::new();
         for (number, records) in state.disks.drain(..).enumerate() {
             let geometry = model.geometry(number as u32).clone();
-            let disk_bytes = geometry.disk_bytes(model.member_bytes(number as u32));
-            rows.push(disk_bytes / geometry.chunk_bytes());
+            let disk_bytes = geometry.disk_bytes(model.places_bytes(number as u32));
             let disks = records.into_iter().enumerate().map(|(disk, mut record)| {
                 if let DiskState::Rebuilding { rows } = &mut record.state {
                     let mut reached = [0; 8];
@@ -80,14 +81,15 @@ impl Store {
                 Disk::open(path, disk_bytes, geometry.chunk_bytes(), sums, record, &supply)
             });
             let disks = disks.collect::<Result<Vec<_>, _>>()?;
-            members.push(Member::new(geometry, disks, sums)?);
+            let places = open_places(folder, model, number as u32, &supply)?;
+            let disk_rows = disk_bytes / geometry.chunk_bytes();
+            members.push(Member::new(geometry, disks, sums, places, disk_rows)?);
         }
         let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name, &supply));
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
         let mut store = Self {
             folder: folder.to_owned(),
             members,
-            rows,
             spares: state.spares,
             durability,
             volatile: Volatile::default(),
@@ -108,6 +110,10 @@ impl Store {
             ServeError::host(folder.display().to_string(), std::io::Error::other(fault.to_string()))
         };
         store.settle().map_err(failed)?;
+        for (number, member) in (0..).zip(&store.members) {
+            let restored = model.restore_places(number, member.moved());
+            restored.map_err(|error| ServeError::refused(format!("{}: is damaged: {error}", folder.display())))?;
+        }
         store.write_state()?;
         Ok(store)
     }

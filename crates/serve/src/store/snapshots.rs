@@ -136,8 +136,7 @@ impl Store {
 
     /// Bytes of a grain that lie on the member.
     fn inside_bytes(&self, member: u32, grain: u64) -> usize {
-        let all_bytes = self.rows[member as usize] * self.members[member as usize].row_bytes();
-        (all_bytes - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize
+        (self.members[member as usize].bytes() - grain * GRAIN_BYTES).min(GRAIN_BYTES) as usize
     }
 
     pub fn snapshots(&self) -> Vec<SnapshotReading> {

@@ -5,17 +5,35 @@ use assay_serve::Durability;
 use proptest::prelude::*;
 
 use crate::{
-    proof::{Proof, plan},
+    proof::{Layout, Proof, plan},
     proving::{self, Proving, SMALL_BYTES, VOLUME_BYTES},
 };
 
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     OfAny(proving::Act),
-    Pull { member: u32, disk: u32 },
-    Rebuild { member: u32, disk: u32, share: f64 },
+    Pull {
+        member: u32,
+        disk: u32,
+    },
+    Rebuild {
+        member: u32,
+        disk: u32,
+        share: f64,
+    },
     AddMember,
-    Move { pieces: u64, killed: bool },
+    Move {
+        pieces: u64,
+        killed: bool,
+    },
+    /// Blocks of write-anywhere layouts go to other places, or some of them do before a file fails.
+    Follow {
+        member: u32,
+        block: u64,
+        place: u64,
+        count: u64,
+        fails_after: Option<(u64, bool)>,
+    },
 }
 
 impl Proof {
@@ -24,6 +42,9 @@ impl Proof {
             Act::OfAny(act) => self.happens(act),
             Act::AddMember => self.add_member(),
             Act::Move { pieces, killed } => self.move_pieces(*pieces, *killed),
+            Act::Follow { member, block, place, count, fails_after } => {
+                self.follow(member % self.model.members(), *block, *place, *count, *fails_after);
+            }
             Act::Pull { member, disk } => {
                 let (member, disk) = (member % self.model.members(), disk % self.disks());
                 if !within_tolerance || self.bears(member, disk) {
@@ -51,6 +72,9 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(volume, at, bytes, fill)| Act::OfAny(proving::Act::Write { volume, at, bytes, fill })),
         1 => Just(Act::AddMember),
         3 => (1..80_u64, any::<bool>()).prop_map(|(pieces, killed)| Act::Move { pieces, killed }),
+        8 => (0..4_u32, any::<u64>(), any::<u64>(), 1..40_u64, prop::option::weighted(0.2, (0..30_u64, any::<bool>()))).prop_map(
+            |(member, block, place, count, fails_after)| Act::Follow { member, block, place, count, fails_after }
+        ),
         3 => (0..4_u32, any::<u32>()).prop_map(|(member, disk)| Act::Pull { member, disk }),
         3 => (0..4_u32, any::<u32>(), prop_oneof![Just(1.0), 0.0..1.0])
             .prop_map(|(member, disk, share)| Act::Rebuild { member, disk, share }),
@@ -69,17 +93,17 @@ fn policy() -> impl Strategy<Value = RaidPolicy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn within_the_tolerance_every_acknowledged_byte_is_there(
         policy in policy(),
-        misaligned in any::<bool>(),
+        layout in prop::sample::select(vec![Layout::InPlace, Layout::Misaligned, Layout::Anywhere]),
         sums in any::<bool>(),
         durability in prop::sample::select(vec![Durability::Battery, Durability::Volatile, Durability::Lying]),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let mut proof = Proof::new(plan(policy, misaligned), durability, sums);
+        let mut proof = Proof::new(plan(policy, layout), durability, sums);
         for act in &acts {
             proof.happen(act, true);
         }
@@ -92,7 +116,7 @@ proptest! {
         sums in any::<bool>(),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let mut proof = Proof::new(plan(policy, false), Durability::Battery, sums);
+        let mut proof = Proof::new(plan(policy, Layout::InPlace), Durability::Battery, sums);
         for act in acts.iter().filter(|act| !act.is_of_snapshots()) {
             proof.happen(act, false);
         }

@@ -4,7 +4,7 @@ use assay_array::{ArrayModel, RaidPolicy};
 use assay_serve::{DiskState, Durability, Store};
 
 use crate::{
-    proof::{Proof, filled, plan},
+    proof::{Layout, Proof, filled, plan},
     proving::{Folder, KIB, VOLUME_BYTES},
 };
 
@@ -96,7 +96,7 @@ fn going_back_to_a_snapshot_is_ended_where_it_was_cut_short() {
 
 #[test]
 fn a_store_that_was_cut_short_while_it_was_made_is_made_again() {
-    let plan = plan(RaidPolicy::Raid5, false);
+    let plan = plan(RaidPolicy::Raid5, Layout::InPlace);
     let model = ArrayModel::new(&plan).unwrap();
     let folder = Folder::new();
     std::fs::create_dir(&folder.0).unwrap();

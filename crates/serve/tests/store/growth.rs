@@ -15,6 +15,11 @@ impl Proof {
         if self.model.members() == 5 {
             return;
         }
+        // Nor does a group grow whose blocks move.
+        if self.model.moving_block_bytes(0).is_some() {
+            assert!(self.model.clone().add_member(&self.plan, 0).is_err());
+            return;
+        }
         let mut model = self.model.clone();
         let grown = model.add_member(&self.plan, 0);
         assert_eq!(grown.is_err(), self.model.rebalance_reading().is_some());

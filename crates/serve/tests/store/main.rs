@@ -10,5 +10,6 @@ mod any_order;
 mod cut_short;
 mod growth;
 mod lost;
+mod moving;
 mod proof;
 mod room;

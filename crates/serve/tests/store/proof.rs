@@ -1,8 +1,8 @@
 //! A store beside what it must hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use assay_array::{ArrayModel, ArrayPlan, Geometry, Part, Place, RaidPolicy};
+use assay_array::{ArrayModel, ArrayPlan, Geometry, LayoutPlan, Part, Place, RaidPolicy, SpacePlan};
 use assay_serve::{DiskState, Durability, ServeError, Store, StoreFault};
 
 use crate::{
@@ -10,14 +10,30 @@ use crate::{
     proving::{BLOCK, Folder, Held, KIB, Proving, VOLUME_BYTES},
 };
 
-pub(crate) const CHUNK_BLOCKS: u64 = 2;
+/// How chunks lie on disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    InPlace,
+    /// Other than pages by a sector.
+    Misaligned,
+    /// Writes go anywhere.
+    Anywhere,
+}
 
-pub(crate) fn plan(policy: RaidPolicy, misaligned: bool) -> ArrayPlan {
+pub(crate) fn plan(policy: RaidPolicy, layout: Layout) -> ArrayPlan {
     let mut plan = plans::plan(policy);
     plan.page_bytes = 64 * KIB;
     plan.pools[0].members = 2;
     plan.pools[0].member.raid.chunk_bytes = 8 * KIB;
-    plan.pools[0].member.raid.misalign_bytes = if misaligned { 512 } else { 0 };
+    plan.pools[0].member.raid.misalign_bytes = if layout == Layout::Misaligned { 512 } else { 0 };
+    if layout == Layout::Anywhere {
+        plan.pools[0].member.layout = LayoutPlan::WriteAnywhere {
+            block_bytes: BLOCK,
+            run_blocks: 8,
+            read_realloc: false,
+            space: SpacePlan::default(),
+        };
+    }
     plan.pools[0].volumes.truncate(2);
     plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = VOLUME_BYTES);
     plan
@@ -34,6 +50,8 @@ pub(crate) struct Proof {
     /// Blocks that no disk holds: member, disk and number on the disk.
     pub(crate) gone: BTreeSet<(u32, u32, u64)>,
     pub(crate) absent: BTreeSet<(u32, u32)>,
+    /// Places of blocks that moved: member and block.
+    pub(crate) lies: BTreeMap<(u32, u64), u64>,
 }
 
 impl Proof {
@@ -48,6 +66,7 @@ impl Proof {
             held: Held::new(durability),
             gone: BTreeSet::new(),
             absent: BTreeSet::new(),
+            lies: BTreeMap::new(),
         };
         proof.store = Some(proof.open().unwrap());
         proof
@@ -69,6 +88,10 @@ impl Proof {
         self.model.geometry(0)
     }
 
+    pub(crate) fn chunk_blocks(&self) -> u64 {
+        self.geometry().chunk_bytes() / BLOCK
+    }
+
     pub(crate) fn disks(&self) -> u32 {
         self.geometry().sets() * self.geometry().set_disks()
     }
@@ -82,23 +105,25 @@ impl Proof {
 
     /// Whether a disk misses a block of a row, or of RAID-DP, whose diagonals go across the row, any of it.
     pub(crate) fn misses(&self, member: u32, disk: u32, block: u64) -> bool {
-        let first = block / CHUNK_BLOCKS * CHUNK_BLOCKS;
-        let blocks =
-            if self.geometry().policy() == RaidPolicy::Dp { first..first + CHUNK_BLOCKS } else { block..block + 1 };
+        let first = block / self.chunk_blocks() * self.chunk_blocks();
+        let row = first..first + self.chunk_blocks();
+        let blocks = if self.geometry().policy() == RaidPolicy::Dp { row } else { block..block + 1 };
         self.gone.range((member, disk, blocks.start)..(member, disk, blocks.end)).next().is_some()
     }
 
     /// The set, the disk and the block on it of a member's address, and its column.
-    pub(crate) fn block_of(&self, at_bytes: u64) -> (Place, u64) {
-        let place = self.geometry().place(at_bytes / self.geometry().chunk_bytes());
-        (place, place.row * CHUNK_BLOCKS + at_bytes / BLOCK % CHUNK_BLOCKS)
+    pub(crate) fn block_of(&self, member: u32, at_bytes: u64) -> (Place, u64) {
+        let block = at_bytes / BLOCK;
+        let lies = self.lies.get(&(member, block)).copied().unwrap_or(block);
+        let place = self.geometry().place(lies / self.chunk_blocks());
+        (place, place.row * self.chunk_blocks() + lies % self.chunk_blocks())
     }
 
     /// Whether bytes of a part cannot be had any more.
     pub(crate) fn is_lost(&self, part: Part) -> bool {
         let policy = self.geometry().policy();
         (part.at_bytes / BLOCK..=(part.at_bytes + part.bytes - 1) / BLOCK).any(|number| {
-            let (place, block) = self.block_of(number * BLOCK);
+            let (place, block) = self.block_of(part.member, number * BLOCK);
             let gone = |disk: u32| self.gone.contains(&(part.member, disk, block));
             if policy.parity_disks() == 0 {
                 return (place.disk..place.disk + policy.copies()).all(gone);
@@ -122,7 +147,7 @@ impl Proof {
     pub(crate) fn takes_write(&mut self, part: Part) -> bool {
         let policy = self.geometry().policy();
         let (member, covers) = (part.member, part.at_bytes.is_multiple_of(BLOCK) && part.bytes == BLOCK);
-        let (place, block) = self.block_of(part.at_bytes);
+        let (place, block) = self.block_of(part.member, part.at_bytes);
         let is_lost = self.is_lost(part);
         let is_whole = covers || (self.sums && !is_lost);
         if policy.parity_disks() == 0 {
@@ -143,8 +168,8 @@ impl Proof {
         let cells = self.cells(place.set, place.row);
         let (data, parity) = cells.split_at(self.geometry().columns() as usize);
         let is_complete = data.iter().all(|disk| !self.misses(member, *disk, block));
-        let first = place.row * CHUNK_BLOCKS;
-        let blocks = if policy == RaidPolicy::Dp { first..first + CHUNK_BLOCKS } else { block..block + 1 };
+        let first = place.row * self.chunk_blocks();
+        let blocks = if policy == RaidPolicy::Dp { first..first + self.chunk_blocks() } else { block..block + 1 };
         for disk in parity {
             for block in blocks.clone().filter(|_| self.takes(member, *disk, place.row)).collect::<Vec<_>>() {
                 if is_complete {
@@ -201,7 +226,7 @@ impl Proof {
         let parts = self.parts(volume, at, bytes.len() as u64);
         // Whether a copy that is lost alone is there again is not asked here.
         let has_lost_copy = |part: &Part| {
-            let (place, block) = self.block_of(part.at_bytes);
+            let (place, block) = self.block_of(part.member, part.at_bytes);
             let copies = place.disk..place.disk + self.geometry().policy().copies();
             copies
                 .into_iter()
@@ -278,8 +303,9 @@ impl Proof {
         }
     }
 
+    /// Rows of the disks of a member.
     pub(crate) fn rows(&self, member: u32) -> u64 {
-        self.geometry().disk_bytes(self.model.member_bytes(member)) / self.geometry().chunk_bytes()
+        self.geometry().disk_bytes(self.model.places_bytes(member)) / self.geometry().chunk_bytes()
     }
 
     pub(crate) fn pull(&mut self, member: u32, disk: u32) {
@@ -289,7 +315,8 @@ impl Proof {
         }
         self.store().pull(member, disk).unwrap();
         self.absent.insert((member, disk));
-        self.gone.extend((0..self.rows(member) * CHUNK_BLOCKS).map(|block| (member, disk, block)));
+        let blocks = self.rows(member) * self.chunk_blocks();
+        self.gone.extend((0..blocks).map(|block| (member, disk, block)));
     }
 
     /// Rebuilds a disk as far as some row.
@@ -297,13 +324,14 @@ impl Proof {
         if self.absent.remove(&(member, disk)) {
             self.store().replace(member, disk).unwrap();
         }
-        let rows = self.rows(member);
+        // Rows in which nothing ever lay are as they must be on any disk.
+        let rows = self.store().rows(member);
         let to = (rows as f64 * share) as u64;
         assert!(self.store().rebuild_to(member, disk, to, u64::MAX).unwrap());
         let geometry = self.geometry().clone();
         let set = disk / geometry.set_disks();
         for row in 0..to {
-            for block in row * CHUNK_BLOCKS..(row + 1) * CHUNK_BLOCKS {
+            for block in row * self.chunk_blocks()..(row + 1) * self.chunk_blocks() {
                 let bears = match geometry.policy().parity_disks() {
                     0 => geometry.policy().copies() == 2 && !self.gone.contains(&(member, disk ^ 1, block)),
                     parity => {
@@ -318,12 +346,20 @@ impl Proof {
         }
         if to == rows {
             self.store().end_rebuild(member, disk).unwrap();
+            let blank = (member, disk, rows * self.chunk_blocks())..(member, disk, u64::MAX);
+            for block in self.gone.range(blank).copied().collect::<Vec<_>>() {
+                self.gone.remove(&block);
+            }
         }
     }
 }
 
 pub(crate) fn filled(policy: RaidPolicy, durability: Durability, sums: bool) -> Proof {
-    let mut proof = Proof::new(plan(policy, false), durability, sums);
+    filled_of(plan(policy, Layout::InPlace), durability, sums)
+}
+
+pub(crate) fn filled_of(plan: ArrayPlan, durability: Durability, sums: bool) -> Proof {
+    let mut proof = Proof::new(plan, durability, sums);
     let bytes: Vec<u8> = (0..VOLUME_BYTES).map(|at| (at / 512 * 7 % 253) as u8).collect();
     proof.write(0, 0, &bytes);
     proof.write(1, 0, &bytes);

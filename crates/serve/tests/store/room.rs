@@ -4,7 +4,7 @@ use assay_array::{ArrayModel, RaidPolicy};
 use assay_serve::{Durability, Store, StoreFault};
 
 use crate::{
-    proof::{Proof, filled, plan},
+    proof::{Layout, Proof, filled, plan},
     proving::{Folder, KIB, VOLUME_BYTES},
 };
 
@@ -14,7 +14,7 @@ fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {
     assert!(proof.open().err().unwrap().to_string().contains("another server has this store"));
     let Proof { folder, store, .. } = proof;
     drop(store);
-    let other = plan(RaidPolicy::Raid6, false);
+    let other = plan(RaidPolicy::Raid6, Layout::InPlace);
     let model = ArrayModel::new(&other).unwrap();
     let refused = Store::open(&folder.0, &other, &mut model.clone(), Durability::Battery, false, None).err().unwrap();
     assert!(refused.to_string().contains("RAID 5") && refused.to_string().contains("RAID 6"), "{refused}");
@@ -25,7 +25,7 @@ fn two_servers_on_one_store_and_a_store_of_another_array_are_refused() {
 
 #[test]
 fn a_store_without_room_answers_so_and_keeps_what_it_has() {
-    let plan = plan(RaidPolicy::Raid5, false);
+    let plan = plan(RaidPolicy::Raid5, Layout::InPlace);
     let model = ArrayModel::new(&plan).unwrap();
     let folder = Folder::new();
     let mut store =
@@ -50,7 +50,7 @@ fn a_store_without_room_answers_so_and_keeps_what_it_has() {
 
 #[test]
 fn what_others_fill_of_the_room_is_missing_for_writes_and_stays_so() {
-    let plan = plan(RaidPolicy::Raid5, false);
+    let plan = plan(RaidPolicy::Raid5, Layout::InPlace);
     let model = ArrayModel::new(&plan).unwrap();
     let folder = Folder::new();
     let open =

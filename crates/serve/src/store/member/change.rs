@@ -16,6 +16,12 @@ use crate::{
 impl Member {
     /// What the write of the first of these bytes changes, and of how many.
     pub(in crate::store) fn change(&mut self, at_bytes: u64, bytes: &[u8]) -> Result<(Change, usize), StoreFault> {
+        let (at_bytes, together) = self.together(at_bytes, bytes.len());
+        self.change_at(at_bytes, &bytes[..together])
+    }
+
+    /// The same where the bytes lie, as the geometry spreads them over disks.
+    pub(super) fn change_at(&mut self, at_bytes: u64, bytes: &[u8]) -> Result<(Change, usize), StoreFault> {
         let (place, within, count) = self.piece(at_bytes, bytes.len());
         let range = within..within + count as u64;
         if !self.is_torn(place, &range) {
@@ -42,6 +48,11 @@ impl Member {
                 Step::Put => disk.write(at_bytes.start, bytes)?,
                 Step::Good => disk.record.bad.remove(blocks(&at_bytes)),
                 Step::Bad => disk.record.bad.insert(blocks(&at_bytes)),
+            }
+        }
+        for (block, place) in change.moves() {
+            if let Some(places) = &mut self.places {
+                places.set(*block, *place)?;
             }
         }
         Ok(())

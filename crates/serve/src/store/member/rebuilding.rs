@@ -72,17 +72,18 @@ impl Member {
     }
 
     /// Chunks of data of which something is lost with the disks that are gone now.
-    pub(in crate::store) fn lost_chunks(&self, rows: u64) -> u64 {
+    pub(in crate::store) fn lost_chunks(&self) -> u64 {
         if self.disks.iter().all(|disk| disk.record.is_whole()) {
             return 0;
         }
         let columns = self.geometry.columns() as usize;
         let mut lost = 0;
-        for row in 0..rows {
+        for row in 0..self.rows() {
             for set in 0..self.geometry.sets() {
                 let cells = self.cells(set, row);
-                let chunks = if self.has_parity { &cells[..columns] } else { &cells[..] };
-                lost += chunks.iter().filter(|disk| self.is_lost(&cells, row, **disk)).count() as u64;
+                let is_lost =
+                    |column: &usize| self.is_lost(&cells, row, cells[*column]) && self.has_data(set, row, *column);
+                lost += (0..columns).filter(is_lost).count() as u64;
             }
         }
         lost

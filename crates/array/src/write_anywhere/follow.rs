@@ -1,0 +1,76 @@
+//! Where blocks have moved, for those who keep real bytes: they follow, and bring the map back at the next start.
+
+use super::WriteAnywhere;
+use crate::ArrayError;
+
+/// Bytes of a member's address space that lie at another place from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    pub at_bytes: u64,
+    /// In the address space as the geometry spreads it over disks.
+    pub place_bytes: u64,
+    pub bytes: u64,
+}
+
+/// Adds a block that moved; what goes on where the last one ended is one with it.
+pub(super) fn note(followed: &mut Vec<Moved>, at_bytes: u64, place_bytes: u64, bytes: u64) {
+    match followed.last_mut() {
+        Some(last) if last.at_bytes + last.bytes == at_bytes && last.place_bytes + last.bytes == place_bytes => {
+            last.bytes += bytes;
+        }
+        _ => followed.push(Moved { at_bytes, place_bytes, bytes }),
+    }
+}
+
+impl WriteAnywhere {
+    pub(crate) fn follow(&mut self) {
+        self.followed.get_or_insert_default();
+    }
+
+    /// Blocks that moved since this was asked last, in the order in which they did.
+    pub(crate) fn take_moved(&mut self, moved: &mut Vec<Moved>) {
+        if let Some(followed) = &mut self.followed {
+            moved.append(followed);
+        }
+    }
+
+    pub(crate) fn block_bytes(&self) -> u64 {
+        1 << self.block_shift
+    }
+
+    /// Bytes of all places.
+    pub(crate) fn places_bytes(&self) -> u64 {
+        self.space.places() << self.block_shift
+    }
+
+    /// Has blocks of an array that was not used yet, of `used_bytes`, lie where they lay: numbers of blocks, each once, and
+    /// their places.
+    ///
+    /// # Errors
+    /// There is no such block, two would lie at one place, or one where there is none.
+    pub(crate) fn restore(
+        &mut self,
+        used_bytes: u64,
+        moved: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Result<(), ArrayError> {
+        let blocks = used_bytes.div_ceil(self.block_bytes());
+        let mut last_row = None;
+        for (block, _) in moved.clone() {
+            if block >= blocks {
+                return Err(ArrayError::invalid("layout", format!("there is no block {block}")));
+            }
+            self.space.release(block);
+        }
+        for (block, place) in moved {
+            if !self.space.occupy(place) {
+                return Err(ArrayError::invalid("layout", format!("block {block} cannot lie at place {place}")));
+            }
+            self.map.set(block, place);
+            last_row = last_row.max(Some(self.space.row_of(place)));
+        }
+        if let Some(row) = last_row {
+            self.space.begin_after(row);
+        }
+        Ok(())
+    }
+}

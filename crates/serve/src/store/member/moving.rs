@@ -1,0 +1,115 @@
+//! Blocks that move to other places, and what they leave behind.
+
+use std::ops::Range;
+
+use assay_array::Moved;
+
+use super::Member;
+use crate::{StoreFault, store::journal::Change};
+
+/// Most bytes that move in one change, unless a block has more.
+const MOST_BYTES: u64 = 256 << 10;
+
+impl Member {
+    /// Blocks that moved, and their places.
+    pub(in crate::store) fn moved(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
+        self.places.iter().flat_map(|places| places.moved())
+    }
+
+    /// Whether anything of volumes lies in a chunk.
+    pub(super) fn has_data(&self, set: u32, row: u64, column: usize) -> bool {
+        self.places.as_ref().is_none_or(|places| places.has_blocks(self.geometry.chunk(set, row, column as u32)))
+    }
+
+    /// What can move as it did: parts whose places no other block has, each small enough for a change.
+    pub(in crate::store) fn movable(&self, moved: Moved) -> Vec<Moved> {
+        let Some(places) = &self.places else { return Vec::new() };
+        let within = |Moved { at_bytes, place_bytes, .. }: Moved, part: Range<u64>| Moved {
+            at_bytes: at_bytes + part.start,
+            place_bytes: place_bytes + part.start,
+            bytes: part.end - part.start,
+        };
+        let most_bytes = MOST_BYTES.max(places.block_bytes());
+        let (mut left, mut movable) = (moved, Vec::new());
+        while let Some(part) = places.free_for(left.place_bytes, left.bytes) {
+            let end = part.end;
+            for start in part.step_by(most_bytes as usize) {
+                movable.push(within(left, start..end.min(start + most_bytes)));
+            }
+            left = within(left, end..left.bytes);
+        }
+        movable
+    }
+
+    /// The blocks of a part, one by one.
+    pub(in crate::store) fn one_by_one(&self, moved: Moved) -> Vec<Moved> {
+        let bytes = self.places.as_ref().map_or(moved.bytes, |places| places.block_bytes());
+        let one = |done| Moved { at_bytes: moved.at_bytes + done, place_bytes: moved.place_bytes + done, bytes };
+        (0..moved.bytes).step_by(bytes as usize).map(one).collect()
+    }
+
+    /// What the move of blocks changes, of which the first bytes are written already; and how many are then. Blocks lie at their
+    /// new places once all of their bytes do.
+    pub(in crate::store) fn change_of_move(
+        &mut self,
+        moved: Moved,
+        bytes: &[u8],
+        written: usize,
+    ) -> Result<(Change, usize), StoreFault> {
+        let (mut change, count) = self.change_at(moved.place_bytes + written as u64, &bytes[written..])?;
+        let places = self.places.as_mut().expect("only blocks that have places move");
+        let block_bytes = places.block_bytes();
+        let row_bytes = self.geometry.chunk_bytes() * u64::from(self.geometry.columns() * self.geometry.sets());
+        places.touch(moved.place_bytes / row_bytes, self.disk_rows)?;
+        places.touch((moved.place_bytes + moved.bytes - 1) / row_bytes, self.disk_rows)?;
+        for number in written as u64 / block_bytes..(written + count) as u64 / block_bytes {
+            change.moved(moved.at_bytes / block_bytes + number, moved.place_bytes / block_bytes + number);
+        }
+        Ok((change, written + count))
+    }
+
+    /// Parts of the address space, as the geometry spreads it, where blocks left something behind; of a chunk that has many of
+    /// them, or of any. None is named twice.
+    pub(in crate::store) fn untidy(&mut self, any: bool) -> Option<Vec<Range<u64>>> {
+        let chunk_bytes = self.geometry.chunk_bytes();
+        let places = self.places.as_mut()?;
+        let chunk = places.untidy(any)?;
+        let (first, most_bytes) = (chunk * chunk_bytes, MOST_BYTES.max(places.block_bytes()) as usize);
+        let parts = places.empty_parts(chunk).into_iter().flat_map(|part| {
+            let end = part.end;
+            part.step_by(most_bytes).map(move |start| first + start..first + end.min(start + most_bytes as u64))
+        });
+        Some(parts.collect())
+    }
+
+    /// Zeroes where nothing of volumes lies. Zeroes already: nothing.
+    pub(in crate::store) fn change_of_rest(&mut self, part: &Range<u64>) -> Result<Option<(Change, u64)>, StoreFault> {
+        let mut bytes = vec![0; (part.end - part.start) as usize];
+        let (place, within, count) = self.piece(part.start, bytes.len());
+        self.read_piece(place, within, &mut bytes[..count])?;
+        if bytes[..count].iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        bytes.fill(0);
+        self.change_at(part.start, &bytes).map(|(change, count)| Some((change, count as u64)))
+    }
+
+    /// Takes the room away that zeroes take on disks, and where no block of a row is left, its parity.
+    pub(in crate::store) fn punch_rest(&self, part: &Range<u64>) {
+        let (place, within, count) = self.piece(part.start, (part.end - part.start) as usize);
+        self.punch_piece(place, within, count as u64);
+        let (set, row) = (place.set, place.row);
+        let has_data = (0..self.geometry.columns() as usize).any(|column| self.has_data(set, row, column));
+        if self.has_parity && !has_data {
+            let (chunk_bytes, cells) = (self.chunk_bytes(), self.cells(set, row));
+            let mut parity = vec![0; chunk_bytes as usize];
+            for disk in &cells[self.geometry.columns() as usize..] {
+                let is_zero = self.sound(*disk, row, 0, &mut parity).is_ok_and(|sound| sound)
+                    && parity.iter().all(|byte| *byte == 0);
+                if is_zero {
+                    self.disks[*disk].punch(row * chunk_bytes, chunk_bytes);
+                }
+            }
+        }
+    }
+}
