@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import errno
 import json
 import os
@@ -354,6 +355,44 @@ def test_volumes_that_are_mounted_are_not_reverted(bench: Bench) -> None:
         assert served.command("snapshot", "monday").code == 0
         refused = served.command("revert", "monday")
         assert (refused.code, "in use; unmount or close them first" in refused.complaint) == (2, True)
+
+
+def test_blocks_of_a_filer_lie_where_they_went_after_a_kill_too(bench: Bench) -> None:
+    filer, folder, blocks = "fas2040?volumes=data:1&cache=1MiB", bench.folder / "array", 768
+    content = bytearray(pattern(blocks * 4096))
+
+    def moved() -> dict[int, int]:
+        numbers = array_of_numbers(bench.folder / "array.store" / "member0-places")
+        return {block: place - 1 for block, place in enumerate(numbers[1:]) if place > 0}
+
+    with bench.started("array", "serve", filer, "--at", folder, "--size", SIZE, forked=False) as running:
+        running.wait_until(lambda: "served until" in running.stderr)
+        with direct(folder / "data01") as file:
+            # Two in three blocks, one of each two neighbours after the other's round.
+            for block in (*range(2, blocks, 3), *range(0, blocks, 3)):
+                os.pwritev(file, [aligned(bytes(content[block * 4096 : (block + 1) * 4096]))], block * 4096)
+            for block in range(1, blocks, 3):
+                content[block * 4096 : (block + 1) * 4096] = read(file, 4096, block * 4096)
+            running.wait_until(lambda: len(moved()) > blocks // 2)
+            running.process.kill()
+            running.process.wait()
+    places = moved()
+    assert len(set(places.values())) == len(places)
+    assert any(places.get(block + 1) not in (None, place + 1) for block, place in places.items())
+    assert bench.assay("array", "clean", "--at", folder).code == 0
+    with serving(bench, array=filer) as served, direct(served.data) as file:
+        assert read(file, len(content), 0) == content
+        for disk in ("member0/disk0", "member0/disk1"):
+            assert served.command("pull", disk, "--no-spare").code == 0
+        assert read(file, len(content), 0) == content
+        assert {**places, **moved()} == moved()
+
+
+def array_of_numbers(path: Path) -> array.array[int]:
+    """Numbers of eight bytes, as they lie in a file."""
+    numbers = array.array("Q")
+    numbers.frombytes(path.read_bytes())
+    return numbers
 
 
 ALONE = "ps6100xv?raid=5&members=1&volumes=data:1,log:1"

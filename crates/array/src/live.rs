@@ -100,11 +100,13 @@ impl ArrayModel {
         (member.lost_disk, member.rebuild) = (Some(disk), None);
     }
 
-    /// Rebuilds the rows that volumes take of the lost disk, with so many under way at once.
+    /// Rebuilds the rows of the lost disk in which anything of volumes ever lay, with so many under way at once.
     pub fn rebuild_disk(&mut self, member: u32, depth: u32) {
         let member = &mut self.members[member as usize];
         if member.lost_disk.is_some() && member.rebuild.is_none() {
-            let rows = member.geometry.disk_bytes(member.used_bytes) / member.geometry.chunk_bytes();
+            let begun_bytes = member.anywhere.as_ref().map_or(0, |anywhere| anywhere.begun_bytes());
+            let bytes = member.used_bytes.max(begun_bytes);
+            let rows = member.geometry.disk_bytes(bytes) / member.geometry.chunk_bytes();
             member.rebuild = Some(Rebuild::new(depth, rows));
             member.rebuild_next(self.now_ns, &mut self.events);
         }

@@ -43,6 +43,11 @@ impl WriteAnywhere {
         self.space.places() << self.block_shift
     }
 
+    /// Bytes of the places up to the last row in which something ever lay.
+    pub(crate) fn begun_bytes(&self) -> u64 {
+        (self.space.begun_rows() * u64::from(self.space.row_blocks())) << self.block_shift
+    }
+
     /// Has blocks of an array that was not used yet, of `used_bytes`, lie where they lay: numbers of blocks, each once, and
     /// their places.
     ///

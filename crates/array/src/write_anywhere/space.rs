@@ -24,6 +24,8 @@ pub(super) struct Space {
     used: Vec<u64>,
     /// A bit for each row with a free place.
     open: Vec<u64>,
+    /// Rows up to the last one in which something ever lay.
+    begun_rows: u64,
     /// The frontier.
     row: u64,
     offset: u32,
@@ -54,6 +56,7 @@ impl Space {
             free_in_row: Vec::new(),
             used: Vec::new(),
             open,
+            begun_rows: used.div_ceil(row_blocks),
             // A row that volumes fill in part can only be written in part.
             row: used.div_ceil(row_blocks) % rows,
             offset: 0,
@@ -213,7 +216,12 @@ impl Space {
             self.open[(row / 64) as usize] &= !(1 << (row % 64));
         }
         self.free -= 1;
+        self.begun_rows = self.begun_rows.max(row + 1);
         true
+    }
+
+    pub(super) fn begun_rows(&self) -> u64 {
+        self.begun_rows
     }
 
     pub(super) fn places(&self) -> u64 {
@@ -344,6 +352,7 @@ impl Space {
             }
         }
         debug_assert_eq!(left, 0);
+        self.begun_rows = self.begun_rows.max(row + 1);
         self.free -= u64::from(count);
         self.free_in_row[page] -= count;
         if self.free_in_row[page] == 0 {
