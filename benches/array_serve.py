@@ -5,9 +5,9 @@
 What serving adds to the mean is told for the same I/Os: what the load measured, less what the model answered for
 them. Between two runs the means of 260 I/Os a second differ by more than that, by chance. A model in virtual
 time is measured once its caches have come to rest; the served array is loaded as long before it is measured. Lateness
-is the server's own: from the time an answer was due, the way back to the program counted, to the time it left. Everything runs on
-this machine, load and array. With several folders the store lies in one after the other: what the disk beneath adds
-shows beside a store in memory. The table goes to benches/results/array-serve.md. Takes root and FUSE.
+is the server's own: from the time an answer was due, the way back to the program counted, to the time it left.
+Everything runs on this machine, load and array. With several folders the store lies in one after the other: what the
+disk beneath adds shows beside a store in memory. The table goes to benches/results/array-serve.md. Takes root and FUSE.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def answered(status: dict[str, Any]) -> tuple[int, int]:
 def served(
     folder: Path, array: str, load: tuple[str, ...], realtime: bool, loaded_s: float
 ) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """The point of a profile on a served array, its status after it, and the mean of the model's answers meanwhile, ns."""
+    """The point of a profile on a served array, its status after it, and the mean of the model's answers, ns."""
 
     def status() -> dict[str, Any]:
         asked = subprocess.run((*ASSAY, "array", "status", "--json", "--at", str(at)), capture_output=True, text=True)
