@@ -321,7 +321,7 @@ impl<C: Chunk> Loader<C> {
                 Some(driver)
             }
             Err(error) if self.shared.reached[database].load(Ordering::Relaxed) => {
-                self.failed(database, &error).await;
+                self.failed(database, &error.while_reconnecting()).await;
                 None
             }
             Err(error) => {
@@ -347,7 +347,7 @@ impl<C: Chunk> Loader<C> {
                 sleep(RECONNECT_PAUSE).await;
             }
             Cause::NoSpace => self.shared.fail(DatabaseError::NoSpace(format!("{place}: {}", error.text))),
-            Cause::RolledBack | Cause::Duplicate | Cause::Other => {
+            Cause::RolledBack | Cause::Duplicate | Cause::System | Cause::Other => {
                 self.shared.fail(DatabaseError::Other(format!("{place}: {}", error.text)));
             }
         }

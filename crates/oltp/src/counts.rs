@@ -56,7 +56,7 @@ impl Failures {
             Cause::Deadlock => &mut self.deadlock,
             Cause::Serialization => &mut self.serialization,
             Cause::Connection => &mut self.connection,
-            Cause::RolledBack | Cause::NoSpace | Cause::Duplicate | Cause::Other => &mut self.other,
+            Cause::RolledBack | Cause::NoSpace | Cause::Duplicate | Cause::System | Cause::Other => &mut self.other,
         } += 1;
     }
 

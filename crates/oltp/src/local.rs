@@ -226,6 +226,7 @@ impl Local {
         inputs: &mut Inputs<'_, W>,
     ) -> bool {
         let deadline = Instant::now() + Duration::from_secs_f64(self.shared.plan.reconnect_s);
+        let mut said = None;
         loop {
             let turn = self.connecting.acquire().await.expect("the semaphore is never closed");
             let connected = timeout_at(deadline.into(), self.connect(database)).await;
@@ -235,8 +236,9 @@ impl Local {
                     (slot.driver, slot.made_ns) = (Some(driver), self.now_ns());
                     return true;
                 }
-                Ok(Err(error)) => error,
-                Err(_) => DbError::connection("does not answer"),
+                Ok(Err(error)) => error.while_reconnecting(),
+                // The attempt that the deadline cut short tells less than the one before.
+                Err(_) => said.unwrap_or_else(|| DbError::connection("does not answer")),
             };
             if self.stopping() {
                 return false;
@@ -252,6 +254,7 @@ impl Local {
                 self.shared.fail(DatabaseError::Lost(text));
                 return false;
             }
+            said = Some(error);
             sleep(RECONNECT_PAUSE.mul_f64(0.5 + inputs.share())).await;
         }
     }

@@ -332,7 +332,7 @@ impl<'a> User<'a> {
                 return false;
             }
             Cause::Deadlock | Cause::Serialization => (),
-            Cause::RolledBack | Cause::Duplicate | Cause::Other => {
+            Cause::RolledBack | Cause::Duplicate | Cause::System | Cause::Other => {
                 shared.keep_example(&error.text);
                 self.failures += 1;
                 if self.failures >= FAILURES_MAX {

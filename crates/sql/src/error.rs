@@ -10,6 +10,8 @@ pub enum Cause {
     NoSpace,
     /// A key that is there already.
     Duplicate,
+    /// What the server stands on failed it, such as its disk.
+    System,
     Other,
 }
 
@@ -31,6 +33,12 @@ impl DbError {
 
     pub fn other(text: impl Into<String>) -> Self {
         Self::new(Cause::Other, text)
+    }
+
+    /// The same of an attempt to connect again. A server whose disk is gone still takes connections until it is ended or notices,
+    /// and fails while it opens its own files: it is as far away as one that is not there.
+    pub fn while_reconnecting(self) -> Self {
+        if self.cause == Cause::System { Self::connection(self.text) } else { self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs and loads against a server that does what the test says: silence, last words, cut connections, deadlocks, impostors.
 
+mod disk_gone;
 mod scram;
 mod server;
 

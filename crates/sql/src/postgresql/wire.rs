@@ -221,6 +221,7 @@ fn cause_of(code: &str) -> Cause {
         // Shut down, crashed, starting up, the connection's own end; too many connections may pass.
         "57P01" | "57P02" | "57P03" | "57P05" | "53300" => Cause::Connection,
         code if code.starts_with("08") => Cause::Connection,
+        code if code.starts_with("58") => Cause::System,
         _ => Cause::Other,
     }
 }
@@ -237,6 +238,7 @@ mod tests {
         assert_eq!(cause_of("08006"), Cause::Connection);
         assert_eq!(cause_of("53100"), Cause::NoSpace);
         assert_eq!(cause_of("23505"), Cause::Duplicate);
+        assert_eq!(cause_of("58030"), Cause::System);
         assert_eq!(cause_of("42601"), Cause::Other);
     }
 }
