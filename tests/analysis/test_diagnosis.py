@@ -225,6 +225,72 @@ def test_tiers_are_those_that_are_given() -> None:
     assert ("web", "web1") in {(cell.tier, cell.host) for cell in found.cells}
 
 
+def of_array(missing: Sequence[float], reads: Sequence[float], *events: dict[str, Any], state: str) -> Diagnosis:
+    """A run on a served array of four disks, the second of which reads what is said."""
+
+    def disk(number: int, values: Sequence[float]) -> list[dict[str, Any]]:
+        return [
+            row
+            for side in ("read", "write")
+            for row in rows("array", f"member0/disk{number}", f"{side}_ios_count", values, kind="delta", tier="storage")
+        ]
+
+    seconds = len(missing)
+    window = {"from_utc_ns": 0, "to_utc_ns": seconds * SECOND, "state": state, "events": events}
+    point = {"measured_from_utc_ns": 0, "measured_to_utc_ns": seconds * SECOND, "served": [window]}
+    return of(
+        rows("array", "member0", "degraded_count", missing, tier="storage"),
+        rows("array", "member0", "rebuilt_bytes", [0.0] * seconds, kind="delta", tier="storage"),
+        *(disk(number, [50.0] * seconds) for number in (0, 2, 3)),
+        disk(1, reads),
+        points=[point],
+    )
+
+
+PULLED = {"t_ns": 10 * SECOND, "what": "member0/disk1: pulled", "state": "degraded"}
+
+
+def test_a_disk_that_is_pulled_from_a_served_array_is_named_with_its_time() -> None:
+    found = of_array([0.0] * 10 + [1.0] * 20, [50.0] * 10 + [0.0] * 20, PULLED, state="healthy")
+
+    (cause,) = found.record()["causes"]
+    assert cause["cause"] == "degraded-raid"
+    assert (cause["from_utc_ns"], cause["to_utc_ns"]) == (10 * SECOND, 30 * SECOND)
+    assert [one["of"] for one in cause["evidence"]] == ["state", "log", "silent"]
+    assert cause["advice"].startswith("Replace member0/disk1 ")
+    texts = [one["text"] for one in cause["evidence"]]
+    assert "between 1970-01-01 00:00:10 UTC and 1970-01-01 00:00:30 UTC" in texts[0]
+    assert texts[1] == "member0: the array's log says: member0/disk1: pulled (1970-01-01 00:00:10 UTC)"
+
+
+def test_a_served_array_that_lacked_a_disk_before_the_run_is_found_and_the_disk_is_not_guessed() -> None:
+    found = of_array([1.0] * 30, [0.0] * 30, state="degraded")
+
+    (cause,) = found.record()["causes"]
+    assert cause["cause"] == "degraded-raid"
+    assert [one["of"] for one in cause["evidence"]] == ["state", "log"]
+    assert cause["advice"].startswith("Replace the disk of member0 ")
+
+
+def test_half_a_minute_of_ten_without_a_disk_is_told_with_little_confidence() -> None:
+    back = {"t_ns": 50 * SECOND, "what": "member0/disk1: rebuilt", "state": "healthy"}
+    missing = [0.0] * 10 + [1.0] * 40 + [0.0] * 550
+    found = of_array(missing, [50.0] * 10 + [0.0] * 40 + [50.0] * 550, PULLED, back, state="healthy")
+
+    (cause,) = found.record()["causes"]
+    assert cause["confidence"] == pytest.approx(0.75 * 40 / 600, abs=1e-3)
+    assert "member0/disk1: rebuilt (1970-01-01 00:00:50 UTC)" in cause["evidence"][1]["text"]
+
+
+def test_a_served_array_with_all_its_disks_is_not_accused() -> None:
+    slow = {"t_ns": 10 * SECOND, "what": "member0/disk1: 20 times slower", "state": "healthy"}
+    # A disk that is not asked for anything is no missing disk.
+    found = of_array([0.0] * 30, [50.0] * 10 + [0.0] * 20, slow, state="healthy")
+
+    assert found.first == "none"
+    assert "degraded-raid" not in dict(found.not_looked_for)
+
+
 def test_a_needed_signal_that_is_absent_prevents_a_cause() -> None:
     frame = pl.DataFrame(rows("host", "cpu", "user_share", [0.9] * 10))
     observed: Observed = observe([Source(name="made", manifest={}, series=frame)])

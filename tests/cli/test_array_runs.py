@@ -73,6 +73,24 @@ def test_a_profile_serves_its_array_pulls_a_disk_meanwhile_and_takes_all_away(be
     refuse_anything_left(bench)
 
 
+def test_a_run_during_which_a_disk_is_pulled_is_diagnosed_with_it(bench: Bench) -> None:
+    target = f"array:ps6100xv?raid=10&volumes=data:1&size=16M&at={bench.folder}/group"
+    plan = events(bench, ("1s", "pull member0/disk3 keep-spare"))
+    load = ("--block", "8K", "--queue-depth", "1", "--warmup", "200ms", "--duration", "9s", "--events", plan)
+    ran = bench.profile(target, *load, "--quiet")
+    assert ran.code == 0, ran.stderr
+    (run,) = bench.results.iterdir()
+
+    outcome = bench.assay("diagnose", run, "--json")
+
+    assert outcome.code == 0, outcome.stderr
+    (degraded,) = (cause for cause in outcome.document["causes"] if cause["cause"] == "degraded-raid")
+    state, log, *_ = degraded["evidence"]
+    assert (state["of"], state["entity"], state["value"]) == ("state", "member0", 1.0)
+    assert "member0/disk3: pulled" in log["text"]
+    assert degraded["advice"].startswith("Replace member0/disk3 ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -179,6 +179,7 @@ class Signals:
         needs: Sequence[str] = (),
         explains: Sequence[str] = (),
         notes: Sequence[str] = (),
+        within_s: float = WINDOW_S,
     ) -> Suspicion | None:
         """The cause, where two independent signals hold together for long enough.
 
@@ -186,6 +187,8 @@ class Signals:
         ----------
         needs
             Kinds of signals (`of`) without which there is no such cause.
+        within_s
+            They must hold for half of the worst window of this length: a short one for what is known and not judged.
         """
         kinds: dict[str, Flags] = {}
         for signal in self.found:
@@ -197,7 +200,7 @@ class Signals:
         for kind in needed:
             together = together & kinds[kind]
         coverage = worst_share(self.observed, together)
-        if int(together.sum()) < SAMPLES_MIN or coverage < HOLD_SHARE:
+        if int(together.sum()) < SAMPLES_MIN or worst_share(self.observed, together, within_s) < HOLD_SHARE:
             return None
         # What happened at other times is no evidence.
         kept = [signal for signal in self.found if (signal.holds & together).sum() >= max(together.sum() / 4, 1)]
@@ -218,13 +221,13 @@ def _strongest(alike: Sequence[Signal]) -> list[Signal]:
     return [replace(first, text=f"{first.text} (as do {len(alike) - 1} more)")]
 
 
-def worst_share(observed: Observed, holds: Flags) -> float:
+def worst_share(observed: Observed, holds: Flags, window_s: float = WINDOW_S) -> float:
     """Share of the counted steps in which something holds, in the window where it holds most."""
     counted = observed.counted
     if not counted.any():
         return 0.0
     own = holds[counted].astype(np.float64)
-    length = min(max(round(WINDOW_S / observed.step_s), SAMPLES_MIN), own.size)
+    length = min(max(round(window_s / observed.step_s), SAMPLES_MIN), own.size)
     sums = np.convolve(own, np.ones(length), mode="valid")
     return float(sums.max() / length)
 

@@ -8,23 +8,26 @@ import numpy as np
 
 from assay.analysis.diagnosis import thresholds as at
 from assay.analysis.diagnosis.causes.cause import Cause, those
+from assay.analysis.diagnosis.causes.served import KNOWN_S, lacks_a_disk
 from assay.analysis.diagnosis.evidence import disk_of, is_disk, works
 from assay.analysis.diagnosis.observed import Flags, Numbers, Observed, Track
-from assay.analysis.diagnosis.signals import Signals, Suspicion
+from assay.analysis.diagnosis.signals import WINDOW_S, Signals, Suspicion
 
 
 def degraded_raid(observed: Observed) -> list[Suspicion]:
     """RAID sets that lack a disk: what says so, and what the load shows of it."""
-    return those(*_degraded_models(observed), *_degraded_arrays(observed))
+    served = [_degraded(signals, what, within_s=KNOWN_S) for signals, what in lacks_a_disk(observed)]
+    return those(*_degraded_models(observed), *served, *_degraded_arrays(observed))
 
 
-def _degraded(signals: Signals, name: str) -> Suspicion | None:
+def _degraded(signals: Signals, what: str, *, within_s: float = WINDOW_S) -> Suspicion | None:
     return signals.agree(
         "degraded-raid",
         resource="disk",
-        advice=f"Replace the disk of {name} and let it rebuild; until then size for what the degraded set holds.",
+        advice=f"Replace {what} and let it rebuild; until then size for what the degraded set holds.",
         against=["All disks are there, and reads are spread evenly over them."],
         explains=("slow-disk", "throttled-queue"),
+        within_s=within_s,
     )
 
 
@@ -59,7 +62,7 @@ def _degraded_models(observed: Observed) -> list[Suspicion | None]:
             signals.add(
                 "imbalance", f"{member}: the busiest disk reads more than the median one", burdened, at.HALF_MORE
             )
-        found.append(_degraded(signals, member))
+        found.append(_degraded(signals, f"the disk of {member}"))
     return found
 
 
@@ -101,13 +104,13 @@ def _degraded_arrays(observed: Observed) -> list[Suspicion | None]:
     found = []
     for track in observed.find("degraded_count", source="raid"):
         signals = Signals(observed)
-        signals.add("state", f"{track.entity}: disks are missing", track, at.QUEUED)
+        signals.add("state", f"{track.entity}: disks are missing", track, at.MISSING)
         for speed in observed.find("rebuilt_bytes", source="raid", entity=track.entity, host=track.host):
             signals.add("rebuild", f"{track.entity}: rebuilds", speed, at.REBUILDS)
         for latency in (*observed.latencies("block", "read"), *observed.latencies("block", "write")):
             if latency.entity == track.entity:
                 signals.add("latency", f"{track.entity}: I/Os take", latency, at.READ_LATENCY)
-        found.append(_degraded(signals, track.entity))
+        found.append(_degraded(signals, f"the disk of {track.entity}"))
     return found
 
 
@@ -183,8 +186,8 @@ CAUSES = (
     Cause(
         name="degraded-raid",
         title="A RAID set lacks a disk",
-        needs="the state of the array: a model, or Linux md",
-        sources=("model", "raid"),
+        needs="the state of the array: a model, a served array, or Linux md",
+        sources=("model", "array", "raid"),
         find=degraded_raid,
     ),
     Cause(
