@@ -46,6 +46,7 @@ def mounts() -> str:
 def serving(bench: Bench, *arguments: str, array: str = ARRAY, size: str = SIZE) -> Iterator[Served]:
     """An array as it is served until the end of the test, when nothing of it may be left."""
     folder = bench.folder / "array"
+    was_there = folder.exists()
     options = ("--at", folder, "--size", size, *arguments)
     with bench.started("array", "serve", array, *options, forked=False) as running:
         try:
@@ -57,6 +58,7 @@ def serving(bench: Bench, *arguments: str, array: str = ARRAY, size: str = SIZE)
                 assert running.end().code == 130
     assert str(folder) not in mounts()
     assert not (bench.folder / ".array.assay-array").exists()
+    assert folder.exists() is was_there
 
 
 @contextmanager

@@ -91,6 +91,20 @@ def test_a_run_during_which_a_disk_is_pulled_is_diagnosed_with_it(bench: Bench) 
     assert degraded["advice"].startswith("Replace member0/disk3 ")
 
 
+@pytest.mark.parametrize("is_made", [True, False], ids=["made by the run", "of the user"])
+def test_the_server_of_a_run_that_is_gone_removes_the_folder_it_made(bench: Bench, is_made: bool) -> None:
+    if not is_made:
+        (bench.folder / "group").mkdir()
+    target = f"array:ps6100xv?volumes=data:1&size=16M&at={bench.folder}/group"
+    with bench.started("profile", target, "--duration", "60s", "--no-report", forked=False) as running:
+        running.wait_until(lambda: "measuring" in running.stderr)
+        running.process.kill()
+        running.process.wait()
+    wait_until(lambda: not (bench.folder / ".group.assay-array").exists())
+    refuse_anything_left(bench)
+    assert (bench.folder / "group").exists() is not is_made
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

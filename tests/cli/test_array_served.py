@@ -186,6 +186,7 @@ def test_a_killed_server_leaves_no_io_that_hangs_and_clean_takes_the_rest(bench:
     assert (refused.code, "assay array clean" in refused.complaint) == (2, True)
     assert bench.assay("array", "clean", "--at", folder).code == 0
     assert str(folder) not in mounts()
+    assert not folder.exists()
     assert not (bench.folder / ".array.assay-array").exists()
 
 

@@ -34,10 +34,17 @@ _EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, 2
 
 @dataclass
 class Note:
-    """What is to be known of a folder that shows an array."""
+    """What is to be known of a folder that shows an array.
+
+    Attributes
+    ----------
+    is_new
+        Whether the server made the folder, which goes with it then.
+    """
 
     store: str
     pid: int
+    is_new: bool = False
     loops: list[str] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
 
@@ -298,8 +305,8 @@ def unmount_volumes(folder: Path, note: Note) -> None:
     for loop in note.loops:
         subprocess.run(("losetup", "-d", loop), capture_output=True, check=False)
     for place in note.mounts:
-        _forget(Path(place))
-    _forget(mounts_folder(folder))
+        forget(Path(place))
+    forget(mounts_folder(folder))
     note.loops, note.mounts = [], []
 
 
@@ -314,7 +321,8 @@ def _released(place: str) -> bool:
         time.sleep(0.1)
 
 
-def _forget(folder: Path) -> None:
+def forget(folder: Path) -> None:
+    """Remove a folder that Assay made, unless something lies in it."""
     with contextlib.suppress(OSError):
         folder.rmdir()
 
@@ -336,6 +344,8 @@ def clean(folder: Path) -> list[str]:
         command = ("umount", "-l") if os.geteuid() == 0 else ("fusermount3", "-u", "-z")
         subprocess.run((*command, str(folder)), capture_output=True, check=False)
         undone.append(str(folder))
+    if note.is_new:
+        forget(folder)
     note_path(folder).unlink(missing_ok=True)
     (Path(note.store) / "control.sock").unlink(missing_ok=True)
     return undone

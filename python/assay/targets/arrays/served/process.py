@@ -115,8 +115,6 @@ class ServedArray:
         if shown.note_path(self.folder).exists():
             # It was killed.
             shown.clean(self.folder)
-        with contextlib.suppress(OSError):
-            self.folder.rmdir()
 
     @property
     def is_started(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from assay import _core
 from assay.targets.arrays.served.folder import (
     Note,
+    forget,
     mount_volumes,
     note_path,
     read_note,
@@ -63,13 +64,12 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
     plan = request.plan()
     folder = request.folder.absolute()
     refuse_folder(folder)
-    is_new = not folder.exists()
+    note = Note(store=str(request.store.absolute()), pid=os.getpid(), is_new=not folder.exists())
     folder.mkdir(parents=True, exist_ok=True)
-    note = Note(store=str(request.store.absolute()), pid=os.getpid())
     try:
         array = _core.ServedArray(json.dumps({**plan, "folder": str(folder), "store": note.store}))
     except BaseException:
-        if is_new:
+        if note.is_new:
             folder.rmdir()
         raise
     try:
@@ -85,6 +85,8 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
             try:
                 array.stop()
             finally:
+                if note.is_new:
+                    forget(folder)
                 note_path(folder).unlink(missing_ok=True)
 
 
