@@ -5,6 +5,8 @@
 //! volumes; commands to the array come over a socket ([`Command`]).
 
 mod array;
+#[cfg(test)]
+mod bench;
 mod command;
 mod control;
 mod error;
@@ -19,6 +21,7 @@ mod plan;
 mod scheduling;
 mod served;
 mod server;
+mod stall;
 mod store;
 mod transport;
 

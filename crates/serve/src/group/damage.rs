@@ -1,6 +1,10 @@
 //! What was done to an array, as far as neither model nor store know it.
 
+use std::collections::BTreeMap;
+
 use assay_array::Lost;
+
+use crate::stall::Stall;
 
 /// How far what was done has come.
 pub(crate) struct Damage {
@@ -8,12 +12,14 @@ pub(crate) struct Damage {
     pub(crate) failover_ns: u64,
     /// Whether rows that the model has rebuilt are not written yet.
     pub(crate) is_behind: bool,
+    /// Members whose rebuild failed.
+    pub(crate) stalls: BTreeMap<u32, Stall>,
     pub(crate) slowed: Vec<(String, u32)>,
     pub(crate) paths: Option<Lost>,
 }
 
 impl Damage {
     pub(crate) fn new(rebuild_depth: u32, failover_ns: u64) -> Self {
-        Self { rebuild_depth, failover_ns, is_behind: false, slowed: Vec::new(), paths: None }
+        Self { rebuild_depth, failover_ns, is_behind: false, stalls: BTreeMap::new(), slowed: Vec::new(), paths: None }
     }
 }

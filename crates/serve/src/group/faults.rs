@@ -47,27 +47,48 @@ impl Group {
     }
 
     /// Writes what the model has rebuilt meanwhile, so many rows of each member at most.
-    pub(super) fn go_on_rebuilding(&mut self, most: u64) {
+    pub(super) fn go_on_rebuilding(&mut self, most: u64, now_ns: u64) {
         self.damage.is_behind = false;
         for member in 0..self.store.members() {
-            let Some(disk) = self.rebuilding(member) else { continue };
+            let Some(disk) = self.rebuilding(member) else {
+                self.damage.stalls.remove(&member);
+                continue;
+            };
+            if self.damage.stalls.get(&member).is_some_and(|stall| stall.waits(now_ns)) {
+                continue;
+            }
             let in_model = self.model.rebuild_reading(member);
             // Where the model is done with the disk, it may know of the next one that is lost.
             let rows = in_model.map_or_else(|| self.store.rows(member), |reading| reading.rows_done);
+            let name = disk_name(member, disk);
+            let before = self.store.disk_state(member, disk);
             match self.store.rebuild_to(member, disk, rows, most) {
-                Ok(true) if in_model.is_none() => self.end_rebuild(member, disk),
-                Ok(is_done) => self.damage.is_behind |= !is_done,
-                Err(fault) => self.happens(format!("{}: cannot be rebuilt: {fault}", disk_name(member, disk))),
+                Ok(is_done) => {
+                    let got_on = self.store.disk_state(member, disk) != before;
+                    if got_on && self.damage.stalls.remove(&member).is_some() {
+                        self.happens(format!("{name}: rebuild goes on"));
+                    }
+                    self.damage.is_behind |= !is_done;
+                    if is_done && in_model.is_none() {
+                        self.end_rebuild(member, disk, now_ns);
+                    }
+                }
+                Err(fault) => self.stall_rebuild(member, format!("{name}: cannot be rebuilt: {fault}"), now_ns),
             }
         }
     }
 
-    fn end_rebuild(&mut self, member: u32, disk: u32) {
+    fn stall_rebuild(&mut self, member: u32, why: String, now_ns: u64) {
+        let told = self.damage.stalls.entry(member).or_default().fails(why, now_ns);
+        told.into_iter().for_each(|what| self.happens(what));
+    }
+
+    fn end_rebuild(&mut self, member: u32, disk: u32, now_ns: u64) {
         let name = disk_name(member, disk);
         if let Err(error) = self.store.end_rebuild(member, disk) {
-            self.happens(format!("{name}: {error}"));
-            return;
+            return self.stall_rebuild(member, format!("{name}: {error}"), now_ns);
         }
+        self.damage.stalls.remove(&member);
         let bad = self.store.bad_rows(member, disk);
         let lost = if bad > 0 { format!("; {bad} chunks were lost before") } else { String::new() };
         self.happens(format!("{name}: rebuilt{lost}"));
@@ -89,6 +110,7 @@ impl Group {
 
     fn begin_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
         self.store.replace(member, disk)?;
+        self.damage.stalls.remove(&member);
         self.happens(format!("{}: rebuild begins", disk_name(member, disk)));
         if self.model.rebuild_reading(member).is_none() {
             self.model.lose_disk(member, disk);

@@ -2,6 +2,8 @@
 
 use assay_array::ArrayPlan;
 
+use crate::stall::Stall;
+
 pub(crate) struct Growing {
     pub(crate) array: ArrayPlan,
     /// Pieces that move at the same time.
@@ -10,12 +12,12 @@ pub(crate) struct Growing {
     pub(crate) members_most: u32,
     /// Whether pieces that the model has moved are not copied yet.
     pub(crate) is_behind: bool,
-    /// Why a piece could not be copied, and when it is tried again.
-    pub(crate) stalled: Option<(String, u64)>,
+    /// A piece that cannot be copied now may be so later: when chunks that were lost are written again, or there is room.
+    pub(crate) stall: Stall,
 }
 
 impl Growing {
     pub(crate) fn new(array: &ArrayPlan, depth: u32, members_most: u32) -> Self {
-        Self { array: array.clone(), depth, members_most, is_behind: false, stalled: None }
+        Self { array: array.clone(), depth, members_most, is_behind: false, stall: Stall::default() }
     }
 }

@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 use super::Group;
 use crate::{ServeError, StoreFault, array::Array};
 
-/// A piece that cannot be copied now may be so later: when chunks that were lost are written again, or there is room.
-const AGAIN_NS: u64 = 1_000_000_000;
-
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(format!("add-member: {}", message.into())))
 }
@@ -50,16 +47,21 @@ impl Group {
     pub(super) fn go_on_moving(&mut self, most: u64, now_ns: u64, has_power: bool) {
         self.growing.is_behind = false;
         let Some(reading) = self.model.rebalance_reading() else { return };
-        let waits = self.growing.stalled.as_ref().is_some_and(|(_, again_ns)| now_ns < *again_ns);
-        if !has_power || waits {
+        if !has_power || self.growing.stall.waits(now_ns) {
             return;
         }
         let last = reading.pieces_over.min(reading.pieces_moved + most);
         for piece in reading.pieces_moved..last {
             match self.move_piece(piece, reading.pieces) {
-                Ok(()) => self.growing.stalled = None,
+                Ok(()) => {
+                    if self.growing.stall.goes_on() {
+                        self.happens(format!("member{}: moving goes on", reading.member));
+                    }
+                }
                 Err(fault) => {
-                    self.stall(reading.member, &fault, now_ns);
+                    let why = format!("member{}: moving waits: {fault}", reading.member);
+                    let told = self.growing.stall.fails(why, now_ns);
+                    told.into_iter().for_each(|what| self.happens(what));
                     return;
                 }
             }
@@ -78,14 +80,6 @@ impl Group {
         Ok(())
     }
 
-    fn stall(&mut self, member: u32, fault: &StoreFault, now_ns: u64) {
-        let what = format!("member{member}: moving waits: {fault}");
-        if self.growing.stalled.as_ref().is_none_or(|(before, _)| *before != what) {
-            self.happens(&what[..]);
-        }
-        self.growing.stalled = Some((what, now_ns + AGAIN_NS));
-    }
-
     /// How far the new member is filled; nothing where nothing moves.
     pub(super) fn rebalance_picture(&self) -> Value {
         let Some(reading) = self.model.rebalance_reading() else { return Value::Null };
@@ -93,7 +87,7 @@ impl Group {
             "member": format!("member{}", reading.member),
             "moved_share": reading.pieces_moved as f64 / reading.pieces.max(1) as f64,
             "pieces": reading.pieces,
-            "waits": self.growing.stalled.as_ref().map(|(why, _)| why),
+            "waits": self.growing.stall.why(),
         })
     }
 }

@@ -5,6 +5,8 @@ mod faults;
 mod growing;
 mod growth;
 mod picture;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -169,7 +171,7 @@ impl Array for Group {
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
         self.follow();
-        self.go_on_rebuilding(ROWS_AT_ONCE);
+        self.go_on_rebuilding(ROWS_AT_ONCE, now_ns);
         self.go_on_moving(PIECES_AT_ONCE, now_ns, has_power);
     }
 

@@ -1,14 +1,12 @@
 //! What is done to an array with flash in its hosts: commands, and the pieces that are restored and moved after them.
 
 use super::{HostFlash, Restoring};
-use crate::{ServeError, StoreFault, array::Array, command::Command};
+use crate::{ServeError, array::Array, command::Command, stall::Stall};
 
 /// Rows of a piece that are restored between two looks at what came.
 const ROWS_AT_ONCE: u32 = 2;
 /// Blocks that reclamation moves between two looks.
 const BLOCKS_AT_ONCE: usize = 16;
-/// What fails in the background is tried again after this: when disks are there, or room.
-const AGAIN_NS: u64 = 1_000_000_000;
 
 fn refused<T>(message: impl Into<String>) -> Result<T, ServeError> {
     Err(ServeError::Refused(message.into()))
@@ -137,6 +135,7 @@ impl HostFlash {
         let due = before.map_or(0, |restoring| restoring.due).min(left);
         self.model.restore(left - due, self.depth);
         if left == 0 {
+            self.restoring_stall = Stall::default();
             return;
         }
         self.restoring = Some(Restoring { due, done: 0 });
@@ -150,17 +149,30 @@ impl HostFlash {
         let restored = self.model.take_restored();
         let Some(restoring) = &mut self.restoring else { return };
         restoring.due += restored;
+        if self.restoring_stall.waits(now_ns) {
+            return;
+        }
         if restoring.due > 0 {
             match self.store.restore(restoring.due, ROWS_AT_ONCE) {
-                Ok(done) => (restoring.due, restoring.done) = (restoring.due - done, restoring.done + done),
-                Err(fault) => return self.stall("a missing piece cannot be restored", &fault, now_ns),
+                Ok(done) => {
+                    (restoring.due, restoring.done) = (restoring.due - done, restoring.done + done);
+                    // A row says little: the row after it may fail as before.
+                    if done > 0 && self.restoring_stall.goes_on() {
+                        self.happens("missing pieces are restored again");
+                    }
+                }
+                Err(fault) => {
+                    let why = format!("a missing piece cannot be restored: {fault}");
+                    let told = self.restoring_stall.fails(why, now_ns);
+                    return told.into_iter().for_each(|what| self.happens(what));
+                }
             }
             // Reclamation may have emptied containers meanwhile, so that the model restored more than there is.
             if !self.store.is_restoring() && self.store.restorable() == 0 {
-                restoring.due = 0;
+                self.restoring.iter_mut().for_each(|restoring| restoring.due = 0);
             }
         }
-        let Restoring { due, done } = *restoring;
+        let Some(Restoring { due, done }) = self.restoring else { return };
         self.is_behind = due > 0;
         if due == 0 && self.model.restoring() == 0 {
             self.end_restoring(done);
@@ -175,6 +187,7 @@ impl HostFlash {
             return;
         }
         self.restoring = None;
+        self.restoring_stall = Stall::default();
         let missing = self.store.missing_pieces();
         self.happens(match missing {
             0 => "restored: no piece is missing any more".to_owned(),
@@ -184,7 +197,7 @@ impl HostFlash {
 
     /// Moves some of what is live in containers that are to be written again.
     pub(super) fn go_on_reclaiming(&mut self, now_ns: u64) {
-        if !self.store.is_reclaiming() {
+        if self.reclaiming_stall.waits(now_ns) || !self.store.is_reclaiming() {
             return;
         }
         let before = self.store.reclaimed_containers();
@@ -193,14 +206,15 @@ impl HostFlash {
                 let cleaned = self.store.reclaimed_containers() - before;
                 self.model.reclaim(cleaned * self.store.container_bytes(), moved_bytes);
                 self.is_behind = true;
+                if self.reclaiming_stall.goes_on() {
+                    self.happens("space is reclaimed again");
+                }
             }
-            Err(fault) => self.stall("space cannot be reclaimed", &fault, now_ns),
+            Err(fault) => {
+                let told = self.reclaiming_stall.fails(format!("space cannot be reclaimed: {fault}"), now_ns);
+                told.into_iter().for_each(|what| self.happens(what));
+            }
         }
-    }
-
-    fn stall(&mut self, what: &str, fault: &StoreFault, now_ns: u64) {
-        self.again_ns = now_ns + AGAIN_NS;
-        self.happens(format!("{what}: {fault}"));
     }
 }
 

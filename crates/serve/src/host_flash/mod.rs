@@ -2,6 +2,8 @@
 
 mod faults;
 mod picture;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,7 @@ use crate::{
     array::{Array, News},
     command::Command,
     plan::ServePlan,
+    stall::Stall,
 };
 
 pub(crate) struct HostFlash {
@@ -28,8 +31,9 @@ pub(crate) struct HostFlash {
     restoring: Option<Restoring>,
     slowed: BTreeMap<u32, u32>,
     is_behind: bool,
-    /// What failed in the background is tried again then.
-    again_ns: u64,
+    /// Each waits by itself: reclamation may make the room that restoring waits for.
+    restoring_stall: Stall,
+    reclaiming_stall: Stall,
     news: Vec<News>,
 }
 
@@ -59,7 +63,8 @@ impl HostFlash {
             restoring: None,
             slowed: BTreeMap::new(),
             is_behind: false,
-            again_ns: 0,
+            restoring_stall: Stall::default(),
+            reclaiming_stall: Stall::default(),
             news: Vec::new(),
         };
         opened.resume_faults();
@@ -131,7 +136,7 @@ impl Array for HostFlash {
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
         self.is_behind = false;
-        if has_power && now_ns >= self.again_ns {
+        if has_power {
             self.go_on_restoring(now_ns);
             self.go_on_reclaiming(now_ns);
         }

@@ -126,7 +126,8 @@ impl LoggedStore {
         if pieces.iter().flatten().count() < self.shape.data_pieces {
             pieces.into_iter().flatten().for_each(|piece| self.slots.give_back(piece));
             // A container that no disks hold is lost at once.
-            return Err(StoreFault::Lost);
+            let disks = self.table.disks.iter().filter(|is_there| **is_there).count();
+            return Err(if disks < self.shape.data_pieces { StoreFault::Lost } else { StoreFault::Full });
         }
         self.open_pieces = Some(pieces.clone());
         Ok(pieces)

@@ -102,28 +102,39 @@ impl LoggedStore {
     /// Computes missing pieces again, so many rows at most and no piece beyond so many. Says how many pieces were restored.
     ///
     /// # Errors
-    /// The store has no room, or a file of it fails.
+    /// No disk has room for the first of them, or a file of the store fails.
     pub fn restore(&mut self, pieces: u64, rows: u32) -> Result<u64, StoreFault> {
         let mut restored = 0;
         for _ in 0..rows {
             if restored == pieces {
                 break;
             }
-            let Some(at) = self.restoring.take().filter(|at| self.goes_on(*at)).or_else(|| self.next_missing()) else {
-                break;
-            };
-            // One that fails begins anew.
-            self.restore_row(at).inspect_err(|_| self.slots.give_back(at.piece))?;
-            if at.row + 1 < self.shape.rows() {
-                self.restoring = Some(Restoring { row: at.row + 1, ..at });
-                continue;
+            match self.restore_next_row() {
+                Ok(Some(is_whole)) => restored += u64::from(is_whole),
+                // It fails again when no piece is restored before it.
+                Err(fault) if restored == 0 => return Err(fault),
+                Ok(None) | Err(_) => break,
             }
-            let change = Change::Restore { container: at.container, number: at.number as u16, piece: at.piece };
-            self.commit(&change).inspect_err(|_| self.slots.give_back(at.piece))?;
-            self.counts.restored += 1;
-            restored += 1;
         }
         Ok(restored)
+    }
+
+    /// Computes the next row of a missing piece. Says whether the piece is whole with it; nothing where none is to be restored.
+    fn restore_next_row(&mut self) -> Result<Option<bool>, StoreFault> {
+        let Some(at) = self.restoring.take().filter(|at| self.goes_on(*at)).or_else(|| self.next_missing()) else {
+            // There are disks for pieces that are missing, and all of them are full.
+            return if self.restorable() > 0 { Err(StoreFault::Full) } else { Ok(None) };
+        };
+        // One that fails begins anew.
+        self.restore_row(at).inspect_err(|_| self.slots.give_back(at.piece))?;
+        if at.row + 1 < self.shape.rows() {
+            self.restoring = Some(Restoring { row: at.row + 1, ..at });
+            return Ok(Some(false));
+        }
+        let change = Change::Restore { container: at.container, number: at.number as u16, piece: at.piece };
+        self.commit(&change).inspect_err(|_| self.slots.give_back(at.piece))?;
+        self.counts.restored += 1;
+        Ok(Some(true))
     }
 
     /// Whether a piece is restored in part.

@@ -377,14 +377,19 @@ impl Store {
     /// A disk whose rows are all written is whole.
     ///
     /// # Errors
-    /// A file of the store fails.
+    /// A file of the store fails; the rebuild has not ended then.
     pub fn end_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
         let all = self.members[member as usize].rows();
         let slot = self.disk_mut(member, disk)?;
-        if slot.record.state == (DiskState::Rebuilding { rows: all }) {
+        let before = slot.record.state;
+        if before == (DiskState::Rebuilding { rows: all }) {
             slot.record.state = DiskState::Present;
         }
-        self.write_state()
+        if let Err(error) = self.write_state() {
+            self.disk_mut(member, disk)?.record.state = before;
+            return Err(error);
+        }
+        Ok(())
     }
 
     pub fn disk_state(&self, member: u32, disk: u32) -> DiskState {
