@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 needs_loops = pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="there are no loop devices here")
 
 DATABASE = "raid=10&volumes=data:1,log:1&cache=64MiB&size=3G"
+HOSTS_DATABASE = "hosts=2&volumes=data:1,log:1&log.container=256KiB&size=3G"
 
 
 def events(bench: Bench, *what: tuple[str, str]) -> Path:
@@ -241,8 +242,11 @@ def test_a_database_that_finds_no_room_in_the_store_ends_the_run_in_a_line(bench
 
 @needs_loops
 @pytest.mark.slow(reason="a database is loaded")
-def test_transactions_that_fill_the_store_end_the_run_in_a_line_and_go_on_with_more_room(bench: Bench) -> None:
-    target = f"embedded+array:ps6100xv?{DATABASE}&at={bench.folder}/array"
+@pytest.mark.parametrize("array", [f"ps6100xv?{DATABASE}", f"datrium-dvx?{HOSTS_DATABASE}"], ids=["group", "hosts"])
+def test_transactions_that_fill_the_store_end_the_run_in_a_line_and_go_on_with_more_room(
+    bench: Bench, array: str
+) -> None:
+    target = f"embedded+array:{array}&at={bench.folder}/array"
     tpcc = ("oltp", "tpcc", target)
     load = ("--warehouses", "1", "--users", "4", "--warmup", "1s", "--no-report", "--quiet")
     assert bench.assay(*tpcc, "load", "--warehouses", "1", "--no-report").code == 0
