@@ -48,8 +48,8 @@ impl LoggedStore {
             self.slots.give_back(at.piece);
         }
         self.slots.empty(disk as usize);
-        // What a killed server leaves of it is wiped at the next start.
-        self.disks[disk as usize].wipe().map_err(|error| failed(error.into()))?;
+        // The disk is gone. What cannot be wiped now is before a disk takes its place, or at the next start.
+        let _ = self.disks[disk as usize].wipe();
         Ok(self.lost_contents())
     }
 
@@ -61,6 +61,7 @@ impl LoggedStore {
         if self.is_present(disk) {
             return Err(ServeError::Refused("the slot has a disk; pull it first".to_owned()));
         }
+        self.disks[disk as usize].wipe().map_err(|error| failed(error.into()))?;
         self.commit(&Change::Insert { disk: disk as u16 }).map_err(failed)
     }
 

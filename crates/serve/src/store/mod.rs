@@ -312,11 +312,20 @@ impl Store {
         if pulled.record.state == DiskState::Absent {
             return Err(ServeError::refused(format!("{name}: is pulled already")));
         }
-        pulled.record = DiskRecord { state: DiskState::Absent, bad: Default::default() };
-        self.write_state()?;
-        let folder = self.folder.clone();
-        self.disk_mut(member, disk)?.wipe().map_err(|error| ServeError::at(&folder, error))?;
+        self.set_record(member, disk, DiskRecord { state: DiskState::Absent, bad: Default::default() })?;
+        // The disk is gone. What cannot be wiped now is before a disk takes its place.
+        let _ = self.disk_mut(member, disk)?.wipe();
         Ok(self.lost_chunks(member))
+    }
+
+    /// Writes down how a disk is from now on. Where that fails it is as before.
+    fn set_record(&mut self, member: u32, disk: u32, record: DiskRecord) -> Result<(), ServeError> {
+        let before = std::mem::replace(&mut self.disk_mut(member, disk)?.record, record);
+        if let Err(error) = self.write_state() {
+            self.disk_mut(member, disk)?.record = before;
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// Chunks of data that would be lost with a disk.
@@ -339,17 +348,17 @@ impl Store {
     /// Puts an empty disk into an empty slot, to be rebuilt row by row.
     ///
     /// # Errors
-    /// The slot has a disk.
+    /// The slot has a disk, or a file of the store fails; the slot is empty as before then.
     pub fn replace(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
         let name = disk_name(member, disk);
         let slot = self.disk_mut(member, disk)?;
         if slot.record.state != DiskState::Absent {
             return Err(ServeError::refused(format!("{name}: the slot has a disk; pull it first")));
         }
-        slot.record.state = DiskState::Rebuilding { rows: 0 };
-        let begun = self.progress.write_all_at(&[0; 8], progress_place(member, disk));
+        let record = DiskRecord { state: DiskState::Rebuilding { rows: 0 }, ..slot.record.clone() };
+        let begun = slot.wipe().and_then(|()| self.progress.write_all_at(&[0; 8], progress_place(member, disk)));
         begun.map_err(|error| ServeError::at(&self.folder, error))?;
-        self.write_state()
+        self.set_record(member, disk, record)
     }
 
     /// Writes rows of a disk that is being rebuilt until so many from the first are written, at most `most` of them now.
@@ -380,16 +389,11 @@ impl Store {
     /// A file of the store fails; the rebuild has not ended then.
     pub fn end_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
         let all = self.members[member as usize].rows();
-        let slot = self.disk_mut(member, disk)?;
-        let before = slot.record.state;
-        if before == (DiskState::Rebuilding { rows: all }) {
-            slot.record.state = DiskState::Present;
+        let mut record = self.disk_mut(member, disk)?.record.clone();
+        if record.state == (DiskState::Rebuilding { rows: all }) {
+            record.state = DiskState::Present;
         }
-        if let Err(error) = self.write_state() {
-            self.disk_mut(member, disk)?.record.state = before;
-            return Err(error);
-        }
-        Ok(())
+        self.set_record(member, disk, record)
     }
 
     pub fn disk_state(&self, member: u32, disk: u32) -> DiskState {

@@ -121,3 +121,29 @@ fn blocks_that_are_corrupt_beyond_parity_are_errors_and_never_wrong_bytes() {
     proof.store().read(0, 0, &mut whole).unwrap();
     assert!(whole == bytes[0]);
 }
+
+#[test]
+fn a_disk_that_is_pulled_or_inserted_while_files_fail_is_so_after_a_kill_too() {
+    for changes in 0..6 {
+        let mut proof = Proof::filled();
+        proof.store().end_changes_after(changes, true);
+        let is_pulled = proof.store().pull(3, true).is_ok();
+        proof.store().end_changes_after(u64::MAX, false);
+        assert_eq!(proof.store().is_present(3), !is_pulled, "{changes} changes");
+        proof.write(0, 0, &content(31, 32 * BLOCK)).unwrap();
+        proof.kill();
+        assert_eq!(proof.store().is_present(3), !is_pulled, "{changes} changes");
+        assert_eq!(proof.check(), 0);
+        if !is_pulled {
+            proof.store().pull(3, true).unwrap();
+        }
+        proof.store().end_changes_after(changes, true);
+        let is_inserted = proof.store().insert(3).is_ok();
+        proof.store().end_changes_after(u64::MAX, false);
+        assert_eq!(proof.store().is_present(3), is_inserted, "{changes} changes");
+        proof.kill();
+        assert_eq!(proof.store().is_present(3), is_inserted, "{changes} changes");
+        proof.restore_all();
+        assert_eq!(proof.check(), 0);
+    }
+}

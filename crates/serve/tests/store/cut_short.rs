@@ -5,7 +5,7 @@ use assay_serve::{DiskState, Durability, Store};
 
 use crate::{
     proof::{Layout, Proof, filled, plan},
-    proving::{Folder, KIB, VOLUME_BYTES},
+    proving::{Folder, KIB, Proving, VOLUME_BYTES},
 };
 
 /// How much of a write is made before it is cut short goes from nothing to all of it.
@@ -133,5 +133,43 @@ fn a_rebuild_cut_short_anywhere_goes_on_and_leaves_nothing_old_on_the_new_disk()
         proof.check();
         proof.store().pull(0, 0).unwrap();
         proof.check();
+    }
+}
+
+/// A pull that failed and had taken the disk out until the next start would bring back what was on it since then.
+#[test]
+fn a_disk_that_is_pulled_or_inserted_while_files_fail_is_so_after_a_kill_too() {
+    for (policy, sums) in [(RaidPolicy::Raid10, false), (RaidPolicy::Raid5, true)] {
+        for changes in 0..8 {
+            let mut proof = filled(policy, Durability::Battery, sums);
+            proof.store().end_changes_after(changes, true);
+            let is_pulled = proof.store().pull(0, 1).is_ok();
+            proof.store().end_changes_after(u64::MAX, false);
+            let state = if is_pulled { DiskState::Absent } else { DiskState::Present };
+            assert_eq!(proof.store().disk_state(0, 1), state, "{changes} changes");
+            proof.write(0, 0, &[9; 30_000]);
+            proof.kill();
+            assert_eq!(proof.store().disk_state(0, 1), state, "{changes} changes");
+            proof.check();
+            if !is_pulled {
+                proof.store().pull(0, 1).unwrap();
+            }
+            proof.store().end_changes_after(changes, true);
+            let is_inserted = proof.store().replace(0, 1).is_ok();
+            proof.store().end_changes_after(u64::MAX, false);
+            let state = if is_inserted { DiskState::Rebuilding { rows: 0 } } else { DiskState::Absent };
+            assert_eq!(proof.store().disk_state(0, 1), state, "{changes} changes");
+            proof.kill();
+            assert_eq!(proof.store().disk_state(0, 1), state, "{changes} changes");
+            if !is_inserted {
+                proof.store().replace(0, 1).unwrap();
+            }
+            let rows = proof.rows(0);
+            assert!(proof.store().rebuild_to(0, 1, rows, u64::MAX).unwrap());
+            proof.store().end_rebuild(0, 1).unwrap();
+            proof.check();
+            proof.store().pull(0, 0).unwrap();
+            proof.check();
+        }
     }
 }
