@@ -11,10 +11,35 @@ use crate::{
 #[derive(Debug, Clone)]
 enum Act {
     OfAny(proving::Act),
-    Pull { disk: u32, restores: bool },
-    Insert { disk: u32 },
-    Restore { pieces: u64, rows: u32 },
-    Reclaim { most: usize },
+    Pull {
+        disk: u32,
+        restores: bool,
+    },
+    Insert {
+        disk: u32,
+    },
+    Restore {
+        pieces: u64,
+        rows: u32,
+    },
+    Reclaim {
+        most: usize,
+    },
+    /// One of those above while a file fails, for good until the store is opened anew, or once.
+    CutShort {
+        changes: u64,
+        comes_back: bool,
+        act: Box<Act>,
+    },
+}
+
+fn of_disks() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0..12_u32, any::<bool>()).prop_map(|(disk, restores)| Act::Pull { disk, restores }),
+        2 => (0..12_u32).prop_map(|disk| Act::Insert { disk }),
+        4 => (1..40_u64, 1..60_u32).prop_map(|(pieces, rows)| Act::Restore { pieces, rows }),
+        3 => (1..80_usize).prop_map(|most| Act::Reclaim { most }),
+    ]
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -25,10 +50,10 @@ fn act() -> impl Strategy<Value = Act> {
         12 => (0..2_u16, 0..4_u64, any::<u8>()).prop_map(move |(volume, part, fill)| {
             Act::OfAny(proving::Act::Write { volume, at: part * bytes, bytes, fill: fill | 3 })
         }),
-        3 => (0..12_u32, any::<bool>()).prop_map(|(disk, restores)| Act::Pull { disk, restores }),
-        2 => (0..12_u32).prop_map(|disk| Act::Insert { disk }),
-        4 => (1..40_u64, 1..60_u32).prop_map(|(pieces, rows)| Act::Restore { pieces, rows }),
-        3 => (1..80_usize).prop_map(|most| Act::Reclaim { most }),
+        12 => of_disks(),
+        4 => (0..12_u64, any::<bool>(), of_disks()).prop_map(|(changes, comes_back, act)| {
+            Act::CutShort { changes, comes_back, act: Box::new(act) }
+        }),
     ]
 }
 
@@ -52,7 +77,39 @@ impl Proof {
             Act::Reclaim { most } => {
                 self.store().reclaim(*most).unwrap();
             }
+            Act::CutShort { changes, comes_back, act } => {
+                let is_borne = match **act {
+                    Act::Pull { disk, .. } => !within_tolerance || !self.store().is_present(disk) || self.bears(disk),
+                    _ => true,
+                };
+                if is_borne {
+                    self.cut_short(*changes, *comes_back, act);
+                }
+            }
         }
+    }
+
+    /// What fails has been done or has not; bytes are the same either way, and so are the disks after a kill.
+    fn cut_short(&mut self, changes: u64, comes_back: bool, act: &Act) {
+        let store = self.store();
+        store.end_changes_after(changes, comes_back);
+        let before: Vec<bool> = (0..12).map(|disk| store.is_present(disk)).collect();
+        let is_done = match act {
+            Act::Pull { disk, restores } => store.pull(*disk, *restores).is_ok(),
+            Act::Insert { disk } => store.insert(*disk).is_ok(),
+            Act::Restore { pieces, rows } => store.restore(*pieces, *rows).is_ok(),
+            Act::Reclaim { most } => store.reclaim(*most).is_ok(),
+            _ => unreachable!("only what is done to disks is cut short here"),
+        };
+        let after: Vec<bool> = (0..12).map(|disk| store.is_present(disk)).collect();
+        assert!(is_done || before == after, "{act:?} was refused and done");
+        if comes_back {
+            store.end_changes_after(u64::MAX, false);
+        } else {
+            self.kill();
+        }
+        let present: Vec<bool> = (0..12).map(|disk| self.store.as_ref().unwrap().is_present(disk)).collect();
+        assert_eq!(present, after);
     }
 
     /// Whether parity makes up for a disk, beside what is missing already.
