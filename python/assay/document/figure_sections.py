@@ -11,6 +11,7 @@ from assay.document.elements import Block, Cell, Column, Figure, Paragraph, Sect
 from assay.document.limits import limit_text, limited_text, search_state
 from assay.document.remarks import Remarks
 from assay.document.text import DASH, id_range, interval_text, load_label, load_size, shorten
+from assay.results import student
 from assay.results.answers import answer_marks, answer_words
 from assay.results.figures import Figure as Measure
 from assay.results.figures import value_of
@@ -87,8 +88,6 @@ def answer_sentence(answer: Record, figure: Measure, latencies: Sequence[Measure
 
 def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
     """The 95 % interval of a figure, from its batches; None where they are too few."""
-    from scipy import stats
-
     value = value_of(figure, point)
     try:
         found = relative_error(figure.batches(cast(Point, point)))
@@ -97,7 +96,7 @@ def interval_of(figure: Measure, point: Record) -> tuple[float, float] | None:
     if value is None or found is None:
         return None
     error, freedom = found
-    half = float(stats.t.ppf(0.975, freedom)) * error
+    half = student.quantile(freedom, 0.975) * error
     return value * (1 - half), value * (1 + half)
 
 

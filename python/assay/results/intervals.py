@@ -13,6 +13,8 @@ from itertools import accumulate, takewhile
 from operator import mul
 from typing import Any, Literal
 
+from assay.results import student
+
 Method = Literal["same measurements", "repeats", "batches", "bootstrap", "answer intervals", "none"]
 
 ERROR_SHARE = 0.05
@@ -63,10 +65,8 @@ def by_repeats(a: Sequence[float | None], b: Sequence[float | None], center: flo
 
 
 def _student(center: float, error: float, freedom: float, method: Method) -> Estimate:
-    from scipy import stats
-
-    half = float(stats.t.ppf(1 - ERROR_SHARE / 2, freedom)) * error
-    p = float(2 * stats.t.sf(abs(center) / error, freedom)) if error else float(center == 0)
+    half = student.quantile(freedom, 1 - ERROR_SHARE / 2) * error
+    p = 2 * student.beyond(freedom, abs(center) / error) if error else float(center == 0)
     return Estimate(center - half, center + half, p, method)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from assay.results import student
+
 SLOPE_SHARE = 0.10
 HALF_WIDTH_SHARE = 0.05
 TICKS_MIN = 8
@@ -108,6 +110,4 @@ def geometric_mean_95(values: Sequence[float]) -> tuple[float, tuple[float, floa
 
 def student_t_975(degrees: float) -> float:
     """The 97.5 % quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.975))
+    return student.quantile(degrees, 0.975)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from assay.results import student
 from assay.results.answers import KNEE_SHARE
 from assay.results.figures import Figure, end_figures
 from assay.results.shapes.point import Point
@@ -403,9 +404,7 @@ def _by_scope(readings: Sequence[Reading]) -> dict[tuple[str, str], list[float]]
 
 @lru_cache
 def _quantile(freedom: float, comparisons: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 1 - NOMINAL_SHARE / 2 / comparisons))
+    return student.quantile(freedom, 1 - NOMINAL_SHARE / 2 / comparisons)
 
 
 def _limiting(judged: Judgement) -> dict[str, Any] | None:
