@@ -18,6 +18,9 @@ for name in (
     import_module(name)
 
 typer.main.get_command = functools.cache(typer.main.get_command)
-typer.main.get_command(app)
+command_line = typer.main.get_command(app)
+for verb in command_line.commands.values():
+    for command in getattr(verb, "commands", {"": verb}).values():
+        command.loaded  # noqa: B018 - imports it, and is kept
 shapes._adapters("manifest")
 shapes._adapters("point")

@@ -15,10 +15,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from assay.cli.verbs import declared
+
+VERBS = {verb.place.partition(":")[0] for verb in declared()}
 FORKING = multiprocessing.get_context("forkserver")
 # Most of a command's time to start. Not polars, vl_convert and typst: they start threads, which a fork has not.
 FORKING.set_forkserver_preload([
-    "assay.cli.app", "assay.report.html", "assay.results.series", "assay.targets.databases.embedded",
+    "assay.cli.app", *sorted(VERBS), "assay.report.html", "assay.results.series", "assay.targets.databases.embedded",
     "assay.workloads.integrity.report", "assay.workloads.io.report", "assay.workloads.transactions.report",
     "altair", "jinja2", "psycopg", "pyarrow.compute", "pyarrow.parquet", "pymysql", "rich.console", "rich.table",
     "scipy.stats",

@@ -43,7 +43,13 @@ def main() -> int:
 def fuzz(chosen: dict[str, tuple[int, Make]], seconds: float, first: int, scratch: Path, kept: Path) -> int:
     """Try inputs; returns the exit code."""
     sys.setrecursionlimit(20_000)  # trees that are too deep for others must be written
-    import assay.cli.app  # noqa: F401  (once, so that every child has it)
+    # Once, so that every child has them.
+    import assay.cli.app  # noqa: F401
+    from assay.cli.verbs import declared
+    from assay.workloads.declaration import imported
+
+    for verb in declared():
+        imported(verb.place)
 
     names, weights = list(chosen), [weight for weight, _ in chosen.values()]
     count: Counter[str] = Counter()

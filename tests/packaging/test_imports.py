@@ -1,11 +1,14 @@
-"""The command line starts quickly because it imports large libraries only where they are used."""
+"""The command line starts quickly because it imports large libraries, and its own verbs, only where they are used."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from assay.cli.verbs import declared
 
 HEAVY = (
     "polars", "scipy", "numpy", "altair", "pyarrow", "duckdb", "vl_convert", "typst", "jinja2", "psycopg", "pymysql",
@@ -19,12 +22,13 @@ try:
 except SystemExit as end:
     assert not end.code, f"exit code {{end.code}}"
 finally:
-    print("imported:", *[name for name in {heavy} if name in sys.modules], file=sys.stderr)
+    print("imported:", *[name for name in sys.modules if name.startswith({wanted})], file=sys.stderr)
 """
 
 
-def imported_by(statement: str) -> list[str]:
-    script = REPORT_IMPORTED.format(statement=statement, heavy=HEAVY)
+def imported_by(statement: str, wanted: tuple[str, ...] = HEAVY) -> list[str]:
+    """Modules that a statement imports: those whose names begin like one of these."""
+    script = REPORT_IMPORTED.format(statement=statement, wanted=wanted)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     last = done.stderr.splitlines()[-1]
@@ -38,8 +42,33 @@ def test_help_imports_no_large_library(verb: str) -> None:
     assert imported_by(f"sys.argv = {arguments!r}; from assay.cli import main; main()") == []
 
 
-def test_version_imports_no_large_library() -> None:
-    assert imported_by("sys.argv = ['assay', '--version']; from assay.cli import main; main()") == []
+def called(*words: str) -> str:
+    return f"sys.argv = {['assay', *words]!r}; from assay.cli import main; main()"
+
+
+KINDS = tuple(f"assay.workloads.{name}." for name in ("io", "integrity", "mailbox", "tpcc", "tpch", "brokerage"))
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_list_of_verbs_import_no_verb(option: str) -> None:
+    verbs = tuple({verb.place.partition(":")[0] for verb in declared()})
+    assert imported_by(called(option), (*HEAVY, *KINDS, *verbs, "pydantic", "assay.run")) == []
+
+
+@pytest.mark.parametrize("words", [("array", "status", "--help"), ("check", "--help"), ("report", "--help")])
+def test_verbs_without_a_plan_import_no_kind_of_workload(words: tuple[str, ...]) -> None:
+    assert imported_by(called(*words), (*HEAVY, *KINDS, "assay.run")) == []
+
+
+def test_a_verb_imports_its_own_kind_of_workload_alone(tmp_path: Path) -> None:
+    words = ("profile", str(tmp_path / "f"), "--size", "8M", "--dry-run", "--json")
+    kinds = {name.split(".")[2] for name in imported_by(called(*words), KINDS)}
+    assert kinds == {"io"}
+    assert imported_by(called(*words)) == []
+
+
+def test_a_comparison_imports_no_distributions() -> None:
+    assert imported_by("from assay.results.student import quantile; quantile(10, 0.975)", ("scipy.stats",)) == []
 
 
 def test_the_package_itself_imports_no_large_library() -> None:

@@ -26,6 +26,7 @@ Examples:
 
 app = typer.Typer(
     name="array",
+    add_completion=False,
     help="A modelled array that answers on the wall clock with real bytes: serve it, pull its disks, cut its power.",
     epilog=EXAMPLES,
     no_args_is_help=True,

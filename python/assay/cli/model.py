@@ -36,6 +36,7 @@ Examples:
 
 app = typer.Typer(
     name="model",
+    add_completion=False,
     help="Modelled arrays: the catalogue, and files of your own.",
     epilog=EXAMPLES,
     no_args_is_help=True,

@@ -58,7 +58,9 @@ class Recorder(TyperGroup):
 
 
 app = typer.Typer(
+    name="record",
     cls=Recorder,
+    add_completion=False,
     help="Record host, storage and databases for as long as needed, within a fixed budget of disk.",
     epilog=EXAMPLES,
     rich_markup_mode="markdown",

@@ -27,6 +27,7 @@ def reference() -> str:
 
 def _sections(command: Any, words: Sequence[str]) -> Iterator[str]:
     """A section for each command that does something itself."""
+    command = getattr(command, "loaded", command)
     for name, inner in getattr(command, "commands", {}).items():
         yield from _sections(inner, [*words, name])
     if hasattr(command, "commands"):

@@ -45,6 +45,7 @@ Examples:
 
 app = typer.Typer(
     name="study",
+    add_completion=False,
     help="Vary RAID policy, fill, members, paths and more, and compare.",
     epilog=EXAMPLES,
     no_args_is_help=True,

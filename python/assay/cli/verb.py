@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,14 +18,11 @@ from assay.reading import nearest, read_table
 from assay.run.request import Request
 from assay.workloads.options import LOAD, OUTPUT, SAFETY, TARGET, TIME, Keys, PlanOption, plan_options
 from assay.workloads.plan import AnyPlan, Part
-from assay.workloads.registry import workloads
+from assay.workloads.registry import workload_of_plans
 from assay.workloads.workload import Workload
 
 _GROUPS = {None: 0, TARGET: 1, LOAD: 3, TIME: 4, SAFETY: 5, OUTPUT: 6}
 """Order of the groups in `--help`; those of the plan alone come third."""
-
-_verbs: dict[type[AnyPlan], str] = {}
-"""The verb of each kind of plan."""
 
 
 @dataclass(kw_only=True)
@@ -168,14 +164,13 @@ def measuring(
     presets
         Help of `--preset`; unless given, the presets' names.
     """
-    workload = next((one for one in workloads() if one.plan_type is plan), None)
+    workload = None if plan is None else workload_of_plans(plan)
     options = [] if workload is None else plan_options(workload.plan_type, workload.options())
     begin: opt.Declared = {}
     if only is not None:
         options = [option for option in options if option.option.flag in only]
     elif workload is not None:
         begin = _beginning(workload, presets)
-        _verbs.setdefault(workload.plan_type, verb)
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
@@ -331,31 +326,6 @@ def _keyed_settings(flag: str, given: Sequence[str], options: Mapping[str, PlanO
         seen.add(table)
         shown = f"{flag} {table}=N"
         yield _Setting(options[table], options[table].read(text, shown), shown, f"{flag} {item}")
-
-
-# The verbs of workloads
-
-
-def add_verbs_of_workloads(app: typer.Typer) -> None:
-    """Add the verbs that workloads declare, in the order of the registry."""
-    for name in [workload.verbs for workload in workloads() if workload.verbs]:
-        importlib.import_module(name).add_verbs(app)
-
-
-def group(app: typer.Typer, name: str, *, help: str) -> typer.Typer:
-    """A group of commands, which several workloads may share: the first to ask for it adds it."""
-    for known in app.registered_groups:
-        if known.name == name and known.typer_instance is not None:
-            return known.typer_instance
-    made = typer.Typer(help=help, no_args_is_help=True, rich_markup_mode="markdown")
-    made.callback()(lambda: None)
-    app.add_typer(made, name=name)
-    return made
-
-
-def verbs_of_workloads() -> dict[str, Workload[Any]]:
-    """The kinds of workload that have no verb of their own, by the name of their command."""
-    return {one.kind: one for one in workloads() if _verbs.get(one.plan_type, one.kind) == one.kind}
 
 
 def verb_of(workload: Workload[Any]) -> Callable[..., None]:

@@ -97,18 +97,18 @@ def value_of(figure: Figure, point: Mapping[str, Any]) -> float | None:
         return None
 
 
-_KINDS: dict[str | None, tuple[Figure, ...]] = {}
+_KINDS: dict[str | None, Callable[[], tuple[Figure, ...]]] = {}
 
 
-def join_figures(kind: str | None, figures: tuple[Figure, ...]) -> None:
-    """Give a kind's figures to data frames and exports; None stands for points that name no kind."""
+def join_figures(kind: str | None, figures: Callable[[], tuple[Figure, ...]]) -> None:
+    """Give a kind's figures to data frames and exports when they are needed; None stands for points without a kind."""
     _KINDS[kind] = figures
 
 
 def answer_values(point: Point) -> dict[str, float | None]:
     """Figures that answers of any kind have, by name, as a point has them; None where it is of another kind."""
-    own = _KINDS.get(point.get("workload", {}).get("kind"), ())
-    names = [figure.name for figures in _KINDS.values() for figure in figures if figure.in_answers]
+    own = _KINDS.get(point.get("workload", {}).get("kind"), tuple)()
+    names = [figure.name for figures in _KINDS.values() for figure in figures() if figure.in_answers]
     return dict.fromkeys(names) | {figure.name: figure.value(point) for figure in own if figure.in_answers}
 
 

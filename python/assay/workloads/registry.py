@@ -1,56 +1,74 @@
-"""The registry of workloads: one line for each kind."""
+"""The registry of workloads: one line for each kind, which is imported when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
-from assay.reading import nearest
 from assay.results.figures import Figure, join_figures
 from assay.results.shapes.kinds import join_shapes
-from assay.workloads.brokerage.workload import BrokerageWorkload
-from assay.workloads.integrity.workload import IntegrityWorkload
-from assay.workloads.io.workload import IoWorkload
-from assay.workloads.mailbox.workload import MailboxWorkload
-from assay.workloads.plan import Part
-from assay.workloads.tpcc.workload import TpccWorkload
-from assay.workloads.tpch.workload import TpchWorkload
-from assay.workloads.workload import Workload
+from assay.workloads import brokerage, integrity, io, mailbox, tpcc, tpch
+from assay.workloads.declaration import Declaration, Verb
 
-_KINDS: dict[str, Workload[Any]] = {}
+if TYPE_CHECKING:
+    from assay.workloads.plan import Part
+    from assay.workloads.workload import Workload
 
-DEFAULT_KIND = IoWorkload.kind
+_DECLARED: dict[str, Declaration] = {
+    one.kind: one
+    for one in (
+        io.DECLARATION,
+        integrity.DECLARATION,
+        tpcc.DECLARATION,
+        brokerage.DECLARATION,
+        tpch.DECLARATION,
+        mailbox.DECLARATION,
+    )
+}
+
+_KINDS: dict[str, Workload[Any] | None] = dict.fromkeys(_DECLARED)
+"""All kinds in the order they were registered; None for one that was not asked for yet."""
+
+DEFAULT_KIND = io.DECLARATION.kind
 """The kind of plans and points that name none."""
 
 
-def _join(kind: str | None, workload: Workload[Any]) -> None:
-    """Tell results of a kind what it adds to them."""
-    join_shapes(kind, workload.shapes)
-    join_figures(kind, workload.figures)
+def _workload(kind: str) -> Workload[Any]:
+    """A kind that is known, imported."""
+    workload = _KINDS[kind]
+    if workload is None:
+        workload = _KINDS[kind] = _DECLARED[kind].imported()
+    return workload
 
 
 def register(workload: Workload[Any]) -> None:
     """Make a kind known."""
     _KINDS[workload.kind] = workload
-    _join(workload.kind, workload)
+    join_shapes(workload.kind, lambda: workload.shapes)
+    join_figures(workload.kind, lambda: workload.figures)
 
 
-for _workload in (
-    IoWorkload(),
-    IntegrityWorkload(),
-    TpccWorkload(),
-    BrokerageWorkload(),
-    TpchWorkload(),
-    MailboxWorkload(),
-):
-    register(_workload)
-_join(None, _KINDS[DEFAULT_KIND])
+# Results of a kind are told what it adds to them.
+for _name, _kind in ((None, DEFAULT_KIND), *((kind, kind) for kind in _DECLARED)):
+    join_shapes(_name, partial(lambda kind: _workload(kind).shapes, _kind))
+    join_figures(_name, partial(lambda kind: _workload(kind).figures, _kind))
+
+
+def verbs_declared() -> list[Verb]:
+    """The verbs of all kinds, in the order of the registry."""
+    return [verb for declared in _DECLARED.values() for verb in declared.verbs]
+
+
+def workloads_without_verbs() -> list[Workload[Any]]:
+    """The kinds that declare no verb."""
+    return [_workload(kind) for kind in _KINDS if kind not in _DECLARED or not _DECLARED[kind].verbs]
 
 
 def workloads() -> list[Workload[Any]]:
     """All kinds, in the order they were registered."""
-    return list(_KINDS.values())
+    return [_workload(kind) for kind in _KINDS]
 
 
 def workload_of(plan: object) -> Workload[Any]:
@@ -61,21 +79,35 @@ def workload_of(plan: object) -> Workload[Any]:
     LookupError
         No kind has such plans.
     """
-    for workload in _KINDS.values():
-        if isinstance(plan, workload.plan_type):
+    return workload_of_plans(type(plan))
+
+
+def workload_of_plans(plan_type: type) -> Workload[Any]:
+    """The kind whose plans are of a type.
+
+    Raises
+    ------
+    LookupError
+        No kind has such plans.
+    """
+    for kind, known in _KINDS.items():
+        if known is None and not _DECLARED[kind].may_have(plan_type):
+            continue
+        workload = _workload(kind)
+        if issubclass(plan_type, workload.plan_type):
             return workload
-    raise LookupError(type(plan).__name__)
+    raise LookupError(plan_type.__name__)
 
 
 def workloads_of(parts: Iterable[Part[Any]]) -> list[Workload[Any]]:
     """The kinds of a run's parts, each once, in the order of the registry."""
     kinds = {workload_of(part.plan).kind for part in parts}
-    return [workload for workload in _KINDS.values() if workload.kind in kinds]
+    return [_workload(kind) for kind in _KINDS if kind in kinds]
 
 
 def workload_known(kind: object) -> Workload[Any] | None:
     """A kind by its name, as a folder has it; None where it is not known, as in one of a newer Assay."""
-    return next((workload for workload in _KINDS.values() if workload.kind == kind), None)
+    return _workload(kind) if isinstance(kind, str) and kind in _KINDS else None
 
 
 def workload_recorded(record: Mapping[str, Any]) -> Workload[Any] | None:
@@ -98,10 +130,12 @@ def workload_named(kind: str, *, source: str = "kind") -> Workload[Any]:
         There is no such kind; the nearest is named.
     """
     if kind not in _KINDS:
+        from assay.reading import nearest
+
         meant = nearest(kind, _KINDS)
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UsageError(f"{source}: unknown kind {kind!r}; {hint}known: {', '.join(_KINDS)}")
-    return _KINDS[kind]
+    return _workload(kind)
 
 
 def load_plan_of_any_kind(data: Mapping[str, Any], *, source: str) -> Any:

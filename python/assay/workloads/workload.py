@@ -160,9 +160,6 @@ class Workload(ABC, Generic[P]):
 
     kind: ClassVar[str]
     """As plans and points name it."""
-    verbs: ClassVar[str] = ""
-    """The module with its verbs, above all others: its `add_verbs` takes the command line. Without one the kind gets a
-    verb of its own name."""
     plan_type: type[P]
     runs_on: ClassVar[Literal["storage", "databases"]] = "storage"
     """The kind of target."""

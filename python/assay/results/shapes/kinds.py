@@ -24,19 +24,22 @@ class Shapes:
     lacks: Callable[[Mapping[str, Any]], str | None] = lambda _point: None
 
 
-_KINDS: dict[str | None, Shapes] = {}
+_KINDS: dict[str | None, Callable[[], Shapes]] = {}
 
 
-def join_shapes(kind: str | None, shapes: Shapes) -> None:
-    """Check points and manifests for what a kind adds, from now on; None stands for points that name no kind."""
+def join_shapes(kind: str | None, shapes: Callable[[], Shapes]) -> None:
+    """Check points and manifests for what a kind adds, from now on; None stands for points that name no kind.
+
+    The kind is asked for its shapes when they are needed, so that it need not be imported before.
+    """
     _KINDS[kind] = shapes
 
 
 def all_shapes() -> list[Shapes]:
     """What the kinds add."""
-    return list(dict.fromkeys(_KINDS.values()))
+    return list(dict.fromkeys(shapes() for shapes in _KINDS.values()))
 
 
 def shapes_of(kind: str | None) -> Shapes:
     """What a kind adds; nothing that is known of an unknown one."""
-    return _KINDS.get(kind, Shapes())
+    return _KINDS.get(kind, Shapes)()

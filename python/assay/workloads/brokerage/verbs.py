@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as opt
-from assay.cli.verb import Given, group, measuring
+from assay.cli.verb import Given, measuring
 from assay.workloads.brokerage.plan import BrokeragePlan
 from assay.workloads.brokerage.tables import KIND
-from assay.workloads.transactions.verbs import GROUP, GROUP_HELP, TARGETS, TARGETS_HELP, run_verb
+from assay.workloads.transactions import GROUP
+from assay.workloads.transactions.verbs import TARGETS, TARGETS_HELP, run_verb
 
 EXAMPLES = """
 Examples:
@@ -27,15 +28,10 @@ Examples:
 """
 
 
-@measuring(GROUP, BrokeragePlan, on=opt.ON_DATABASES, presets="orders (the published mix) or strict")
+@measuring(GROUP.name, BrokeragePlan, on=opt.ON_DATABASES, presets="orders (the published mix) or strict")
 def brokerage(
     given: Given,
     target: Annotated[list[str] | None, typer.Argument(metavar=TARGETS, help=TARGETS_HELP, show_default=False)] = None,
 ) -> None:
     """Load, run and check a TPC-E-like workload on real databases."""
     run_verb(given, target or [], KIND)
-
-
-def add_verbs(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    group(app, GROUP, help=GROUP_HELP).command(name=KIND, epilog=EXAMPLES)(brokerage)

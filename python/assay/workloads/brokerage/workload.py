@@ -19,7 +19,6 @@ class BrokerageWorkload(TransactionsWorkload[BrokeragePlan]):
     application = BROKERAGE
     opened = OpenBrokerage
     scale_unless_asked = "those that are loaded, else 1,000"
-    verbs = "assay.workloads.brokerage.verbs"
     preset_default = "orders"
     figures = FIGURES
     shapes = SHAPES

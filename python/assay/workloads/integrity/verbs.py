@@ -131,8 +131,3 @@ def read_config(path: Path, maps: list[str]) -> Understood:
     except OSError as error:
         raise UsageError(f"--config {path}: cannot be read: {error.strerror}") from None
     return parse_sqliosim(content, source=f"--config {path}", maps=maps)
-
-
-def add_verbs(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(name="verify", epilog=EXAMPLES)(verify)

@@ -39,7 +39,6 @@ class IntegrityWorkload(Workload[IntegrityPlan]):
     """Users like a database engine's, and every page compared with what it should be."""
 
     kind = "integrity"
-    verbs = "assay.workloads.integrity.verbs"
     preset_default = "default"
     examination = PARTS
     figures = FIGURES

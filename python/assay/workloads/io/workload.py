@@ -40,7 +40,6 @@ class IoWorkload(Workload[Plan]):
     """Activities on volumes."""
 
     kind = "io"
-    verbs = "assay.workloads.io.verbs"
     preset_default = "oltp"
     examination = PARTS
     figures = FIGURES

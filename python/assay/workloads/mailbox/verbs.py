@@ -53,8 +53,3 @@ def mailbox(
     chosen: MailboxPlan = given.plan(data)
     request = given.request(path, volumes=volumes or [], database=True, numbered=True)
     start("mailbox", request, [Part(name=PART, title=chosen.title, plan=chosen)], given.shown)
-
-
-def add_verbs(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(name="mailbox", epilog=EXAMPLES)(mailbox)

@@ -34,7 +34,6 @@ class MailboxWorkload(Workload[MailboxPlan]):
     """Mailboxes on databases of checksummed pages."""
 
     kind = "mailbox"
-    verbs = "assay.workloads.mailbox.verbs"
     preset_default = "exchange-2010"
     figures = FIGURES
     shapes = SHAPES

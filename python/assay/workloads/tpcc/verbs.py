@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from assay.cli import options as opt
-from assay.cli.verb import Given, group, measuring
+from assay.cli.verb import Given, measuring
 from assay.workloads.tpcc.plan import TpccPlan
-from assay.workloads.transactions.verbs import GROUP, GROUP_HELP, TARGETS, TARGETS_HELP, run_verb
+from assay.workloads.transactions import GROUP
+from assay.workloads.transactions.verbs import TARGETS, TARGETS_HELP, run_verb
 
 EXAMPLES = """
 Examples:
@@ -28,7 +29,7 @@ Examples:
 PART = TpccPlan.model_fields["kind"].default
 
 
-@measuring(GROUP, TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
+@measuring(GROUP.name, TpccPlan, on=opt.ON_DATABASES, presets="hammerdb (as HammerDB draws it) or strict")
 def tpcc(
     given: Given,
     target: Annotated[
@@ -38,8 +39,3 @@ def tpcc(
 ) -> None:
     """Load, run and check a TPC-C-like workload on real databases."""
     run_verb(given, target or [], PART)
-
-
-def add_verbs(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    group(app, GROUP, help=GROUP_HELP).command(name=PART, epilog=EXAMPLES)(tpcc)

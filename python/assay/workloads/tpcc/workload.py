@@ -20,7 +20,6 @@ class TpccWorkload(TransactionsWorkload[TpccPlan]):
     application = TPCC
     opened = OpenTpcc
     scale_unless_asked = "those that are loaded, else 10"
-    verbs = "assay.workloads.tpcc.verbs"
     preset_default = "hammerdb"
     examination = PARTS
     figures = FIGURES

@@ -8,10 +8,11 @@ import typer
 
 from assay.cli import options as opt
 from assay.cli.running import start
-from assay.cli.verb import Given, group, measuring
+from assay.cli.verb import Given, measuring
 from assay.errors import UsageError
 from assay.workloads.databases.plan import split_actions
 from assay.workloads.plan import Part
+from assay.workloads.tpch import GROUP
 from assay.workloads.tpch.plan import TpchPlan
 
 EXAMPLES = """
@@ -31,7 +32,7 @@ Examples:
 PART = TpchPlan.model_fields["kind"].default
 
 
-@measuring("dss", TpchPlan, on=opt.ON_DATABASES, presets="tpch")
+@measuring(GROUP.name, TpchPlan, on=opt.ON_DATABASES, presets="tpch")
 def tpch(
     given: Given,
     target: Annotated[
@@ -54,12 +55,4 @@ def tpch(
         data["actions"] = actions
     chosen: TpchPlan = given.plan(data)
     part = Part(name=PART, title=chosen.title, plan=chosen)
-    start("dss", given.request(targets), [part], given.shown)
-
-
-def add_verbs(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    dss = group(
-        app, "dss", help="Run decision-support queries on real databases: scans, joins, sorts, streams of them."
-    )
-    dss.command(name=PART, epilog=EXAMPLES)(tpch)
+    start(GROUP.name, given.request(targets), [part], given.shown)

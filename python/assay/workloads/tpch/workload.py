@@ -42,7 +42,6 @@ class TpchWorkload(Workload[TpchPlan]):
     """Decision-support queries on databases."""
 
     kind = "tpch"
-    verbs = "assay.workloads.tpch.verbs"
     preset_default = "tpch"
     examination = PARTS
     figures = FIGURES

@@ -10,11 +10,7 @@ from assay.cli.verb import Given
 from assay.errors import UsageError
 from assay.workloads.databases.plan import Action, split_actions
 from assay.workloads.plan import Part
-
-GROUP = "oltp"
-"""The verb that kinds of transactions are verbs of."""
-
-GROUP_HELP = "Run transactions on real databases: embedded PostgreSQL, or servers of yours."
+from assay.workloads.transactions import GROUP
 
 TARGETS = "TARGET... [load|run|check|save|restore|drop]..."
 
@@ -42,7 +38,7 @@ def run_verb(given: Given, words: Sequence[str], part: str) -> None:
     if not targets:
         raise UsageError("no target; name a database, such as embedded:./assay-data/pg")
     chosen = build_plan(given, actions)
-    start(GROUP, given.request(targets), [Part(name=part, title=chosen.title, plan=chosen)], given.shown)
+    start(GROUP.name, given.request(targets), [Part(name=part, title=chosen.title, plan=chosen)], given.shown)
 
 
 def build_plan(given: Given, actions: Sequence[Action]) -> Any:

@@ -46,7 +46,10 @@ CONTEXT: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": T
 SIZE_DEFAULT_BYTES = 256 << 20
 """Size of a file that neither exists nor has a size in the parameter file."""
 
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
+
+@app.command(epilog=EXAMPLES, context_settings=CONTEXT, add_help_option=False)
 def sqlio(
     context: typer.Context,
     arguments: Annotated[list[str] | None, typer.Argument(help="Classic flags and files.", metavar="FLAGS")] = None,
