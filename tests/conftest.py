@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
 from bench_fixtures import as_nobody, bench, loop_device, mounted, public_bench, run_tool
 from servers.fixtures import connect, mariadb, mortal, mssql, postgresql, postgresql15, postgresql18, server
+
+# Tests start the command hundreds of times; without kept bytecode each start compiles what it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("full", max_examples=150, deadline=None)
