@@ -47,6 +47,11 @@ impl ArrayModel {
         self.members[member as usize].anywhere.as_ref().map(|anywhere| anywhere.block_bytes())
     }
 
+    /// Where a block of a member lies, in blocks of its address space as the geometry spreads it over disks.
+    pub fn place(&self, member: u32, block: u64) -> u64 {
+        self.members[member as usize].anywhere.as_ref().map_or(block, |anywhere| anywhere.place_of(block))
+    }
+
     /// Notes from now on where blocks move, for [`Self::take_moved`].
     pub fn follow(&mut self) {
         self.members.iter_mut().filter_map(|member| member.anywhere.as_mut()).for_each(|anywhere| anywhere.follow());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_array::ModelPlan;
+use assay_load::{Op, Request};
 
 use crate::{Durability, ServePlan, array::Array, command::Command};
 
@@ -19,7 +20,9 @@ pub(crate) struct Bench<A: Array> {
 
 impl<A: Array> Drop for Bench<A> {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        if !self.folder.as_os_str().is_empty() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -47,6 +50,27 @@ impl<A: Array> Bench<A> {
             told.extend(self.array.take_news().into_iter().map(|news| news.what));
         }
         (told, behind)
+    }
+
+    /// Writes as a host does: once the model has, so do the disks.
+    pub(crate) fn writes(&mut self, volume: u16, offset_bytes: u64, bytes: &[u8]) {
+        let length_bytes = bytes.len() as u32;
+        let request = Request { op: Op::Write, volume, offset_bytes, length_bytes, buffer: 0, tag: 0 };
+        self.array.model().submit(self.now_ns, &request);
+        let mut completions = Vec::new();
+        while completions.is_empty() {
+            let next_ns = self.array.next_event_ns().expect("a write ends");
+            self.now_ns = self.array.model().advance(next_ns, &mut completions);
+        }
+        self.array.write(volume, offset_bytes, bytes).unwrap();
+    }
+
+    /// The server ends, and another one starts; in between the store is no one's.
+    pub(crate) fn again(mut self, open: impl FnOnce(&Path) -> A) -> Self {
+        let folder = std::mem::take(&mut self.folder);
+        let now_ns = self.now_ns;
+        drop(self);
+        Self { array: open(&folder), folder, now_ns }
     }
 
     /// Has a command carried out, of which the news are not asked for.

@@ -34,6 +34,10 @@ impl WriteAnywhere {
         }
     }
 
+    pub(crate) fn place_of(&self, block: u64) -> u64 {
+        self.map.get(block)
+    }
+
     pub(crate) fn block_bytes(&self) -> u64 {
         1 << self.block_shift
     }

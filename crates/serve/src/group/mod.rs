@@ -21,6 +21,7 @@ use crate::{
     array::{Array, News},
     command::Command,
     plan::ServePlan,
+    stall::Stall,
 };
 
 /// A fault that never comes makes room for those that do.
@@ -37,8 +38,8 @@ pub(crate) struct Group {
     growing: Growing,
     /// Blocks that the model moved, kept for their memory.
     moved: Vec<Moved>,
-    /// Why bytes could not follow it, as it was told.
-    unfollowed: Option<String>,
+    /// Whether bytes could not follow it.
+    following: Stall,
     news: Vec<News>,
 }
 
@@ -59,7 +60,7 @@ impl Group {
             damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
             growing: Growing::new(array, plan.rebalance_depth, plan.members_most),
             moved: Vec::new(),
-            unfollowed: None,
+            following: Stall::default(),
             news: Vec::new(),
         };
         group.model.follow();
@@ -69,7 +70,7 @@ impl Group {
     }
 
     /// Bytes follow the blocks that the model has moved. One that cannot stays where it is, and loses nothing.
-    fn follow(&mut self) {
+    fn follow(&mut self, now_ns: u64) {
         for member in 0..self.store.members() {
             self.moved.clear();
             self.model.take_moved(member, &mut self.moved);
@@ -77,13 +78,14 @@ impl Group {
                 continue;
             }
             match self.store.follow(member, &self.moved) {
-                Ok(()) => self.unfollowed = None,
-                Err(fault) => {
-                    let what = format!("member{member}: blocks stay where they were: {fault}");
-                    if self.unfollowed.as_ref() != Some(&what) {
-                        self.happens(&what[..]);
-                        self.unfollowed = Some(what);
+                Ok(()) => {
+                    if self.following.goes_on() {
+                        self.happens(format!("member{member}: blocks move again"));
                     }
+                }
+                Err(fault) => {
+                    let why = format!("member{member}: blocks stay where they were: {fault}");
+                    self.following.fails(why, now_ns).into_iter().for_each(|what| self.happens(what));
                 }
             }
         }
@@ -170,7 +172,7 @@ impl Array for Group {
     }
 
     fn go_on(&mut self, now_ns: u64, has_power: bool) {
-        self.follow();
+        self.follow(now_ns);
         self.go_on_rebuilding(ROWS_AT_ONCE, now_ns);
         self.go_on_moving(PIECES_AT_ONCE, now_ns, has_power);
     }

@@ -1,6 +1,8 @@
-//! A rebuild that cannot go on waits, is told once, and goes on.
+//! A rebuild that cannot go on waits, is told once, and goes on; bytes lie where the model has them.
 
-use assay_array::{ModelPlan, RaidPolicy};
+use std::{collections::BTreeMap, path::Path};
+
+use assay_array::{LayoutPlan, ModelPlan, RaidPolicy, SpacePlan};
 
 use super::Group;
 use crate::{
@@ -47,4 +49,70 @@ fn a_rebuild_whose_end_cannot_be_written_down_is_told_once_and_ends_later() {
     bench.array.store.end_changes_after(u64::MAX, false);
     assert_eq!(bench.turns(30).0, ["member0/disk1: rebuilt"]);
     assert_eq!(bench.array.state(), "healthy");
+}
+
+/// A filer of small disks whose cache is destaged at once.
+fn filer(folder: &Path) -> Group {
+    let mut plan = plans::plan(RaidPolicy::Dp);
+    let pool = &mut plan.pools[0];
+    pool.volumes.iter_mut().for_each(|volume| volume.bytes = 16 * MIB);
+    pool.member.cache.dirty_low = 0.0;
+    pool.member.layout = LayoutPlan::WriteAnywhere {
+        block_bytes: BLOCK,
+        run_blocks: 16,
+        read_realloc: false,
+        space: SpacePlan::default(),
+    };
+    Group::open(&served(ModelPlan::Group(plan.clone()), folder, None), &plan).unwrap()
+}
+
+const BLOCK: u64 = 4096;
+
+/// Places of all blocks as the model has them, and as the store has.
+fn places(group: &Group) -> (BTreeMap<u64, u64>, BTreeMap<u64, u64>) {
+    let stored: BTreeMap<u64, u64> = group.store.moved(0).collect();
+    let blocks = group.model.member_bytes(0) / BLOCK;
+    let modelled =
+        (0..blocks).map(|block| (block, group.model.place(0, block))).filter(|(block, place)| block != place);
+    (modelled.collect(), stored)
+}
+
+#[test]
+fn bytes_lie_where_the_model_has_moved_them_and_still_do_at_the_next_start() {
+    let mut bench = Bench::new("filer", filer);
+    let mut held = vec![0; 16 * MIB as usize];
+    for number in 0..3000_u64 {
+        let at = number * 7919 % (16 * MIB / BLOCK - 2) * BLOCK;
+        let bytes = vec![(number % 251) as u8; (BLOCK * (1 + number % 2)) as usize];
+        bench.writes(0, at, &bytes);
+        held[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
+        if number % 100 == 0 {
+            bench.turns(1);
+        }
+    }
+    bench.turns(10);
+    let before = places(&bench.array);
+    assert_eq!(before.0, before.1);
+    assert!(before.0.len() > 2000, "{} blocks moved", before.0.len());
+    let mut bench = bench.again(filer);
+    assert_eq!(places(&bench.array), before);
+    bench.obey(&Command::Pull { disk: "member0/disk0".into(), spare: false });
+    bench.obey(&Command::Pull { disk: "member0/disk3".into(), spare: false });
+    let mut found = vec![0; held.len()];
+    bench.array.read(0, 0, &mut found).unwrap();
+    assert!(found == held);
+}
+
+#[test]
+fn blocks_that_cannot_follow_stay_where_they_are_and_lose_nothing() {
+    let mut bench = Bench::new("following", filer);
+    bench.writes(0, 0, &[1; 64 * BLOCK as usize]);
+    bench.array.store.end_changes_after(1, false);
+    assert_eq!(bench.turns(5).0, ["member0: blocks stay where they were: cut short for a proof"]);
+    bench.array.store.end_changes_after(u64::MAX, false);
+    bench.writes(0, 0, &[2; 64 * BLOCK as usize]);
+    assert_eq!(bench.turns(5).0, ["member0: blocks move again"]);
+    let mut found = vec![0; 64 * BLOCK as usize];
+    bench.array.read(0, 0, &mut found).unwrap();
+    assert!(found.iter().all(|byte| *byte == 2));
 }
