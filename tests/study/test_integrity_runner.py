@@ -18,8 +18,10 @@ from assay.errors import ExitCode, IoFailed, NotAnswering, NotSupported, OutOfSp
 from assay.progress import Shown
 from assay.results.load import load
 from assay.results.run_folder import RunFolder
+from assay.run import execute
 from assay.run.execute import Execution, new_folder, run_document
 from assay.run.request import Request
+from assay.targets.storage.hold import Hold, Identity
 from assay.targets.storage.spec import FAULTS
 from assay.workloads.integrity import watch as integrity_watch
 from assay.workloads.integrity.plan import load_integrity_plan
@@ -316,16 +318,29 @@ class TestEarlyEnds:
         assert isinstance(run.execution.error, OutOfSpace)
         assert str(run.execution.error) == "f: no room for 8 MiB more"
 
-    def test_a_target_that_hangs_is_not_touched_again(self, stage: Callable[..., Stage]) -> None:
+    def test_a_target_that_hangs_is_not_touched_again(
+        self, stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         run = stage(report(), report(state="not-answering", detail="a read"))
         size_bytes = 16 * MIB
+        hangs, answers = threading.Event(), threading.Event()
+        identity = Hold.identity
 
         def hang() -> None:
             os.truncate(run.target, size_bytes + 4096)
+            hangs.set()
+
+        def identity_in_time(hold: Hold, *arguments: Any) -> Identity:
+            if hangs.is_set():
+                answers.wait()
+            return identity(hold, *arguments)
 
         run.seen.point = lambda _: hang()  # type: ignore[method-assign]
+        monkeypatch.setattr(Hold, "identity", identity_in_time)
+        monkeypatch.setattr(execute, "ANSWER_TIMEOUT_S", 0.1)
 
         assert run.run() is ExitCode.TARGET_FAILED
+        answers.set()
         assert isinstance(run.execution.error, NotAnswering)
         assert run.target.stat().st_size == size_bytes + 4096
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +30,7 @@ from assay.run.points import PointLoop
 from assay.run.resumed import folder_identity
 from assay.run.targets import PartTargets
 from assay.run.verdict import verdict_lines
+from assay.targets.answering import ANSWER_TIMEOUT_S, answer_within
 from assay.targets.arrays.served.process import explained
 from assay.targets.host import host_facts
 from assay.targets.target import Target
@@ -153,8 +155,11 @@ class Execution:
         self._note_strangers()
         self._refuse_ruined_points()
 
+    def _target_facts(self) -> dict[str, Any]:
+        return self._targets.facts(self.folder.manifest["target"])
+
     def _keep_target_facts(self) -> None:
-        self.folder.update(target=self._targets.facts(self.folder.manifest["target"]))
+        self.folder.update(target=self._target_facts())
 
     def _note_strangers(self) -> None:
         """Say which points no part asked for this time: the target or the plan has changed since."""
@@ -241,7 +246,13 @@ class Execution:
                     answers=self.answers,
                     engine=self._engine(),
                 )
-                self._keep_target_facts()
+                if isinstance(sys.exception(), NotAnswering):
+                    # It may not say what it is either.
+                    with suppress(NotAnswering):
+                        facts = answer_within(ANSWER_TIMEOUT_S, self._target_facts, what="the target")
+                        self.folder.update(target=facts)
+                else:
+                    self._keep_target_facts()
 
     def _beside(self, part: Part[Any], context: RunContext) -> Beside | None:
         """What runs beside a part, its target prepared by all the actions of its plan."""
