@@ -222,4 +222,28 @@ mod tests {
         assert_eq!(held, Held { state: Some(7_u32.to_le_bytes().to_vec()), changes: vec![change("two")] });
         fs::remove_dir_all(folder).unwrap();
     }
+
+    /// The half of a note that was written could make a whole one of what lay there before.
+    #[test]
+    fn a_note_that_failed_is_no_change_whatever_lay_in_its_place() {
+        let folder = folder("rest");
+        let supply = Supply::default();
+        let (mut journal, _) = Journal::open(&folder, &supply).unwrap();
+        journal.note(&change("one")).unwrap();
+        let first_bytes = journal.bytes as usize;
+        journal.note(&change("another")).unwrap();
+        let mut torn = fs::read(folder.join("journal")).unwrap();
+        torn[first_bytes] ^= 1;
+        for changes in 0..2 {
+            fs::write(folder.join("journal"), &torn).unwrap();
+            let (mut journal, Held { changes: found, .. }) = Journal::open(&folder, &supply).unwrap();
+            assert_eq!(found, [change("one")]);
+            // The rest cannot be taken away; or the note cannot be written.
+            supply.end_after(changes, true);
+            assert!(journal.note(&change("another")).is_err());
+            let (_, Held { changes: found, .. }) = Journal::open(&folder, &supply).unwrap();
+            assert_eq!(found, [change("one")], "{changes} changes");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
