@@ -318,6 +318,25 @@ def test_a_full_disk_is_said(mounted: Callable[..., Path], embedded: Embedded) -
     assert again.query("SELECT count(*) FROM few") == [(1,)]
 
 
+def test_a_server_without_room_stops_at_once_and_recovers_with_room(
+    mounted: Callable[..., Path], embedded: Embedded
+) -> None:
+    disk = mounted("-t", "tmpfs", "-o", "size=300m", "none")
+    database = embedded(disk / "db")
+    database.open()
+    database.execute("CREATE TABLE few AS SELECT 1")
+    fill_disk(disk / "ballast")
+    database.close()
+    # A clean stop would have said "fast".
+    assert "received immediate shutdown request" in (disk / "db/server.log").read_text()
+    (disk / "ballast").unlink()
+    again = embedded(disk / "db")
+    again.open()
+    assert again.query("SELECT count(*) FROM few") == [(1,)]
+    again.close()
+    assert "received fast shutdown request" in (disk / "db/server.log").read_text()
+
+
 def test_why_the_server_does_not_start_is_one_line(database_folder: Path, embedded: Embedded) -> None:
     database = open_database(parse_database(f"embedded:{database_folder}/db?set.shared_buffers=lots"), TABLES)
     with pytest.raises(OpenFailed, match=r"does not start: .*shared_buffers.*; see .*server\.log") as error:

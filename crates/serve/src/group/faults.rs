@@ -104,8 +104,8 @@ impl Group {
     }
 
     fn take_spare(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {
-        self.store.set_spares(member, self.store.spares(member) - 1)?;
-        self.begin_rebuild(member, disk)
+        self.begin_rebuild(member, disk)?;
+        self.store.set_spares(member, self.store.spares(member) - 1)
     }
 
     fn begin_rebuild(&mut self, member: u32, disk: u32) -> Result<(), ServeError> {

@@ -38,8 +38,8 @@ pub(crate) struct Group {
     growing: Growing,
     /// Blocks that the model moved, kept for their memory.
     moved: Vec<Moved>,
-    /// Whether bytes could not follow it.
-    following: Stall,
+    /// Members whose bytes could not follow it.
+    following: BTreeMap<u32, Stall>,
     news: Vec<News>,
 }
 
@@ -60,7 +60,7 @@ impl Group {
             damage: Damage::new(plan.rebuild_depth, plan.failover_ns),
             growing: Growing::new(array, plan.rebalance_depth, plan.members_most),
             moved: Vec::new(),
-            following: Stall::default(),
+            following: BTreeMap::new(),
             news: Vec::new(),
         };
         group.model.follow();
@@ -79,13 +79,14 @@ impl Group {
             }
             match self.store.follow(member, &self.moved) {
                 Ok(()) => {
-                    if self.following.goes_on() {
+                    if self.following.remove(&member).is_some() {
                         self.happens(format!("member{member}: blocks move again"));
                     }
                 }
                 Err(fault) => {
                     let why = format!("member{member}: blocks stay where they were: {fault}");
-                    self.following.fails(why, now_ns).into_iter().for_each(|what| self.happens(what));
+                    let told = self.following.entry(member).or_default().fails(why, now_ns);
+                    told.into_iter().for_each(|what| self.happens(what));
                 }
             }
         }

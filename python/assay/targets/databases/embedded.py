@@ -34,6 +34,8 @@ _SOCKETS = "s"
 """Folder of the socket in the run's own folder: every byte of its path counts."""
 
 _SOCKET = f"/{_SOCKETS}/.s.PGSQL.{_PORT}"
+_SEGMENT_BYTES = 16 << 20
+"""A segment of PostgreSQL's log, as `initdb` makes them unless told otherwise."""
 _TEMP = "assay_temp"
 """Tablespace of temporary files, where these have a volume of their own."""
 
@@ -77,9 +79,13 @@ class EmbeddedPostgresql(Postgresql):
             raise
 
     def close(self) -> None:
-        """Stop the server cleanly and let others use the folder."""
+        """Stop the server and let others use the folder.
+
+        Cleanly, or where it has no room at once: the checkpoint of a clean stop needs room for its log, without which
+        PostgreSQL may wait for it without end. The next start recovers all that was acknowledged.
+        """
         try:
-            self._stop()
+            self._stop(at_once=not self._has_room())
         finally:
             copy = self._programs.copy if self._programs is not None else None
             for folder in (self._run, copy):
@@ -186,6 +192,17 @@ class EmbeddedPostgresql(Postgresql):
         """Folders of a data directory: itself, and its log where that is elsewhere."""
         wal = self._cluster.wal_folder(data.name)
         return [data] if wal is None else [data, wal]
+
+    def _has_room(self) -> bool:
+        """Whether data and log have room for another segment of the log."""
+        data = self._cluster.data
+        if data is None:
+            return True
+        try:
+            rooms = [os.statvfs(folder) for folder in self._folders(data)]
+        except OSError:
+            return True
+        return all(room.f_bavail * room.f_frsize >= _SEGMENT_BYTES for room in rooms)
 
     def _stop(self, *, at_once: bool = False) -> None:
         self._leave_session()
