@@ -10,6 +10,7 @@
 
 mod follow;
 mod map;
+mod moved;
 mod read;
 mod reclaim;
 mod space;
@@ -17,8 +18,8 @@ mod space;
 mod tests;
 mod write;
 
-pub use follow::Moved;
 use map::{Map, PLACES_MAX};
+pub use moved::Moved;
 pub(crate) use reclaim::{Reclaim, check_room};
 use space::Space;
 
@@ -148,12 +149,7 @@ impl WriteAnywhere {
             for (block, place) in blocks.by_ref().take(*count as usize).zip(*place..) {
                 old.push(self.map.set(*block, place));
                 if let Some(followed) = &mut self.followed {
-                    follow::note(
-                        followed,
-                        *block << self.block_shift,
-                        place << self.block_shift,
-                        1 << self.block_shift,
-                    );
+                    moved::note(followed, *block << self.block_shift, place << self.block_shift, 1 << self.block_shift);
                 }
             }
         }
