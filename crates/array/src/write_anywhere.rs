@@ -45,7 +45,7 @@ pub(crate) struct WriteAnywhere {
     under_way_bytes: u64,
     /// What each task writes, by its number.
     placed: Vec<Placed>,
-    /// Blocks that have moved and were not asked for yet, where somebody asks.
+    /// Moves that nobody has taken yet. None are noted unless somebody follows them.
     followed: Option<Vec<Moved>>,
     /// Kept for their memory.
     scratch: Scratch,

@@ -40,7 +40,7 @@ pub enum StoreFault {
     /// More disks are gone than the policy makes up for.
     #[error("the bytes are lost")]
     Lost,
-    /// The file system under the store is full, or the disks of the array are.
+    /// The file system under the store has no room, or the disks of the array have none.
     #[error("the store has no room left")]
     Full,
     #[error(transparent)]

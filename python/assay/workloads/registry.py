@@ -50,7 +50,7 @@ def register(workload: Workload[Any]) -> None:
     join_figures(workload.kind, lambda: workload.figures)
 
 
-# Results of a kind are told what it adds to them.
+# Each kind tells results which shapes and figures it adds.
 for _name, _kind in ((None, DEFAULT_KIND), *((kind, kind) for kind in _DECLARED)):
     join_shapes(_name, partial(lambda kind: _workload(kind).shapes, _kind))
     join_figures(_name, partial(lambda kind: _workload(kind).figures, _kind))

@@ -211,13 +211,18 @@ impl Space {
             return false;
         }
         self.used[word] |= bit;
-        self.free_in_row[page] -= 1;
+        self.count_taken(row, page, 1);
+        true
+    }
+
+    /// Counts places of a row that were taken.
+    fn count_taken(&mut self, row: u64, page: usize, count: u32) {
+        self.free -= u64::from(count);
+        self.free_in_row[page] -= count;
         if self.free_in_row[page] == 0 {
             self.open[(row / 64) as usize] &= !(1 << (row % 64));
         }
-        self.free -= 1;
         self.begun_rows = self.begun_rows.max(row + 1);
-        true
     }
 
     pub(super) fn begun_rows(&self) -> u64 {
@@ -352,12 +357,7 @@ impl Space {
             }
         }
         debug_assert_eq!(left, 0);
-        self.begun_rows = self.begun_rows.max(row + 1);
-        self.free -= u64::from(count);
-        self.free_in_row[page] -= count;
-        if self.free_in_row[page] == 0 {
-            self.open[(row / 64) as usize] &= !(1 << (row % 64));
-        }
+        self.count_taken(row, page, count);
         if exact {
             self.offset = end;
         }

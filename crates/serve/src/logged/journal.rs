@@ -223,7 +223,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The half of a note that was written could make a whole one of what lay there before.
+    /// Half a note can be a whole one, where the other half lay there before.
     #[test]
     fn a_note_that_failed_is_no_change_whatever_lay_in_its_place() {
         let folder = folder("rest");

@@ -76,6 +76,10 @@ impl Disk {
         Ok(Self { record, file: open(&path, bytes, supply)?, sums, bytes, chunk_bytes })
     }
 
+    pub(crate) fn rows(&self) -> u64 {
+        self.bytes / self.chunk_bytes
+    }
+
     /// Whether the disk holds what belongs into a part of a row.
     pub(crate) fn holds(&self, row: u64, within: &Range<u64>) -> bool {
         self.takes(row) && !self.has_bad(row, within)

@@ -3,7 +3,7 @@
 //! A block is copied to its new place, and lies there once that is noted, in the same change. What cannot follow stays where it
 //! is: then the store's map differs from the model's until the next start, and no byte is lost.
 
-use std::path::Path;
+use std::{ops::Range, path::Path};
 
 use assay_array::{ArrayModel, Moved};
 
@@ -75,27 +75,28 @@ impl Store {
     pub(super) fn tidy(&mut self, member: u32, all: bool) -> Result<(), StoreFault> {
         self.settle()?;
         while let Some(parts) = self.members[member as usize].untidy(all) {
-            for mut part in parts {
-                let whole = part.clone();
-                let is_zero = loop {
-                    if part.start == part.end {
-                        break true;
-                    }
-                    match self.members[member as usize].change_of_rest(&part) {
-                        Ok(Some((change, count))) => {
-                            self.commit(member, &change)?;
-                            part.start += count;
-                        }
-                        Ok(None) => break true,
-                        Err(StoreFault::Lost) => break false,
-                        Err(fault) => return Err(fault),
-                    }
-                };
-                if is_zero {
-                    self.members[member as usize].punch_rest(&whole);
+            for part in parts {
+                if self.zero(member, part.clone())? {
+                    self.members[member as usize].punch_rest(&part);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Writes zeroes where nothing of volumes lies. Says whether they could be written: not where too much is lost.
+    fn zero(&mut self, member: u32, mut part: Range<u64>) -> Result<bool, StoreFault> {
+        while part.start < part.end {
+            match self.members[member as usize].change_of_rest(&part) {
+                Ok(Some((change, count))) => {
+                    self.commit(member, &change)?;
+                    part.start += count;
+                }
+                Ok(None) => return Ok(true),
+                Err(StoreFault::Lost) => return Ok(false),
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(true)
     }
 }

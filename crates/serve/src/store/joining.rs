@@ -43,8 +43,7 @@ impl Store {
         let begun = self.growth.note(self.growth.added, 0);
         begun.map_err(|error| ServeError::at(&self.folder, error))?;
         let places = open_places(&self.folder, model, number, &self.supply)?;
-        let disk_rows = disk_bytes / geometry.chunk_bytes();
-        self.members.push(Member::new(geometry, disks, has_sums, places, disk_rows)?);
+        self.members.push(Member::new(geometry, disks, has_sums, places)?);
         self.spares.push(spares);
         self.growth.added += 1;
         self.growth.is_filling = true;

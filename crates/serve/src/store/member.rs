@@ -25,8 +25,6 @@ pub(super) struct Member {
     has_sums: bool,
     /// Where blocks lie whose writes go anywhere.
     places: Option<Places>,
-    /// Rows of disks.
-    disk_rows: u64,
     /// Blocks found to differ from their sum, and written again.
     pub(super) healed: u64,
 }
@@ -38,31 +36,36 @@ impl From<ArrayError> for StoreFault {
 }
 
 impl Member {
-    /// Disks of so many rows.
     pub(super) fn new(
         geometry: Geometry,
         disks: Vec<Disk>,
         has_sums: bool,
         places: Option<Places>,
-        disk_rows: u64,
     ) -> Result<Self, ArrayError> {
         let has_parity = geometry.policy().parity_disks() > 0;
         if has_parity {
             Code::of(&geometry)?;
         }
-        Ok(Self { geometry, has_parity, disks, has_sums, places, disk_rows, healed: 0 })
+        Ok(Self { geometry, has_parity, disks, has_sums, places, healed: 0 })
+    }
+
+    fn disk_rows(&self) -> u64 {
+        self.disks[0].rows()
     }
 
     /// Rows that may hold something.
     pub(super) fn rows(&self) -> u64 {
-        self.places.as_ref().map_or(self.disk_rows, Places::rows)
+        self.places.as_ref().map_or_else(|| self.disk_rows(), Places::rows)
     }
 
     /// Bytes of the member's address space.
     pub(super) fn bytes(&self) -> u64 {
-        let row_bytes =
-            self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets());
-        self.places.as_ref().map_or(self.disk_rows * row_bytes, Places::volumes_bytes)
+        self.places.as_ref().map_or_else(|| self.disk_rows() * self.row_bytes(), Places::volumes_bytes)
+    }
+
+    /// Data of a row of all sets.
+    fn row_bytes(&self) -> u64 {
+        self.geometry.chunk_bytes() * u64::from(self.geometry.columns()) * u64::from(self.geometry.sets())
     }
 
     /// Where bytes of the address space lie together, and how many of so many.
@@ -82,8 +85,7 @@ impl Member {
     pub(super) fn punch(&mut self, at_bytes: u64, bytes: u64) {
         let mut done = 0;
         while done < bytes {
-            let (at_bytes, together) = self.together(at_bytes + done, (bytes - done) as usize);
-            let (place, within, count) = self.piece(at_bytes, together);
+            let (place, within, count) = self.first_piece(at_bytes + done, (bytes - done) as usize);
             self.punch_piece(place, within, count as u64);
             done += count as u64;
         }
@@ -100,12 +102,17 @@ impl Member {
     pub(super) fn read(&mut self, at_bytes: u64, bytes: &mut [u8]) -> Result<(), StoreFault> {
         let mut done = 0;
         while done < bytes.len() {
-            let (at_bytes, together) = self.together(at_bytes + done as u64, bytes.len() - done);
-            let (place, within, count) = self.piece(at_bytes, together);
+            let (place, within, count) = self.first_piece(at_bytes + done as u64, bytes.len() - done);
             self.read_piece(place, within, &mut bytes[done..done + count])?;
             done += count;
         }
         Ok(())
+    }
+
+    /// The first piece of bytes of the address space, wherever they lie.
+    fn first_piece(&self, at_bytes: u64, most: usize) -> (Place, u64, usize) {
+        let (at_bytes, together) = self.together(at_bytes, most);
+        self.piece(at_bytes, together)
     }
 
     fn piece(&self, at_bytes: u64, most: usize) -> (Place, u64, usize) {

@@ -82,8 +82,7 @@ impl Store {
             });
             let disks = disks.collect::<Result<Vec<_>, _>>()?;
             let places = open_places(folder, model, number as u32, &supply)?;
-            let disk_rows = disk_bytes / geometry.chunk_bytes();
-            members.push(Member::new(geometry, disks, sums, places, disk_rows)?);
+            members.push(Member::new(geometry, disks, sums, places)?);
         }
         let snapshots = state.snapshots.iter().map(|name| Snapshot::open(&snapshot_path(folder, name), name, &supply));
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! Where the blocks of a member lie whose writes go anywhere.
 //!
-//! Each block has a place of its own until it moves. The file begins with the rows in which blocks may have lain, as a number of
-//! 8 bytes; then comes, of each block, its place and one more, or 0 where it did not move.
+//! Each block has a place of its own until it moves. The file is of numbers of 8 bytes. The first one says in how many rows blocks
+//! may have lain. One for each block follows: its place plus one, or 0 if it did not move.
 
 use std::{collections::HashMap, io, ops::Range, path::Path};
 

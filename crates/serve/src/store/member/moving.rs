@@ -10,6 +10,12 @@ use crate::{StoreFault, store::journal::Change};
 /// Most bytes that move in one change, unless a block has more.
 const MOST_BYTES: u64 = 256 << 10;
 
+/// Parts of a range, of so many bytes each at most.
+fn split(range: Range<u64>, most_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    let end = range.end;
+    range.step_by(most_bytes as usize).map(move |start| start..end.min(start + most_bytes))
+}
+
 impl Member {
     /// Blocks that moved, and their places.
     pub(in crate::store) fn moved(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
@@ -33,9 +39,7 @@ impl Member {
         let (mut left, mut movable) = (moved, Vec::new());
         while let Some(part) = places.free_for(left.place_bytes, left.bytes) {
             let end = part.end;
-            for start in part.step_by(most_bytes as usize) {
-                movable.push(within(left, start..end.min(start + most_bytes)));
-            }
+            movable.extend(split(part, most_bytes).map(|part| within(left, part)));
             left = within(left, end..left.bytes);
         }
         movable
@@ -57,11 +61,10 @@ impl Member {
         written: usize,
     ) -> Result<(Change, usize), StoreFault> {
         let (mut change, count) = self.change_at(moved.place_bytes + written as u64, &bytes[written..])?;
+        let (row_bytes, disk_rows) = (self.row_bytes(), self.disk_rows());
         let places = self.places.as_mut().expect("only blocks that have places move");
         let block_bytes = places.block_bytes();
-        let row_bytes = self.geometry.chunk_bytes() * u64::from(self.geometry.columns() * self.geometry.sets());
-        places.touch(moved.place_bytes / row_bytes, self.disk_rows)?;
-        places.touch((moved.place_bytes + moved.bytes - 1) / row_bytes, self.disk_rows)?;
+        places.touch((moved.place_bytes + moved.bytes - 1) / row_bytes, disk_rows)?;
         for number in written as u64 / block_bytes..(written + count) as u64 / block_bytes {
             change.moved(moved.at_bytes / block_bytes + number, moved.place_bytes / block_bytes + number);
         }
@@ -74,12 +77,9 @@ impl Member {
         let chunk_bytes = self.geometry.chunk_bytes();
         let places = self.places.as_mut()?;
         let chunk = places.untidy(any)?;
-        let (first, most_bytes) = (chunk * chunk_bytes, MOST_BYTES.max(places.block_bytes()) as usize);
-        let parts = places.empty_parts(chunk).into_iter().flat_map(|part| {
-            let end = part.end;
-            part.step_by(most_bytes).map(move |start| first + start..first + end.min(start + most_bytes as u64))
-        });
-        Some(parts.collect())
+        let (first, most_bytes) = (chunk * chunk_bytes, MOST_BYTES.max(places.block_bytes()));
+        let parts = places.empty_parts(chunk).into_iter().map(|part| first + part.start..first + part.end);
+        Some(parts.flat_map(|part| split(part, most_bytes)).collect())
     }
 
     /// Zeroes where nothing of volumes lies. Zeroes already: nothing.
@@ -94,7 +94,7 @@ impl Member {
         self.change_at(part.start, &bytes).map(|(change, count)| Some((change, count as u64)))
     }
 
-    /// Takes the room away that zeroes take on disks, and where no block of a row is left, its parity.
+    /// Punches holes where zeroes lie on disks, and into the parity of a row in which no block is left.
     pub(in crate::store) fn punch_rest(&self, part: &Range<u64>) {
         let (place, within, count) = self.piece(part.start, (part.end - part.start) as usize);
         self.punch_piece(place, within, count as u64);
