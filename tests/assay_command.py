@@ -156,7 +156,7 @@ class Started:
             push()
             time.sleep(every_s)
 
-    def end(self, seconds: float = 60) -> Outcome:
+    def end(self, seconds: float = 200) -> Outcome:
         """Wait for the end."""
         code = self.process.wait(seconds)
         return Outcome(code, self.stdout, self.stderr)
