@@ -3,7 +3,9 @@
     python benches/array_serve.py [--folder DIR]...
 
 What serving adds to the mean is told for the same I/Os: what the load measured, less what the model answered for
-them. Between two runs the means of 260 I/Os a second differ by more than that, by chance. A model in virtual
+them. Between two runs the means of 260 I/Os a second differ by more than that, by chance. Each volume is written once
+before, so that no part of a file is new to the file system, nor memory to the machine: a virtual machine gets its
+memory when it first writes there, which takes several times as long as what is measured here. A model in virtual
 time is measured once its caches have come to rest; the served array is loaded as long before it is measured. Lateness
 is the server's own: from the time an answer was due, the way back to the program counted, to the time it left.
 Everything runs on this machine, load and array. With several folders the store lies in one after the other: what the
@@ -16,28 +18,30 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benches" / "results" / "array-serve.md"
 ASSAY = (sys.executable, "-m", "assay")
 MEASURED_S = 5
+VOLUME_GIB = 3
+"""With its copies it fits into the memory of this machine."""
 
-LOADS = (
-    ("ps6100xv?raid=10", ("--read", "100", "--queue-depth", "1")),
-    ("ps6100xv?raid=10", ("--read", "100", "--queue-depth", "32")),
-    ("ps6100xv?raid=50&members=2", ("--read", "100", "--queue-depth", "64")),
-    ("ps6100xv?raid=50&members=2", ("--read", "70", "--queue-depth", "32")),
-    ("ps6100xv?raid=10&members=2", ("--read", "0", "--queue-depth", "8")),
-    ("{solid}", ("--read", "100", "--queue-depth", "16")),
-    ("{solid}", ("--read", "100", "--queue-depth", "32")),
+ARRAYS = (
+    ("ps6100xv?raid=10", (("--read", "100", "--queue-depth", "1"), ("--read", "100", "--queue-depth", "32"))),
+    ("ps6100xv?raid=50&members=2", (("--read", "100", "--queue-depth", "64"), ("--read", "70", "--queue-depth", "32"))),
+    ("ps6100xv?raid=10&members=2", (("--read", "0", "--queue-depth", "8"),)),
+    ("{solid}", (("--read", "100", "--queue-depth", "16"), ("--read", "100", "--queue-depth", "32"))),
 )
+"""Arrays, and the loads on each."""
 
 
 def profile(*arguments: str | Path, duration_s: float = MEASURED_S, seed: int = 1) -> dict[str, Any]:
@@ -66,52 +70,74 @@ def answered(status: dict[str, Any]) -> tuple[int, int]:
     return counted["reads"] + counted["writes"], counted["read_ns"] + counted["write_ns"]
 
 
-def served(
-    folder: Path, array: str, load: tuple[str, ...], realtime: bool, loaded_s: float
-) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """The point of a profile on a served array, its status after it, and the mean of the model's answers, ns."""
+class Served:
+    """The array of a folder, served until the block ends; its store stays."""
 
-    def status() -> dict[str, Any]:
-        asked = subprocess.run((*ASSAY, "array", "status", "--json", "--at", str(at)), capture_output=True, text=True)
-        told: dict[str, Any] = json.loads(asked.stdout)
+    def __init__(self, folder: Path, array: str, *options: str) -> None:
+        self._at = folder / "array"
+        command = (*ASSAY, "array", "serve", array, "--at", self._at, "--store", folder / "store", *options)
+        self._server = subprocess.Popen(tuple(map(str, command)), stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Self:
+        assert self._server.stderr is not None
+        if not any("served until" in line for line in self._server.stderr):
+            raise RuntimeError("the array is not served")
+        (self.volume,) = self._at.iterdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.send_signal(signal.SIGINT)
+        self._server.wait()
+
+    def status(self) -> dict[str, Any]:
+        """What the array says of itself."""
+        asked = (*ASSAY, "array", "status", "--json", "--at", str(self._at))
+        told: dict[str, Any] = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
         return told
 
-    at = folder / "array"
-    options = ("--at", at, "--store", folder / "store", *(("--realtime",) if realtime else ()))
-    server = subprocess.Popen((*ASSAY, "array", "serve", array, *map(str, options)), stderr=subprocess.PIPE, text=True)
-    assert server.stderr is not None
-    try:
-        for line in server.stderr:
-            if "served until" in line:
-                break
-        else:
-            raise RuntimeError("the array is not served")
-        (volume,) = at.iterdir()
-        on_volume = ("--volume", f"data={volume}", "--overwrite", volume, *load)
+    def write_once(self) -> None:
+        """Write the whole volume, with bytes that differ."""
+        block = os.urandom(1 << 20)
+        with self.volume.open("r+b", buffering=0) as file:
+            for _ in range(VOLUME_GIB << 10):
+                file.write(block)
+
+    def measure(self, load: tuple[str, ...], loaded_s: float) -> tuple[dict[str, Any], dict[str, Any], float]:
+        """The point of a profile, the array's status after it, and the mean of the model's answers, ns."""
+        on_volume = ("--volume", f"data={self.volume}", "--overwrite", self.volume, *load)
         if loaded_s > 0:
             profile(*on_volume, duration_s=loaded_s, seed=2)
-        count, answered_ns = answered(status())
-        point, after = profile(*on_volume), status()
+        count, answered_ns = answered(self.status())
+        point, after = profile(*on_volume), self.status()
         count_after, answered_after_ns = answered(after)
         return point, after, (answered_after_ns - answered_ns) / (count_after - count)
+
+
+def rows(folder: Path, array: str, loads: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+    """Served and virtual side by side, for each load and way to schedule."""
+    options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size={VOLUME_GIB}GiB"
+    file_system = subprocess.run(("stat", "-f", "-c", "%T", folder), capture_output=True, text=True, check=True)
+    with Served(folder, options) as written:
+        written.write_once()
+    try:
+        for load in loads:
+            in_virtual_time = profile(f"model:{options}&start=cold", *load)
+            for scheduling in ((), ("--realtime",)):
+                with Served(folder, options, *scheduling) as served:
+                    figures = row(in_virtual_time, *served.measure(load, in_virtual_time["warmup_s"]))
+                yield [file_system.stdout.strip(), array, f"{load[1]} % reads, {load[3]} outstanding", *figures]
     finally:
-        server.send_signal(signal.SIGINT)
-        server.wait()
-        subprocess.run(("rm", "-rf", str(folder / "store")), check=True)
+        shutil.rmtree(folder / "store")
 
 
-def row(folder: Path, array: str, load: tuple[str, ...], realtime: bool) -> list[str]:
-    """Served and virtual side by side."""
-    options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size=20GiB"
-    in_virtual_time = profile(f"model:{options}&start=cold", *load)
+def row(
+    in_virtual_time: dict[str, Any], point: dict[str, Any], status: dict[str, Any], answered_ns: float
+) -> list[str]:
+    """Figures of one load."""
     virtual, rested_s = in_virtual_time["total"], in_virtual_time["warmup_s"]
-    point, status, answered_ns = served(folder, options, load, realtime, rested_s)
     total, late = point["total"], status["lateness"]
     added_ns = total["latency_ns"]["mean"] - answered_ns
     return [
-        subprocess.run(("stat", "-f", "-c", "%T", folder), capture_output=True, text=True, check=True).stdout.strip(),
-        array,
-        f"{load[1]} % reads, {load[3]} outstanding",
         status["scheduling"],
         f"{virtual['iops']:,.0f}",
         f"{total['iops']:,.0f} ({total['iops'] / virtual['iops'] - 1:+.1%})",
@@ -138,14 +164,14 @@ def main() -> None:
     parser.add_argument("--solid", default="nvme-mirror")
     arguments = parser.parse_args()
     begun = time.time()
-    rows = []
+    table = []
     for parent in arguments.folder or [Path(tempfile.gettempdir())]:
         with tempfile.TemporaryDirectory(dir=parent) as folder:
-            for array, load in LOADS:
-                for realtime in (False, True):
-                    rows.append(row(Path(folder), array.format(solid=arguments.solid), load, realtime))
-                    print(" | ".join(rows[-1]), flush=True)
-    lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(each)} |" for each in rows)]
+            for array, loads in ARRAYS:
+                for each in rows(Path(folder), array.format(solid=arguments.solid), loads):
+                    table.append(each)
+                    print(" | ".join(each), flush=True)
+    lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(each)} |" for each in table)]
     about = (
         f"`benches/array_serve.py`, {time.strftime('%Y-%m-%d', time.gmtime(begun))}: Linux {platform.release()}, "
         f"{os.cpu_count()} cores that load, kernel and array share, load average {os.getloadavg()[0]:.1f} at the end."

@@ -263,6 +263,25 @@ def test_a_disk_that_is_pulled_from_a_served_array_is_named_with_its_time() -> N
     assert texts[1] == "member0: the array's log says: member0/disk1: pulled (1970-01-01 00:00:10 UTC)"
 
 
+def test_of_two_served_arrays_the_one_that_lacks_a_disk_is_named() -> None:
+    events = {"/srv/data": [PULLED], "/srv/log": []}
+    served = [
+        {"folder": folder, "from_utc_ns": 0, "to_utc_ns": 30 * SECOND, "state": "healthy", "events": own}
+        for folder, own in events.items()
+    ]
+    point = {"measured_from_utc_ns": 0, "measured_to_utc_ns": 30 * SECOND, "served": served}
+    found = of(
+        rows("array", "data/member0", "degraded_count", [0.0] * 10 + [1.0] * 20, tier="storage"),
+        rows("array", "log/member0", "degraded_count", [0.0] * 30, tier="storage"),
+        points=[point],
+    )
+
+    (cause,) = found.record()["causes"]
+    assert cause["advice"].startswith("Replace data/member0/disk1 ")
+    texts = [one["text"] for one in cause["evidence"]]
+    assert texts[1] == "data/member0: the array's log says: data/member0/disk1: pulled (1970-01-01 00:00:10 UTC)"
+
+
 def test_a_served_array_that_lacked_a_disk_before_the_run_is_found_and_the_disk_is_not_guessed() -> None:
     found = of_array([1.0] * 30, [0.0] * 30, state="degraded")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assay.errors import NotSupported, UsageError
+from assay.errors import NotAnswering, NotSupported, UsageError
 from assay.targets.arrays.served import folder
 from assay.targets.arrays.served.events import command_of, events_in, events_of
 from assay.targets.arrays.served.spec import parse_served
@@ -135,6 +138,16 @@ def test_each_second_has_rates_and_latencies_of_volumes_and_the_lateness() -> No
     assert found["member0", "dirty_bytes"].value == 4096
 
 
+def test_arrays_of_one_run_tell_their_names_apart() -> None:
+    collector = ServedArrayCollector(lambda _command: counters(), {"data01": "data"}, prefix="log/")
+
+    found = {one.entity: one.role for one in collector.readings(collector.sample(), counters(reads=30), 10**9)}
+
+    assert found["log/volume/data01"] == "data"
+    assert {"log/member0", "log/array"} <= found.keys()
+    assert all(entity.startswith("log/") for entity in found)
+
+
 def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_lost_or_missing() -> None:
     def pooled(**changes: int) -> dict[str, Any]:
         host = {"name": "host0", "reads": 10, "memory_hits": 2, "flash_hits": 3, "remote_hits": 1} | changes
@@ -152,3 +165,37 @@ def test_hosts_with_flash_tell_where_reads_were_found_and_their_pool_what_is_los
     assert found["array", "lost_chunks_count"] == 7
     assert found["array", "missing_pieces_count"] == 9
     assert ("member0", "lost_chunks_count") not in found
+
+
+def test_a_server_that_stands_still_is_waited_for_in_full_but_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, store = tmp_path / "at", tmp_path / "store"
+    at.mkdir()
+    store.mkdir()
+    folder.write_note(at, folder.Note(store=str(store), pid=os.getpid()))
+    monkeypatch.setattr(folder, "ANSWER_S", 0.03)
+    monkeypatch.setattr(folder, "AGAIN_S", 0.02)
+    monkeypatch.chdir(store)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("control.sock")
+        server.listen()
+        for patience_s in (folder.ANSWER_S, folder.AGAIN_S, folder.AGAIN_S):
+            assert folder.patience_s(at) == patience_s
+            with pytest.raises(NotAnswering, match="does not answer"):
+                folder.ask(at, {"command": "status"})
+        # It goes on: what waits is answered, and so is the next.
+        monkeypatch.setattr(folder, "AGAIN_S", 30.0)
+        thread = threading.Thread(target=_answer_all, args=(server, 4))
+        thread.start()
+        assert folder.ask(at, {"command": "status"}) == {}
+        thread.join()
+    assert folder.patience_s(at) == folder.ANSWER_S
+
+
+def _answer_all(server: socket.socket, count: int) -> None:
+    for _ in range(count):
+        connection, _ = server.accept()
+        # Of those that gave up nobody reads the answer.
+        with connection, contextlib.suppress(ConnectionError):
+            connection.sendall(b'{"done": {}}\n')

@@ -146,6 +146,9 @@ impl HostFlash {
 
     /// Restores what the model has restored meanwhile, some rows of it.
     pub(super) fn go_on_restoring(&mut self, now_ns: u64) {
+        if self.store.take_sealed_short() && self.restoring.is_none() {
+            self.begin_restoring();
+        }
         let restored = self.model.take_restored();
         let Some(restoring) = &mut self.restoring else { return };
         restoring.due += restored;

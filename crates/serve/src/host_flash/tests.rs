@@ -36,11 +36,14 @@ fn bench(name: &str, disk_pieces: u64, room_containers: Option<u64>) -> Bench<Ho
 
 /// Writes blocks that differ and do not compress, from the beginning of a volume.
 fn write(array: &mut HostFlash, volume: u16, containers: u64) {
-    let mut random = SplitMix::new(volume.into());
     for place in 0..2 * containers {
-        let bytes: Vec<u8> = (0..CONTAINER_BYTES / 2).map(|_| random.next() as u8).collect();
-        array.write(volume, place * CONTAINER_BYTES / 2, &bytes).unwrap();
+        array.write(volume, place * CONTAINER_BYTES / 2, &half_a_container(volume, place)).unwrap();
     }
+}
+
+fn half_a_container(volume: u16, place: u64) -> Vec<u8> {
+    let mut random = SplitMix::new(u64::from(volume) << 32 | place);
+    (0..CONTAINER_BYTES / 2).map(|_| random.next() as u8).collect()
 }
 
 fn pull(disk: u32) -> Command {
@@ -94,4 +97,27 @@ fn files_that_fail_are_told_once_and_work_goes_on_once_they_do_not() {
     bench.array.store.end_changes_after(u64::MAX, false);
     assert_eq!(bench.turns(20).0, ["space is reclaimed again"]);
     assert!(!bench.array.store.is_reclaiming());
+}
+
+#[test]
+fn a_container_that_finds_no_disk_for_a_piece_is_whole_once_there_is_room() {
+    // What was on a disk goes to free places of others, which fills them unevenly: a container then finds nine disks with room.
+    let mut bench = bench("short", 16, None);
+    write(&mut bench.array, 0, 6);
+    bench.obey(&pull(0));
+    assert_eq!(bench.turns(100).0, ["restored: no piece is missing any more"]);
+    let mut told = Vec::new();
+    for place in 0.. {
+        if bench.array.write(1, place * CONTAINER_BYTES / 2, &half_a_container(1, place)).is_err() {
+            break;
+        }
+        told.extend(bench.turns(1).0);
+    }
+    println!("{told:?} {}", bench.array.store.reading().missing_pieces);
+    assert!(bench.array.store.reading().missing_pieces > 0);
+    assert_eq!(told[1..], [FULL], "{told:?}");
+
+    bench.array.write(0, 0, &vec![0; 2 * CONTAINER_BYTES as usize]).unwrap();
+    let (told, _) = bench.turns(100);
+    assert_eq!(told, ["missing pieces are restored again", "restored: no piece is missing any more"]);
 }

@@ -59,6 +59,8 @@ pub struct LoggedStore {
     slots: Slots,
     /// Where the open container goes, once that is known, and how many rows of it are on disks already.
     open_pieces: Option<Vec<Option<Piece>>>,
+    /// A container was sealed with a piece missing.
+    sealed_short: bool,
     open_rows: u32,
     /// The first block of each volume.
     volumes: Vec<u64>,
@@ -190,6 +192,7 @@ impl LoggedStore {
             disks,
             slots,
             open_pieces: None,
+            sealed_short: false,
             open_rows: 0,
             volumes,
             durability,

@@ -150,9 +150,16 @@ impl LoggedStore {
         let pieces = self.place_open()?;
         // Where that fails the last row may still get more.
         let full_rows = self.table.open.end / self.shape.row_bytes();
+        let is_short = pieces.contains(&None);
         self.commit(&Change::Seal(pieces)).inspect_err(|_| self.open_rows = full_rows)?;
         (self.open_pieces, self.open_rows) = (None, 0);
+        self.sealed_short |= is_short;
         Ok(())
+    }
+
+    /// Whether since this was asked last a container went to disks that had no room for all of its pieces.
+    pub fn take_sealed_short(&mut self) -> bool {
+        std::mem::take(&mut self.sealed_short)
     }
 }
 

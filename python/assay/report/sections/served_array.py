@@ -105,7 +105,7 @@ def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
         both = {side: rate(load, f"{side}_ios_count") for side in ("read", "write")}
         rows += panel_rows("I/Os per s", clock, {name: own for name, own in both.items() if own["value"].sum()})
     array = frame.filter(pl.col("source") == "array")
-    volumes = array.filter(pl.col("entity").str.starts_with("volume/"))
+    volumes = array.filter(pl.col("entity").str.contains("(?:^|/)volume/"))
     rows += panel_rows(
         "volumes (I/Os per s)", clock, by_role(volumes, lambda own, side: rate(own, f"{side}_ios_count"))
     )

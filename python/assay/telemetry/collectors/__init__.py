@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
+from assay.results.served_names import prefixes
 from assay.targets.host import roles_by_device
 from assay.telemetry.collectors.activity import Activity, activity, hottest
 from assay.telemetry.collectors.block import BlockCollector
@@ -127,8 +128,11 @@ def target_collectors(target: Target, recorded: Collection[str] = ()) -> list[Co
     roles = roles_by_device(target.devices)
     devices = sorted(device for device in roles if device not in recorded)
     block: list[Collector[Any]] = [BlockCollector(devices, roles=roles)] if devices else []
+    prefix = prefixes(str(array.folder) for array in target.served)
     arrays = [
-        ServedArrayCollector(array.ask, {name: role for name, role, _ in array.spec.volumes()})
+        ServedArrayCollector(
+            array.ask, {name: role for name, role, _ in array.spec.volumes()}, prefix=prefix[str(array.folder)]
+        )
         for array in target.served
     ]
     return [*block, *(database_collectors(target.databases) if target.databases else ()), *arrays]

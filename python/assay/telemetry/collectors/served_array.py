@@ -22,14 +22,18 @@ class ServedArrayCollector:
         Has a command carried out and returns the answer.
     roles
         Role of each volume.
+    prefix
+        Stands before all names, where a run has several arrays.
     """
 
     name = "array"
     tier = "storage"
     source = "array"
 
-    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str]) -> None:
-        self._ask, self._roles = ask, roles
+    def __init__(
+        self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str], *, prefix: str = ""
+    ) -> None:
+        self._ask, self._roles, self._prefix = ask, roles, prefix
 
     def sample(self) -> State:
         """Ask for the counters.
@@ -44,6 +48,10 @@ class ServedArrayCollector:
 
     def readings(self, before: State, after: State, interval_ns: int) -> Iterator[Reading]:
         """Values of the interval between two samples."""
+        for reading in self._own(before, after, interval_ns):
+            yield reading._replace(entity=f"{self._prefix}{reading.entity}")
+
+    def _own(self, before: State, after: State, interval_ns: int) -> Iterator[Reading]:
         for old, new in zip(before["volumes"], after["volumes"], strict=True):
             role = self._roles.get(new["name"], "data")
             yield from _volume(f"volume/{new['name']}", old["served"], new["served"], role)

@@ -17,6 +17,7 @@ from assay.analysis.diagnosis.evidence import add_slower, disk_of
 from assay.analysis.diagnosis.observed import Flags, Observed, Track
 from assay.analysis.diagnosis.signals import Signals
 from assay.document.text import joined, moment
+from assay.results.served_names import prefixes
 
 LACKING = ("degraded", "rebuilding")
 """States of an array that lacks a disk."""
@@ -59,7 +60,8 @@ def lacks_a_disk(observed: Observed) -> list[tuple[Signals, str]]:
         signals = Signals(observed)
         text = f"{member}: disks are missing between {_span(observed, lacking)}"
         signals.add("state", text, missing, at.MISSING, required=True)
-        signals.add_where("log", f"{member}: the array's log {_told(own)}", _by_the_log(observed), entity=member)
+        by_the_log = _by_the_log(observed, member)
+        signals.add_where("log", f"{member}: the array's log {_told(own)}", by_the_log, entity=member)
         for track in observed.find("rebuilt_bytes", source="array", entity=member, host=missing.host):
             signals.add("rebuild", f"{member}: rebuilds", track, at.REBUILDS)
         for disk in disks:
@@ -70,17 +72,20 @@ def lacks_a_disk(observed: Observed) -> list[tuple[Signals, str]]:
     return found
 
 
-def _logs(observed: Observed) -> Iterator[Mapping[str, Any]]:
-    for window in observed.windows:
-        yield from window.point.get("served") or ()
+def _logs(observed: Observed) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The log of each array in each window, after what stands before the names of that array."""
+    logs = [served for window in observed.windows for served in window.point.get("served") or ()]
+    prefix = prefixes(str(served.get("folder", "")) for served in logs)
+    for served in logs:
+        yield prefix[str(served.get("folder", ""))], served
 
 
 def _entries(observed: Observed) -> Iterator[Entry]:
-    for served in _logs(observed):
+    for prefix, served in _logs(observed):
         for event in served.get("events") or ():
             if (of_disk := _OF_DISKS.match(event["what"])) is not None:
-                member, disk = of_disk["member"], of_disk["disk"]
-                yield Entry(t_ns=event["t_ns"], member=member, disk=disk, what=event["what"])
+                member, disk = f"{prefix}{of_disk['member']}", f"{prefix}{of_disk['disk']}"
+                yield Entry(t_ns=event["t_ns"], member=member, disk=disk, what=f"{prefix}{event['what']}")
 
 
 def _span(observed: Observed, holds: Flags) -> str:
@@ -98,11 +103,13 @@ def _told(entries: Sequence[Entry]) -> str:
     return f"says: {', '.join(words)}"
 
 
-def _by_the_log(observed: Observed) -> Flags:
-    """Steps in which an array lacks a disk by its log."""
+def _by_the_log(observed: Observed, member: str) -> Flags:
+    """Steps in which the array of a member lacks a disk by its log."""
     middles_ns = observed.begin_ns + (np.arange(observed.steps) + 0.5) * observed.step_ns
     lacking = np.zeros(observed.steps, dtype=bool)
-    for served in _logs(observed):
+    for prefix, served in _logs(observed):
+        if not member.startswith(prefix):
+            continue
         edges = [(served.get("from_utc_ns", 0), served.get("state"))]
         edges += [(event["t_ns"], event.get("state")) for event in served.get("events") or ()]
         ends = [*(t_ns for t_ns, _ in edges[1:]), served.get("to_utc_ns", 0)]

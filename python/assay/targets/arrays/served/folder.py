@@ -24,10 +24,14 @@ from assay.errors import IoFailed, NotAnswering, NotSupported, UsageError
 
 ANSWER_S = 60.0
 """A server answers commands between I/Os; longer than this it does not live."""
+AGAIN_S = 2.0
+"""A server that did not answer is waited for no longer than this, until it answers again."""
 RELEASE_S = 5.0
 """How long the end of the last use of a mount may take."""
 FUSE = Path("/dev/fuse")
 MOUNT_OPTIONS = "noatime,nodiscard"
+_silent: set[Path] = set()
+"""Folders whose server did not answer when it was last asked."""
 _EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH = 0x8004587D, 2
 """Linux, fs/ext4/ext4.h: EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH."""
 
@@ -154,6 +158,11 @@ def is_served(note: Note) -> bool:
         return False
 
 
+def patience_s(folder: Path) -> float:
+    """How long an answer of the server of a folder is waited for: the waits for one that stands still do not add up."""
+    return AGAIN_S if folder in _silent else ANSWER_S
+
+
 def ask(folder: Path, command: Mapping[str, Any]) -> Any:
     """Have the array that is shown in a folder carry out a command; return its answer.
 
@@ -173,7 +182,7 @@ def ask(folder: Path, command: Mapping[str, Any]) -> Any:
         raise UsageError(refused) from None
     try:
         with socket.socket(socket.AF_UNIX) as stream:
-            stream.settimeout(ANSWER_S)
+            stream.settimeout(patience_s(folder))
             stream.connect(f"/proc/self/fd/{store}/control.sock")
             stream.sendall(json.dumps(dict(command)).encode() + b"\n")
             with stream.makefile("rb") as lines:
@@ -181,9 +190,11 @@ def ask(folder: Path, command: Mapping[str, Any]) -> Any:
     except (ConnectionError, FileNotFoundError):
         raise UsageError(refused) from None
     except TimeoutError:
+        _silent.add(folder)
         raise NotAnswering(f"{folder}: the array does not answer") from None
     finally:
         os.close(store)
+    _silent.discard(folder)
     if not line:
         raise UsageError(refused)
     answer = json.loads(line)
