@@ -17,6 +17,8 @@ pub(super) enum Step {
     Good,
     /// Blocks of a disk hold nothing that could be computed with.
     Bad,
+    /// The bytes that were put last are written to another disk, too.
+    Copy,
 }
 
 /// What one write does to the disks of a member.
@@ -33,6 +35,14 @@ impl Change {
     pub(super) fn put(&mut self, disk: usize, at_bytes: u64, bytes: &[u8]) {
         self.steps.push((Step::Put, disk as u32, at_bytes..at_bytes + bytes.len() as u64));
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Puts the bytes that were put last onto another disk.
+    pub(super) fn copy(&mut self, disk: usize, at_bytes: u64) {
+        let bytes =
+            self.steps.iter().rev().find(|(step, ..)| *step == Step::Put).map(|(.., range)| range.end - range.start);
+        let bytes = bytes.expect("something was put before");
+        self.steps.push((Step::Copy, disk as u32, at_bytes..at_bytes + bytes));
     }
 
     pub(super) fn good(&mut self, disk: usize, at_bytes: Range<u64>) {
@@ -54,16 +64,16 @@ impl Change {
 
     /// Whether what is known of disks changes, beside their bytes.
     pub(super) fn has_marks(&self) -> bool {
-        self.steps.iter().any(|(step, ..)| *step != Step::Put)
+        self.steps.iter().any(|(step, ..)| matches!(step, Step::Good | Step::Bad))
     }
 
-    /// Steps in order, with the bytes that are put.
+    /// Steps in order, with the bytes that were put last.
     pub(super) fn steps(&self) -> impl Iterator<Item = (Step, usize, Range<u64>, &[u8])> {
-        let mut left = &self.bytes[..];
+        let (mut bytes, mut left) = self.bytes.split_at(0);
         self.steps.iter().map(move |(step, disk, range)| {
-            let count = if *step == Step::Put { range.end - range.start } else { 0 };
-            let (bytes, rest) = left.split_at(count as usize);
-            left = rest;
+            if *step == Step::Put {
+                (bytes, left) = left.split_at((range.end - range.start) as usize);
+            }
             (*step, *disk as usize, range.clone(), bytes)
         })
     }
@@ -73,7 +83,7 @@ impl Change {
 const HEAD_BYTES: usize = 32;
 const STEP_BYTES: usize = 24;
 const MOVE_BYTES: usize = 16;
-const MARK: [u8; 4] = *b"not2";
+const MARK: [u8; 4] = *b"not3";
 /// A note finds room even where there is none left for what it notes.
 const ROOM_BYTES: i64 = 1 << 20;
 
@@ -161,7 +171,8 @@ impl Journal {
             let kind = match short(step, 0) {
                 0 => Step::Put,
                 1 => Step::Good,
-                _ => Step::Bad,
+                2 => Step::Bad,
+                _ => Step::Copy,
             };
             (kind, short(step, 4), long(step, 8)..long(step, 16))
         });

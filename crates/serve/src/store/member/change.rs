@@ -45,7 +45,7 @@ impl Member {
         for (step, disk, at_bytes, bytes) in change.steps() {
             let disk = &mut self.disks[disk];
             match step {
-                Step::Put => disk.write(at_bytes.start, bytes)?,
+                Step::Put | Step::Copy => disk.write(at_bytes.start, bytes)?,
                 Step::Good => disk.record.bad.remove(blocks(&at_bytes)),
                 Step::Bad => disk.record.bad.insert(blocks(&at_bytes)),
             }
@@ -97,7 +97,12 @@ impl Member {
         for disk in self.copies(place) {
             let holds = self.disks[disk].holds(row, &range);
             if holds || (is_whole && self.disks[disk].takes(row)) {
-                change.put(disk, self.on_disk(row, &range).start, bytes);
+                let at_bytes = self.on_disk(row, &range).start;
+                if written {
+                    change.copy(disk, at_bytes)
+                } else {
+                    change.put(disk, at_bytes, bytes)
+                }
                 written = true;
                 if !holds {
                     change.good(disk, self.on_disk(row, &range));
