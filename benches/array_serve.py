@@ -32,16 +32,19 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benches" / "results" / "array-serve.md"
 ASSAY = (sys.executable, "-m", "assay")
 MEASURED_S = 5
-VOLUME_GIB = 3
-"""With its copies it fits into the memory of this machine."""
 
 ARRAYS = (
-    ("ps6100xv?raid=10", (("--read", "100", "--queue-depth", "1"), ("--read", "100", "--queue-depth", "32"))),
-    ("ps6100xv?raid=50&members=2", (("--read", "100", "--queue-depth", "64"), ("--read", "70", "--queue-depth", "32"))),
-    ("ps6100xv?raid=10&members=2", (("--read", "0", "--queue-depth", "8"),)),
-    ("{solid}", (("--read", "100", "--queue-depth", "16"), ("--read", "100", "--queue-depth", "32"))),
+    ("ps6100xv?raid=10", 3, (("--read", "100", "--queue-depth", "1"), ("--read", "100", "--queue-depth", "32"))),
+    (
+        "ps6100xv?raid=50&members=2",
+        12,
+        (("--read", "100", "--queue-depth", "64"), ("--read", "70", "--queue-depth", "32")),
+    ),
+    ("ps6100xv?raid=10&members=2", 3, (("--read", "0", "--queue-depth", "8"),)),
+    ("{solid}", 3, (("--read", "100", "--queue-depth", "16"), ("--read", "100", "--queue-depth", "32"))),
 )
-"""Arrays, and the loads on each."""
+"""Arrays, GiB of their volume, and the loads on each. A volume fits with its parity into the memory of this machine, and the one
+that is read and written does not into the array's cache."""
 
 
 def profile(*arguments: str | Path, duration_s: float = MEASURED_S, seed: int = 1) -> dict[str, Any]:
@@ -95,11 +98,11 @@ class Served:
         told: dict[str, Any] = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
         return told
 
-    def write_once(self) -> None:
+    def write_once(self, gib: int) -> None:
         """Write the whole volume, with bytes that differ."""
         block = os.urandom(1 << 20)
         with self.volume.open("r+b", buffering=0) as file:
-            for _ in range(VOLUME_GIB << 10):
+            for _ in range(gib << 10):
                 file.write(block)
 
     def measure(self, load: tuple[str, ...], loaded_s: float) -> tuple[dict[str, Any], dict[str, Any], float]:
@@ -113,19 +116,25 @@ class Served:
         return point, after, (answered_after_ns - answered_ns) / (count_after - count)
 
 
-def rows(folder: Path, array: str, loads: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+def rows(folder: Path, array: str, gib: int, loads: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
     """Served and virtual side by side, for each load and way to schedule."""
-    options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size={VOLUME_GIB}GiB"
+    options = f"{array}{'&' if '?' in array else '?'}volumes=data:1&volume_size={gib}GiB"
     file_system = subprocess.run(("stat", "-f", "-c", "%T", folder), capture_output=True, text=True, check=True)
     with Served(folder, options) as written:
-        written.write_once()
+        written.write_once(gib)
     try:
         for load in loads:
             in_virtual_time = profile(f"model:{options}&start=cold", *load)
             for scheduling in ((), ("--realtime",)):
                 with Served(folder, options, *scheduling) as served:
                     figures = row(in_virtual_time, *served.measure(load, in_virtual_time["warmup_s"]))
-                yield [file_system.stdout.strip(), array, f"{load[1]} % reads, {load[3]} outstanding", *figures]
+                yield [
+                    file_system.stdout.strip(),
+                    array,
+                    str(gib),
+                    f"{load[1]} % reads, {load[3]} outstanding",
+                    *figures,
+                ]
     finally:
         shutil.rmtree(folder / "store")
 
@@ -152,7 +161,7 @@ def row(
 
 
 HEAD = (
-    "store on", "array", "load, 8 KiB random", "scheduling", "virtual IOPS", "served IOPS", "virtual mean, ms",
+    "store on", "array", "GiB", "load, 8 KiB random", "scheduling", "virtual IOPS", "served IOPS", "virtual mean, ms",
     "added to the mean, us", "late p50, us", "late p99, us", "floor, us", "loaded before, s", "overdriven",
 )  # fmt: skip
 
@@ -167,8 +176,8 @@ def main() -> None:
     table = []
     for parent in arguments.folder or [Path(tempfile.gettempdir())]:
         with tempfile.TemporaryDirectory(dir=parent) as folder:
-            for array, loads in ARRAYS:
-                for each in rows(Path(folder), array.format(solid=arguments.solid), loads):
+            for array, gib, loads in ARRAYS:
+                for each in rows(Path(folder), array.format(solid=arguments.solid), gib, loads):
                     table.append(each)
                     print(" | ".join(each), flush=True)
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(each)} |" for each in table)]
