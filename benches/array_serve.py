@@ -43,8 +43,8 @@ ARRAYS = (
     ("ps6100xv?raid=10&members=2", 3, (("--read", "0", "--queue-depth", "8"),)),
     ("{solid}", 3, (("--read", "100", "--queue-depth", "16"), ("--read", "100", "--queue-depth", "32"))),
 )
-"""Arrays, GiB of their volume, and the loads on each. A volume fits with its parity into this machine's memory; the one that
-is read and written does not fit into the array's cache."""
+"""Arrays, GiB of their volume, and the loads on each. A volume fits with its parity into this machine's memory; the one
+that is read and written does not fit into the array's cache."""
 
 
 def profile(*arguments: str | Path, duration_s: float = MEASURED_S, seed: int = 1) -> dict[str, Any]:
