@@ -30,9 +30,7 @@ class ServedArrayCollector:
     tier = "storage"
     source = "array"
 
-    def __init__(
-        self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str], *, prefix: str = ""
-    ) -> None:
+    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], roles: Mapping[str, str], *, prefix: str = "") -> None:
         self._ask, self._roles, self._prefix = ask, roles, prefix
 
     def sample(self) -> State:
