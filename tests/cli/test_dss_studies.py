@@ -154,9 +154,8 @@ levels = [
 
 @pytest.mark.slow(reason="the search of the profile takes half a minute; tests/study/test_seen.py has its sentences")
 def test_a_sequential_profile_stands_beside_scans_in_bytes_per_second(bench: Bench, folder: Path) -> None:
-    outcome = study(
-        bench, "dss-profile-vs-database", f"embedded:{folder}/pg", "--set", "scale=0.1", "--set", "streams=1"
-    )
+    larger = f"embedded:{folder}/pg-larger"
+    outcome = study(bench, "dss-profile-vs-database", larger, "--set", "scale=0.1", "--set", "streams=1")
 
     assert outcome.code in (0, 1), outcome.stderr
     (gap,) = outcome.document["study"]["gaps"]
