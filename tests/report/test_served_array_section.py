@@ -24,9 +24,12 @@ EVENTS = (
 class ServedSample(OltpSample):
     """Transactions on hosts with flash whose pool lacks pieces for twenty seconds."""
 
+    prefix = ""
+
     def second(self, point: dict[str, Any], second: int) -> list[dict[str, Any]]:
         rows = super().second(point, second)
-        row = rows[-1] | {"tier": "storage", "source": "array", "entity": "array", "role": "", "kind": "gauge"}
+        row = rows[-1] | {"tier": "storage", "source": "array", "entity": f"{self.prefix}array", "role": ""}
+        row["kind"] = "gauge"
         missing = 40.0 - 2 * (second - 30) if 30 <= second < 50 else 0.0
         return [*rows, row | {"metric": "missing_pieces_count", "value": missing}]
 
@@ -80,6 +83,29 @@ def test_the_figure_has_a_panel_of_missing_pieces_and_its_caption_tells_the_colo
     assert "missing pieces" in drawn
     # Each event has its line, and those at one time have one label.
     assert '"label": "1-2"' in drawn
+
+
+def test_of_several_arrays_each_to_which_something_happened_is_shown_by_its_name() -> None:
+    for prefix in ("data/", "log/"):
+        sample, manifest = served(*EVENTS)
+        assert isinstance(sample, ServedSample)
+        sample.prefix = prefix
+        (point,) = sample.points
+        (one,) = point["served"]
+        volumes = [{"name": "data01"}]
+        point["served"] = [
+            one | {"folder": "/srv/data", "events": [], "volumes": volumes},
+            one | {"folder": "/srv/log", "volumes": volumes},
+        ]
+        document = assemble(facts_of((sample, manifest), series=True))
+        told = section(document, "served-array")
+        (sentence,) = (text for text in texts(told) if "Before the first event" in text)
+        assert sentence.startswith("Array log: Before the first event (node0/disk3: pulled) the load came to 400 ")
+        (figure,) = (block for block in told.blocks if isinstance(block, Figure))
+        assert figure.name == f"faults-{point['id']}-2"
+        # What happened to one array is not drawn for the other.
+        assert ("missing pieces" in figure.chart.to_json()) == (prefix == "log/")
+        assert [row[1] for row in cells(document, "served-volumes")] == ["data/data01", "log/data01"]
 
 
 def test_what_was_lost_in_the_run_is_not_told_to_be_outside_of_it() -> None:

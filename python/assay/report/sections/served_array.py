@@ -9,6 +9,7 @@ from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragr
 from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import DASH, percent, shorten
 from assay.report.figures_served import fault_timeline, shades_text
+from assay.results.served_names import prefixes
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration, format_latency
 
@@ -43,13 +44,23 @@ def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Blo
     blocks: list[Block] = []
     if is_named:
         blocks.append(Heading(f"Point {point.get('id')}: {shorten(str(point.get('part') or DASH), 60)}"))
-    served = next(one for one in point["served"] if one.get("events"))
-    blocks.append(Paragraph(_dip_sentence(served, _unit_of(point)), strong=True))
     clock = point_clock(point)
-    if facts.series is not None and clock is not None:
-        blocks += _figure(facts.series, point, served, clock)
-    blocks += [_phase_table(served, _unit_of(point)), _event_table(served, clock)]
+    for number, (prefix, served) in enumerate(_arrays(point), start=1):
+        if not served.get("events"):
+            continue
+        named = f"Array {prefix.removesuffix('/')}: " if prefix else ""
+        blocks.append(Paragraph(f"{named}{_dip_sentence(served, _unit_of(point))}", strong=True))
+        if facts.series is not None and clock is not None:
+            name = f"faults-{point.get('id')}" + (f"-{number}" if prefix else "")
+            blocks += _figure(name, facts.series, point, served, clock, prefix)
+        blocks += [_phase_table(served, _unit_of(point)), _event_table(served, clock)]
     return blocks
+
+
+def _arrays(point: Record) -> list[tuple[str, Record]]:
+    """The arrays of a point, each after what stands before its names."""
+    prefix = prefixes(str(one.get("folder") or "") for one in point["served"])
+    return [(prefix[str(one.get("folder") or "")], one) for one in point["served"]]
 
 
 def _unit_of(point: Record) -> str:
@@ -74,9 +85,9 @@ def _dip_sentence(served: Record, unit: str) -> str:
     return f"{began} {fell} and had recovered {format_duration(dip['length_s'])} after the event."
 
 
-def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -> list[Block]:
+def _figure(name: str, series: pl.DataFrame, point: Record, served: Record, clock: Clock, prefix: str) -> list[Block]:
     frame = of_point(series, clock)
-    rows = fault_rows(frame, clock)
+    rows = fault_rows(frame, clock, prefix)
     spans = _spans(point, served, clock)
     marks = [mark for mark in _marks(served, clock) if 0 <= mark["t_s"] <= clock.end_s]
     chart = fault_timeline(rows, spans, marks[:MARKS_MAX], end_s=clock.end_s)
@@ -88,11 +99,11 @@ def _figure(series: pl.DataFrame, point: Record, served: Record, clock: Clock) -
         " Numbers: events of the table below." + (f" Shaded: {shades}." if shades else "")
     )
     told = f"The load and its array over {format_duration(clock.end_s)}. {_dip_sentence(served, _unit_of(point))}"
-    return [Figure(f"faults-{point.get('id')}", caption, told, chart, point_id=str(point.get("id")))]
+    return [Figure(name, caption, told, chart, point_id=str(point.get("id")))]
 
 
-def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
-    """Rows of `figures_served.fault_timeline` for the panels that have any."""
+def fault_rows(frame: pl.DataFrame, clock: Clock, prefix: str = "") -> list[dict[str, Any]]:
+    """Rows of `figures_served.fault_timeline` for the panels that have any; of the array whose names begin so."""
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -104,7 +115,7 @@ def fault_rows(frame: pl.DataFrame, clock: Clock) -> list[dict[str, Any]]:
     elif not load.is_empty():
         both = {side: rate(load, f"{side}_ios_count") for side in ("read", "write")}
         rows += panel_rows("I/Os per s", clock, {name: own for name, own in both.items() if own["value"].sum()})
-    array = frame.filter(pl.col("source") == "array")
+    array = frame.filter((pl.col("source") == "array") & pl.col("entity").str.starts_with(prefix))
     volumes = array.filter(pl.col("entity").str.contains("(?:^|/)volume/"))
     rows += panel_rows(
         "volumes (I/Os per s)", clock, by_role(volumes, lambda own, side: rate(own, f"{side}_ios_count"))
@@ -205,9 +216,9 @@ def _volume_table(points: Sequence[Record]) -> Table:
     rows = []
     for point in points[:POINTS_MAX]:
         named = shorten(f"{point.get('id')} {point.get('part') or ''}".strip(), 40)
-        for served in point["served"]:
+        for prefix, served in _arrays(point):
             for volume in served.get("volumes") or []:
-                rows.append([Cell(named), Cell(str(volume["name"])), *_volume_cells(volume)])
+                rows.append([Cell(named), Cell(f"{prefix}{volume['name']}"), *_volume_cells(volume)])
     caption = "What each volume was asked for from the first transaction or I/O on, and its latency by the model."
     return Table("served-volumes", caption, columns, rows, dense=True)
 
