@@ -282,6 +282,22 @@ def test_of_two_served_arrays_the_one_that_lacks_a_disk_is_named() -> None:
     assert texts[1] == "data/member0: the array's log says: data/member0/disk1: pulled (1970-01-01 00:00:10 UTC)"
 
 
+def test_points_on_arrays_in_folders_of_their_own_have_one_array_each() -> None:
+    points = [
+        {
+            "measured_from_utc_ns": from_s * SECOND,
+            "measured_to_utc_ns": (from_s + 90) * SECOND,
+            "served": [{"folder": folder, "from_utc_ns": from_s * SECOND, "to_utc_ns": (from_s + 90) * SECOND,
+                        "state": "healthy", "events": events}],
+        }
+        for folder, from_s, events in (("/srv/raid=10", 0, [PULLED]), ("/srv/raid=50", 90, []))
+    ]  # fmt: skip
+    missing = rows("array", "member0", "degraded_count", [0.0] * 10 + [1.0] * 80 + [0.0] * 90, tier="storage")
+    (cause,) = of(missing, points=points).record()["causes"]
+    assert cause["advice"].startswith("Replace member0/disk1 ")
+    assert [one["of"] for one in cause["evidence"]] == ["state", "log"]
+
+
 def test_a_served_array_that_lacked_a_disk_before_the_run_is_found_and_the_disk_is_not_guessed() -> None:
     found = of_array([1.0] * 30, [0.0] * 30, state="degraded")
 

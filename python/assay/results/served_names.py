@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
+from typing import Any
 
 
 def prefixes(folders: Iterable[str]) -> dict[str, str]:
@@ -24,3 +25,12 @@ def prefixes(folders: Iterable[str]) -> dict[str, str]:
     names = [PurePath(folder).name for folder in distinct]
     told = names if len(set(names)) == len(names) else distinct
     return {folder: f"{name}/" for folder, name in zip(distinct, told, strict=True)}
+
+
+def named_arrays(point: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The arrays that a point was served by, each with what stands before its names.
+
+    Names are those of the point: a study may serve another array, in another folder, for each of its points.
+    """
+    arrays = {str(served.get("folder")): served for served in point.get("served") or ()}
+    return [(prefix, arrays[folder]) for folder, prefix in prefixes(arrays).items()]

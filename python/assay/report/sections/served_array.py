@@ -9,7 +9,7 @@ from assay.document.elements import Block, Cell, Column, Figure, Heading, Paragr
 from assay.document.series import Clock, by_role, gauge, of_point, panel_rows, point_clock, rate, weighted
 from assay.document.text import DASH, percent, shorten
 from assay.report.figures_served import fault_timeline, shades_text
-from assay.results.served_names import prefixes
+from assay.results.served_names import named_arrays
 from assay.results.source import Record, RunFacts
 from assay.units import count_of, format_duration, format_latency
 
@@ -45,7 +45,7 @@ def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Blo
     if is_named:
         blocks.append(Heading(f"Point {point.get('id')}: {shorten(str(point.get('part') or DASH), 60)}"))
     clock = point_clock(point)
-    for number, (prefix, served) in enumerate(_arrays(point), start=1):
+    for number, (prefix, served) in enumerate(named_arrays(point), start=1):
         if not served.get("events"):
             continue
         named = f"Array {prefix.removesuffix('/')}: " if prefix else ""
@@ -55,12 +55,6 @@ def _point_blocks(facts: RunFacts, point: Record, *, is_named: bool) -> list[Blo
             blocks += _figure(name, facts.series, point, served, clock, prefix)
         blocks += [_phase_table(served, _unit_of(point)), _event_table(served, clock)]
     return blocks
-
-
-def _arrays(point: Record) -> list[tuple[str, Record]]:
-    """The arrays of a point, each after what stands before its names."""
-    prefix = prefixes(str(one.get("folder") or "") for one in point["served"])
-    return [(prefix[str(one.get("folder") or "")], one) for one in point["served"]]
 
 
 def _unit_of(point: Record) -> str:
@@ -216,7 +210,7 @@ def _volume_table(points: Sequence[Record]) -> Table:
     rows = []
     for point in points[:POINTS_MAX]:
         named = shorten(f"{point.get('id')} {point.get('part') or ''}".strip(), 40)
-        for prefix, served in _arrays(point):
+        for prefix, served in named_arrays(point):
             for volume in served.get("volumes") or []:
                 rows.append([Cell(named), Cell(f"{prefix}{volume['name']}"), *_volume_cells(volume)])
     caption = "What each volume was asked for from the first transaction or I/O on, and its latency by the model."

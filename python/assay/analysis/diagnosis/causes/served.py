@@ -17,7 +17,7 @@ from assay.analysis.diagnosis.evidence import add_slower, disk_of
 from assay.analysis.diagnosis.observed import Flags, Observed, Track
 from assay.analysis.diagnosis.signals import Signals
 from assay.document.text import joined, moment
-from assay.results.served_names import prefixes
+from assay.results.served_names import named_arrays
 
 LACKING = ("degraded", "rebuilding")
 """States of an array that lacks a disk."""
@@ -73,11 +73,9 @@ def lacks_a_disk(observed: Observed) -> list[tuple[Signals, str]]:
 
 
 def _logs(observed: Observed) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The log of each array in each window, after what stands before the names of that array."""
-    logs = [served for window in observed.windows for served in window.point.get("served") or ()]
-    prefix = prefixes(str(served.get("folder", "")) for served in logs)
-    for served in logs:
-        yield prefix[str(served.get("folder", ""))], served
+    """What stands before the names of each array in each window, and its log."""
+    for window in observed.windows:
+        yield from named_arrays(window.point)
 
 
 def _entries(observed: Observed) -> Iterator[Entry]:

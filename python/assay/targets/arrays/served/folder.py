@@ -159,7 +159,7 @@ def is_served(note: Note) -> bool:
 
 
 def patience_s(folder: Path) -> float:
-    """How long an answer of the server of a folder is waited for: the waits for one that stands still do not add up."""
+    """Return how long a question waits for the server of a folder: briefly, if the last one got no answer."""
     return AGAIN_S if folder in _silent else ANSWER_S
 
 
