@@ -28,10 +28,9 @@ class ServedSample(OltpSample):
 
     def second(self, point: dict[str, Any], second: int) -> list[dict[str, Any]]:
         rows = super().second(point, second)
-        row = rows[-1] | {"tier": "storage", "source": "array", "entity": f"{self.prefix}array", "role": ""}
-        row["kind"] = "gauge"
+        array = {"tier": "storage", "source": "array", "entity": f"{self.prefix}array", "role": "", "kind": "gauge"}
         missing = 40.0 - 2 * (second - 30) if 30 <= second < 50 else 0.0
-        return [*rows, row | {"metric": "missing_pieces_count", "value": missing}]
+        return [*rows, rows[-1] | array | {"metric": "missing_pieces_count", "value": missing}]
 
 
 def served(*events: tuple[int, str, str]) -> tuple[Sample, dict[str, Any]]:

@@ -196,6 +196,6 @@ def test_a_server_that_stands_still_is_waited_for_in_full_but_once(
 def _answer_all(server: socket.socket, count: int) -> None:
     for _ in range(count):
         connection, _ = server.accept()
-        # Of those that gave up nobody reads the answer.
+        # The clients that gave up have closed their end.
         with connection, contextlib.suppress(ConnectionError):
             connection.sendall(b'{"done": {}}\n')

@@ -45,7 +45,7 @@ pub(crate) struct WriteAnywhere {
     under_way_bytes: u64,
     /// What each task writes, by its number.
     placed: Vec<Placed>,
-    /// Moves that nobody has taken yet. None are noted unless somebody follows them.
+    /// The moves since they were last taken; `None` where nothing follows them.
     followed: Option<Vec<Moved>>,
     /// Kept for their memory.
     scratch: Scratch,

@@ -38,11 +38,8 @@ impl Change {
     }
 
     /// Puts the bytes that were put last onto another disk.
-    pub(super) fn copy(&mut self, disk: usize, at_bytes: u64) {
-        let bytes =
-            self.steps.iter().rev().find(|(step, ..)| *step == Step::Put).map(|(.., range)| range.end - range.start);
-        let bytes = bytes.expect("something was put before");
-        self.steps.push((Step::Copy, disk as u32, at_bytes..at_bytes + bytes));
+    pub(super) fn copy(&mut self, disk: usize, at_bytes: Range<u64>) {
+        self.steps.push((Step::Copy, disk as u32, at_bytes));
     }
 
     pub(super) fn good(&mut self, disk: usize, at_bytes: Range<u64>) {

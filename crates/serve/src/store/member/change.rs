@@ -97,15 +97,15 @@ impl Member {
         for disk in self.copies(place) {
             let holds = self.disks[disk].holds(row, &range);
             if holds || (is_whole && self.disks[disk].takes(row)) {
-                let at_bytes = self.on_disk(row, &range).start;
+                let at_bytes = self.on_disk(row, &range);
                 if written {
-                    change.copy(disk, at_bytes)
+                    change.copy(disk, at_bytes.clone());
                 } else {
-                    change.put(disk, at_bytes, bytes)
+                    change.put(disk, at_bytes.start, bytes);
                 }
                 written = true;
                 if !holds {
-                    change.good(disk, self.on_disk(row, &range));
+                    change.good(disk, at_bytes);
                 }
             }
         }
