@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 import pytest
@@ -16,6 +17,17 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("full", max_examples=150, deadline=None)
 settings.load_profile("quick")
+
+
+_CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 16384, 1 << 18
+"""Linux: unshare(2), mount(2)."""
+
+
+def pytest_configure() -> None:
+    """Give the tests mounts of their own: what one of them mounts or unmounts, this machine does not see."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() == 0 and libc.unshare(_CLONE_NEWNS) == 0:
+        libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None)
 
 
 @pytest.hookimpl(tryfirst=True)

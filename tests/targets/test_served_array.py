@@ -14,6 +14,7 @@ import pytest
 from assay.errors import NotAnswering, NotSupported, UsageError
 from assay.targets.arrays.served import folder
 from assay.targets.arrays.served.events import command_of, events_in, events_of
+from assay.targets.arrays.served.place import Note, Place
 from assay.targets.arrays.served.spec import parse_served
 from assay.targets.databases import parse_databases
 from assay.telemetry.collectors import ServedArrayCollector
@@ -74,27 +75,29 @@ def test_a_share_that_is_none_is_refused(words: str) -> None:
 def test_a_machine_that_cannot_mount_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "FUSE", tmp_path / "fuse")
     with pytest.raises(NotSupported, match="there is no /dev/fuse here"):
-        folder.refuse_folder(tmp_path / "array")
+        folder.refuse_fuse()
     (tmp_path / "fuse").touch()
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(NotSupported, match="/dev/fuse cannot be opened; run as root, or install fuse3"):
-        folder.refuse_folder(tmp_path / "array")
+        folder.refuse_fuse()
     monkeypatch.setattr(os, "access", lambda *_: True)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(folder.shutil, "which", lambda _: None)
     with pytest.raises(NotSupported, match="fusermount3 is missing"):
-        folder.refuse_folder(tmp_path / "array")
+        folder.refuse_fuse()
 
 
-def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path) -> None:
-    if not folder.FUSE.exists():
-        pytest.skip("there is no FUSE here")
-    (tmp_path / "note").touch()
-    with pytest.raises(UsageError, match="is not empty"):
-        folder.refuse_folder(tmp_path)
-    (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(UsageError, match="is a link"):
-        folder.refuse_folder(tmp_path / "link")
+def test_a_folder_that_cannot_show_an_array_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "note").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "full")
+    for name, complaint in (("full", "is not empty"), ("link", "is a link"), ("file", "is no folder")):
+        with Place.open(tmp_path / name) as place, pytest.raises(UsageError, match=complaint):
+            place.make_folder()
+    for path in (Path("/"), tmp_path / ".."):
+        with pytest.raises(UsageError, match="has no name of its own"):
+            Place.open(path)
 
 
 def counters(**changes: Any) -> dict[str, Any]:
@@ -173,7 +176,8 @@ def test_a_server_that_stands_still_is_waited_for_in_full_but_once(
     at, store = tmp_path / "at", tmp_path / "store"
     at.mkdir()
     store.mkdir()
-    folder.write_note(at, folder.Note(store=str(store), pid=os.getpid()))
+    with Place.open(at) as place:
+        place.write_note(Note(store=str(store), pid=os.getpid()))
     monkeypatch.setattr(folder, "ANSWER_S", 0.03)
     monkeypatch.setattr(folder, "AGAIN_S", 0.02)
     monkeypatch.chdir(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from assay.cli import options as opt
 from assay.cli.console import say
 from assay.errors import IoFailed, UsageError
+from assay.paths import create_anew, printable
 from assay.units import format_bytes, format_duration, format_latency, parse_bytes, parse_duration
 
 EXAMPLES = """
@@ -97,7 +99,7 @@ def serve(
     request = Request(
         target=model,
         folder=folder,
-        store=store or folder.with_name(f"{folder.name}.store"),
+        store=store or folder.parent / f"{folder.name}.store",
         size_bytes=parse_bytes(size, what="--size") if size else None,
         durability=found[0],
         sums=sums,
@@ -127,7 +129,15 @@ def serve(
                 status = served.ask({"command": "status"})
             say(_lateness_line(status))
             if log is not None:
-                log.write_text(json_module.dumps(status, indent=1))
+                _write_log(log, status)
+
+
+def _write_log(log: Path, status: dict[str, Any]) -> None:
+    try:
+        with os.fdopen(create_anew(log), "w") as file:
+            json_module.dump(status, file, indent=1)
+    except OSError as error:
+        raise IoFailed(f"--log: {printable(log)}: {error.strerror}") from error
 
 
 def _print_started(status: dict[str, Any], mounted: Any, folder: Path) -> None:

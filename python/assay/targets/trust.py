@@ -115,6 +115,73 @@ def open_own(path: Path, what: str) -> tuple[Path, int]:
     return where, folder
 
 
+def make_trusted(path: Path, what: str) -> tuple[Path, int]:
+    """Open a folder as `open_trusted` does; make it, and what is missing on its way, for this user alone.
+
+    Raises
+    ------
+    RefusedTarget, OSError
+        As of `open_trusted`.
+    """
+    missing: list[str] = []
+    while True:
+        try:
+            where, folder = open_trusted(path, what)
+            break
+        except FileNotFoundError:
+            # A link to nowhere exists, and is no folder that could be made.
+            if not path.name or path.is_symlink():
+                raise
+            missing.append(path.name)
+            path = path.parent
+    try:
+        for name in reversed(missing):
+            os.mkdir(name, 0o700, dir_fd=folder)
+            below = os.open(name, _ON_THE_WAY, dir_fd=folder)
+            os.close(folder)
+            where, folder = where / name, below
+    except BaseException:
+        os.close(folder)
+        raise
+    return where, folder
+
+
+def make_own(path: Path, what: str) -> tuple[Path, int, bool]:
+    """Open a folder as `open_own` does, or make it for this user alone, with what is missing on its way.
+
+    Returns
+    -------
+    Path
+        Where the folder really is.
+    int
+        Descriptor; the caller closes it.
+    bool
+        Whether the folder was made now.
+
+    Raises
+    ------
+    RefusedTarget, OSError
+        As of `open_own`; `ENOTDIR` where a file or a link has the folder's name.
+    """
+    parent, way = make_trusted(path.parent, what)
+    try:
+        is_new = True
+        try:
+            os.mkdir(path.name, 0o700, dir_fd=way)
+        except FileExistsError:
+            is_new = False
+        found = os.lstat(path.name, dir_fd=way)
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(path))
+    finally:
+        os.close(way)
+    where, folder = open_own(parent / path.name, what)
+    if os.fstat(folder).st_ino != found.st_ino:
+        os.close(folder)
+        raise RefusedTarget(f"{what}: {printable(path)} was exchanged while it was opened; start again")
+    return where, folder, is_new
+
+
 def is_trusted(path: Path) -> bool:
     """Whether `open_trusted` would open a folder."""
     try:

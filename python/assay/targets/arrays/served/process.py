@@ -21,8 +21,10 @@ from typing import Any
 
 from assay import errors
 from assay.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError
-from assay.targets.arrays.served import folder as shown
+from assay.targets.arrays.served.folder import ask, clean
+from assay.targets.arrays.served.place import Place
 from assay.targets.arrays.served.spec import ServedSpec, parse_served
+from assay.targets.arrays.served.volumes import attached, mount_again, shut_down
 
 LOOK_S = 1.0
 """How often the server looks whether the array still answers."""
@@ -61,7 +63,6 @@ class ServedArray:
         if self._process is not None:
             return
         show(f"serving {self.spec.name} at {self.folder}")
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
         process = subprocess.Popen(
             (sys.executable, "-m", __name__),
             stdin=subprocess.PIPE,
@@ -112,9 +113,10 @@ class ServedArray:
             ) from None
         finally:
             process.stdout.close()
-        if shown.note_path(self.folder).exists():
-            # It was killed.
-            shown.clean(self.folder)
+        if process.returncode < 0:
+            # It was killed; where it had not written its note yet, nothing is to be undone.
+            with contextlib.suppress(UsageError):
+                clean(self.folder)
 
     @property
     def is_started(self) -> bool:
@@ -150,7 +152,7 @@ class ServedArray:
             The server ended.
         """
         self.refuse_gone()
-        return shown.ask(self.folder, command)
+        return ask(self.folder, command)
 
     def lose_power(self) -> str:
         """The array loses power; gives what went with its cache.
@@ -170,8 +172,9 @@ class ServedArray:
         NotSupported
             The kernel cannot do it.
         """
-        for place in shown.read_note(self.folder).mounts:
-            shown.shut_down(Path(place))
+        with Place.open(self.folder) as place:
+            for one in attached(place):
+                shut_down(place.mounts / one.volume)
 
     def regain_power(self) -> None:
         """The power is back, and file systems are mounted anew.
@@ -182,7 +185,8 @@ class ServedArray:
             One cannot be mounted any more.
         """
         self.ask({"command": "restore"})
-        shown.mount_again(self.folder)
+        with Place.open(self.folder) as place:
+            mount_again(place)
 
     def cause(self) -> str | None:
         """Why what used the array failed, as far as the array knows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -10,17 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from assay import _core
-from assay.targets.arrays.served.folder import (
-    Note,
-    forget,
-    mount_volumes,
-    note_path,
-    read_note,
-    refuse_folder,
-    unmount_volumes,
-    write_note,
-)
+from assay.errors import OpenFailed, UsageError
+from assay.paths import printable
+from assay.targets.arrays.served.folder import refuse_fuse, refuse_served
+from assay.targets.arrays.served.place import Note, Place
 from assay.targets.arrays.served.request import Request
+from assay.targets.arrays.served.volumes import attached, mount_volumes, owner_of, unmount_volumes
+from assay.targets.trust import make_own
 
 
 class Service:
@@ -58,42 +55,62 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
 
     Raises
     ------
-    UsageError, NotSupported, IoFailed
+    UsageError, RefusedTarget, NotSupported, OpenFailed, IoFailed
         The array, the folder or the store is refused, or something of this machine failed.
     """
     plan = request.plan()
-    folder = request.folder.absolute()
-    refuse_folder(folder)
-    note = Note(store=str(request.store.absolute()), pid=os.getpid(), is_new=not folder.exists())
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        array = _core.ServedArray(json.dumps({**plan, "folder": str(folder), "store": note.store}))
-    except BaseException:
-        if note.is_new:
-            folder.rmdir()
-        raise
-    try:
-        write_note(folder, note)
+    owner_uid = owner_of(owner) if owner is not None else None
+    refuse_fuse()
+    with Place.open(request.folder, make=True) as place, contextlib.ExitStack() as held:
+        refuse_served(place)
+        folder, is_new = place.make_folder()
+        held.callback(os.close, folder)
+        if is_new:
+            held.callback(place.remove_folder)
+        store, _descriptor = _open_store(request.store, held)
+        place.write_note(Note(store=str(store), pid=os.getpid(), is_new=is_new))
+        held.callback(place.remove_note)
+        array = _core.ServedArray(json.dumps({**plan, "folder": str(place.folder), "store": str(store)}))
+        held.callback(array.stop)
+        held.callback(_undo, array, place)
         names = [name for name, _ in request.configuration().volumes]
-        mounted = mount_volumes(folder, names, note, owner=owner) if mkfs else {}
-        yield Service(array, folder, mounted)
+        mounted = _mounted(place, names, owner_uid) if mkfs else {}
+        yield Service(array, place.folder, mounted)
+
+
+def _open_store(path: Path, held: contextlib.ExitStack) -> tuple[Path, int]:
+    path = path.absolute()
+    try:
+        store, descriptor, is_new = make_own(path, f"store {printable(path)}")
+    except OSError as error:
+        if isinstance(error, NotADirectoryError):
+            raise UsageError(f"store {printable(path)}: is no folder; name a folder, or a new one") from None
+        raise OpenFailed(f"store {printable(path)}: {error.strerror}") from error
+    held.callback(os.close, descriptor)
+    if is_new:
+        # It goes only where nothing was put into it.
+        held.callback(_remove_empty, store)
+    return store, descriptor
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _mounted(place: Place, names: list[str], owner: int | None) -> dict[str, Path]:
+    # Opened anew: what was opened before lies beneath the mount now.
+    shown = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return mount_volumes(place, shown, names, owner=owner)
     finally:
-        try:
-            # After a power cut file systems may be on other loop devices.
-            _undo(array, folder, read_note(folder) if note_path(folder).exists() else note)
-        finally:
-            try:
-                array.stop()
-            finally:
-                if note.is_new:
-                    forget(folder)
-                note_path(folder).unlink(missing_ok=True)
+        os.close(shown)
 
 
-def _undo(array: _core.ServedArray, folder: Path, note: Note) -> None:
-    if note.mounts and array.is_running():
+def _undo(array: _core.ServedArray, place: Place) -> None:
+    if attached(place) and array.is_running():
         status = json.loads(array.ask('{"command": "status"}'))
         if not status["power"]:
             # File systems are taken away in order, and that takes an array with power.
             array.ask('{"command": "restore"}')
-    unmount_volumes(folder, note)
+    unmount_volumes(place)

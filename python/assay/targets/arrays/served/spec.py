@@ -59,12 +59,12 @@ class ServedSpec:
     @property
     def store(self) -> Path:
         """Where the disks' files lie."""
-        return self.folder.with_name(f"{self.folder.name}.store")
+        return self.folder.parent / f"{self.folder.name}.store"
 
     @property
     def mounts(self) -> Path:
         """Where file systems on the volumes are mounted."""
-        return self.folder.with_name(f"{self.folder.name}.mnt")
+        return self.folder.parent / f"{self.folder.name}.mnt"
 
     def request(self) -> Request:
         """What is asked of the service.
