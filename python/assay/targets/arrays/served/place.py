@@ -1,8 +1,8 @@
 """The place of a served array: folders and a note side by side in a folder that no other user can exchange.
 
-`DIR` shows the volumes, file systems on them are mounted in `DIR.mnt`, and `.DIR.assay-array` is the note. The note says
-which store is served and by which process, nothing else. What has to be undone is what the kernel says is there now
-(`volumes.py`), so that no text of a file becomes a mount, a loop device or a path that is taken away.
+`DIR` shows the volumes, file systems on them are mounted in `DIR.mnt`, and `.DIR.assay-array` is the note. The note
+says which store is served and by which process, nothing else. What has to be undone is what the kernel says is there
+now (`volumes.py`), so that no text of a file becomes a mount, a loop device or a path that is taken away.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Place:
         self._removed(self.mounts.name)
         if not self._made(self.mounts.name, FOLDER_MODE):
             raise RefusedTarget(
-                f"{printable(self.mounts)}: file systems are mounted in a new folder of this name, and something lies there"
-                " already; move it away"
+                f"{printable(self.mounts)}: file systems are mounted in a new folder of this name; something lies"
+                " there already: move it away"
             )
         descriptor = os.open(self.mounts.name, _FOLDER, dir_fd=self._parent)
         os.fchmod(descriptor, FOLDER_MODE)
