@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 
 import pytest
 from hypothesis import settings
 
 from bench_fixtures import as_nobody, bench, loop_device, mounted, public_bench, run_tool
+from own_mounts import own_mounts
 from servers.fixtures import connect, mariadb, mortal, mssql, postgresql, postgresql15, postgresql18, server
 
 # Tests start the command hundreds of times; without kept bytecode each start compiles what it imports again.
@@ -19,15 +19,9 @@ settings.register_profile("full", max_examples=150, deadline=None)
 settings.load_profile("quick")
 
 
-_CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 16384, 1 << 18
-"""Linux: unshare(2), mount(2)."""
-
-
 def pytest_configure() -> None:
-    """Give the tests mounts of their own: what one of them mounts or unmounts, this machine does not see."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() == 0 and libc.unshare(_CLONE_NEWNS) == 0:
-        libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None)
+    """Mount and unmount where this machine does not see it."""
+    own_mounts()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.kinds import Make, kinds
+from fuzz.served import a_store
 from fuzz.trial import Ended, Input, faults, tried
+from own_mounts import own_mounts
 
 LIMIT_S = 30.0
 """An input that takes longer hangs."""
@@ -29,12 +31,17 @@ FAILURES_MAX = 50
 
 
 def main() -> int:
+    own_mounts()
     seconds, first = float(os.environ.get("ASSAY_FUZZ_SECONDS", "600")), int(os.environ.get("ASSAY_SEED", "1"))
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as scratch:
         wanted = sys.argv[1:]
-        chosen = {name: made for name, made in kinds(a_run(Path(scratch))).items() if not wanted or name in wanted}
+        chosen = {
+            name: made
+            for name, made in kinds(a_run(Path(scratch)), a_store(Path(scratch))).items()
+            if not wanted or name in wanted
+        }
         if not chosen:
-            print(f"no such kind; kinds: {', '.join(kinds({}))}", file=sys.stderr)
+            print(f"no such kind; kinds: {', '.join(kinds({}, {}))}", file=sys.stderr)
             return 2
         kept = Path(tempfile.gettempdir()) / f"assay-fuzz-failures-{os.getpid()}"
         return fuzz(chosen, seconds, first, Path(scratch), kept)
@@ -61,7 +68,7 @@ def fuzz(chosen: dict[str, tuple[int, Make]], seconds: float, first: int, scratc
         dice = random.Random(seed)
         name = dice.choices(names, weights)[0]
         candidate = chosen[name][1](dice)
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
             ended = tried(candidate, Path(folder), LIMIT_S)
         count[name] += 1
         codes[ended.code] += 1

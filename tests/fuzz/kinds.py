@@ -19,6 +19,7 @@ from typing import Any
 import tomlkit
 
 from fuzz import mutation
+from fuzz.served import damaged, note
 from fuzz.trial import Input, of_command
 
 Make = Callable[[random.Random], Input]
@@ -62,8 +63,9 @@ SQLIO = "-kR -s1 -frandom -o8 -b8 -LS -BH -t2 -i4 -m4 -S1000 -v1 -dD1,2 -Fparam.
 PARAM = "c:\\data\\f.dat 4 0x0 100\n# a comment\n/srv/g.dat 2 0x3 10\n"
 
 
-def kinds(run: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
-    """All kinds with how often each is tried; `run` are the files of a run folder."""
+def kinds(run: dict[str, bytes], store: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
+    """All kinds with how often each is tried; `run` are the files of a run folder, `store` those of a served array."""
+    served: dict[str, tuple[int, Make]] = {"store": (1, damaged(store))} if store else {}
     tpcc = [{"name": "mine", "users": 4, "warehouses": 1, "timing": {"duration_s": 9.0}, "limits": ["response.p90<2s"]}]
     tpch = [{"name": "mine", "scale": 0.1, "partition": "orders:o_orderdate:8", "query_timeout_s": 9.0, "streams": 2}]
     studies = list(tables("studies.presets"))
@@ -77,6 +79,7 @@ def kinds(run: dict[str, bytes]) -> dict[str, tuple[int, Make]]:
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
         "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
         "run folder": (2, folder(run)), "import": (3, foreign), "kept": (1, kept),
+        "note": (1, note), **served,
     }  # fmt: skip
 
 
