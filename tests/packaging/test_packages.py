@@ -95,8 +95,8 @@ def test_the_bundle_installs_without_any_index(root: Path, execute, tmp_path: Pa
     assert_works(tmp_path / "assay-venv" / "bin" / "assay", execute, tmp_path)
 
 
-def test_the_commands_of_the_readme_work_in_order(root: Path, execute, tmp_path: Path) -> None:
-    text = (root / "README.md").read_text()
+def test_the_commands_of_readme_and_tour_work_in_order(root: Path, execute, tmp_path: Path) -> None:
+    text = (root / "README.md").read_text() + (root / "docs/tour.md").read_text()
     shell = re.findall(r"^```(sh|python)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     # Whether this machine's storage meets a limit is no matter of the README's: 1 is an answer, too.
     script = 'set -eu\nassay() { command assay "$@" || [ $? -eq 1 ]; }\n'
