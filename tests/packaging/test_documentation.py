@@ -23,12 +23,8 @@ from assay.workloads.io.plan import Plan, Search, Timing, load_plan, preset_name
 from assay.workloads.tpcc.plan import TpccLayout, TpccPlan, tpcc_preset_names
 from assay.workloads.transactions.plan import TransactionsSearch, TransactionsTiming
 
-DOCUMENTS = (
-    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/exit-codes.md", "docs/hosts.md",
-    "docs/integrity.md",
-    "docs/models.md", "docs/oltp.md", "docs/options.md", "docs/paper.md", "docs/plans.md", "docs/reliability.md",
-    "docs/results.md", "docs/serve.md", "docs/size.md", "docs/studies.md", "docs/tour.md",
-)  # fmt: skip
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 
 
 def blocks(text: str, language: str) -> list[str]:
