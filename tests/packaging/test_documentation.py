@@ -104,8 +104,9 @@ def check_rows(rows: Mapping[str, tuple[str, ...]], defaults: Mapping[str, Any])
 
 
 def test_the_reference_of_options_is_up_to_date(root: Path) -> None:
-    written = (root / "docs/options.md").read_text()
-    assert written == reference(), "write it again with: python -m assay.cli.reference docs/options.md"
+    pages = [root / "docs/options.md", *sorted((root / "docs/options").iterdir())]
+    written = {str(path.relative_to(root / "docs")): path.read_text() for path in pages}
+    assert written == reference(), "write it again with: python -m assay.cli.reference docs"
 
 
 def test_integrity_plan_keys_and_defaults_are_those_of_the_code(root: Path) -> None:
@@ -140,7 +141,9 @@ def test_transactions_plan_keys_and_defaults_are_those_of_the_code(root: Path) -
 
 def test_plans_in_the_documents_are_understood(root: Path) -> None:
     plans = blocks((root / "docs/plans.md").read_text(), "toml")
-    plans += re.findall(r"\.toml <<'END'\n(.*?)^END$", (root / "docs/tour.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    plans += re.findall(
+        r"\.toml <<'END'\n(.*?)^END$", (root / "docs/tour.md").read_text(), flags=re.MULTILINE | re.DOTALL
+    )
     assert len(plans) == 2
     for text in plans:
         assert load_plan(tomllib.loads(text), source="document").workloads()

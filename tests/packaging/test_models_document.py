@@ -1,4 +1,4 @@
-"""docs/models.md and what docs/results.md says of models agree with the code: options, parameters, keys, figures."""
+"""The pages of models and docs/results.md agree with the code: options, parameters, keys, figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ UNITS = {
 
 @pytest.fixture
 def text(root: Path) -> str:
-    return (root / "docs/models.md").read_text()
+    return "".join(
+        (root / "docs" / name).read_text()
+        for name in ("models.md", "models-host-flash.md", "model-files.md", "calibration.md")
+    )
 
 
 def rows_under(text: str, first_cell: str) -> list[list[str]]:
@@ -110,7 +113,7 @@ def test_keys_of_a_calibration_are_those_of_a_calibrated_file(text: str) -> None
 @pytest.mark.parametrize(
     ("document", "command", "shared"),
     [
-        ("docs/models.md", calibrate_command, {"quiet", "debug"}),
+        ("docs/calibration.md", calibrate_command, {"quiet", "debug"}),
         ("docs/reliability.md", reliability_command, {"array", "seed", "output", "json", "report", "debug"}),
     ],
 )

@@ -19,7 +19,7 @@ from assay.targets.arrays.parameters import ORIGINS, known_of, whole_name
 
 
 def calibration_table(fit: Fit, observations: Sequence[Observation], source: str) -> dict[str, Any]:
-    """The section `[calibration]` (docs/models.md)."""
+    """The section `[calibration]` (docs/calibration.md)."""
     conditions = [observation.conditions for observation in observations]
     return {
         "from": source,

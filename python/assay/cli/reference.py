@@ -1,4 +1,4 @@
-"""The reference page of options, from what declares them: `python -m assay.cli.reference docs/options.md` writes it."""
+"""The reference of options, a page for each verb, from what declares them: `python -m assay.cli.reference docs`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,28 @@ from assay.workloads.options import PlanOption
 
 HEAD = """# Options
 
-Every command and its options. Where an option sets a key of a [plan](plans.md), the key is named, with the value it has
-if neither preset, plan nor option sets it. `python -m assay.cli.reference docs/options.md` writes this page.
+A page for each verb. Where an option sets a key of a [plan](plans.md), its page names the key, with the value that the
+key has if neither preset, plan nor option sets it. `python -m assay.cli.reference docs` writes these pages.
+
+| verb | what it does |
+|---|---|
 """
 
 
-def reference() -> str:
-    """The page as Markdown."""
-    return "\n".join([HEAD, *_sections(typer.main.get_command(app), ["assay"])])
+def reference() -> dict[str, str]:
+    """Pages as Markdown, by their path below the folder of documents."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    pages, rows = {}, ""
+    for verb, command in sorted(commands.items()):
+        sections = list(_sections(command, ["assay", verb]))
+        if sections and not command.hidden:
+            pages[f"options/{verb}.md"] = "\n".join([f"# Options of `assay {verb}`\n", *sections])
+            rows += f"| [`assay {verb}`](options/{verb}.md) | {_first_line(command)} |\n"
+    return {"options.md": HEAD + rows, **pages}
+
+
+def _first_line(command: Any) -> str:
+    return str((getattr(command, "loaded", command).help or "").splitlines()[0]).replace("|", "\\|")
 
 
 def _sections(command: Any, words: Sequence[str]) -> Iterator[str]:
@@ -63,4 +77,7 @@ def _shown(default: Any) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+    for name, page in reference().items():
+        path = Path(sys.argv[1]) / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page, encoding="utf-8")

@@ -42,7 +42,7 @@ class Certainty:
 def certainty_of(need: Need, ladder: Ladder, step: Step, demand: Demand) -> Certainty:
     """The error of the model of a size, from the band of one member under its share of the largest random stream.
 
-    What calibration left open, and conditions that nothing was measured at, widen it (docs/models.md).
+    What calibration left open, and conditions that nothing was measured at, widen it (docs/calibration.md).
     """
     pool = pools_of(ladder, step, demand)[0]
     stream = _largest(demand)

@@ -23,7 +23,7 @@ class CalibratedPoint(Strict):
 
 
 class Calibration(Strict):
-    """What was fitted to what, and what the fit leaves open (docs/models.md)."""
+    """What was fitted to what, and what the fit leaves open (docs/calibration.md)."""
 
     source: str
     """`from` in the file."""

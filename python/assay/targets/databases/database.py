@@ -20,7 +20,7 @@ from assay.targets.databases.spec import DatabaseSpec
 from assay.targets.databases.table_set import TableSet
 
 OWN_TABLES = ("assay_schema", "assay_chunk")
-"""Tables that say what was loaded: docs/oltp.md."""
+"""Tables that say what was loaded: docs/databases.md."""
 
 LAID_OUT = "laid out"
 """State of tables that a study laid out in another way: neither saved nor run on as the plain ones."""

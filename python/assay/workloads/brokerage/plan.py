@@ -1,4 +1,4 @@
-"""The TPC-E-like workload (docs/oltp.md): what `assay oltp brokerage` runs, as a plan in TOML or JSON."""
+"""The TPC-E-like workload (docs/brokerage.md): what `assay oltp brokerage` runs, as a plan in TOML or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TPC-E-like transactions add to points, answers and manifests (docs/oltp.md)."""
+"""What TPC-E-like transactions add to points, answers and manifests (docs/brokerage.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What storage did for a database over a window: STORAGE of docs/oltp.md, and a point's roles, from recorder rows.
+"""What storage did for a database over a window: `storage` of a point, and its roles, from rows of the recorder.
 
 Devices say what reached them; the databases say what they asked for, which the kernel's page cache may have answered.
 Where both are known, bytes per transaction are those of the devices.

@@ -1,4 +1,4 @@
-"""What TPC-C-like transactions add to points, answers and manifests (docs/oltp.md)."""
+"""What TPC-C-like transactions add to points, answers and manifests (docs/oltp-results.md)."""
 
 from __future__ import annotations
 

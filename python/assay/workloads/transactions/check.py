@@ -18,7 +18,7 @@ _TITLE = re.compile(r"^\s*--\s*title:\s*(.+?)\s*$", re.MULTILINE)
 def check_conditions(
     databases: Sequence[Database], application: Application, *, display: Display, interrupt: threading.Event
 ) -> list[dict[str, Any]]:
-    """Ask all conditions; returns the `conditions` of docs/oltp.md.
+    """Ask all conditions; returns the `conditions` of docs/oltp-results.md.
 
     Raises
     ------

@@ -48,7 +48,7 @@ def find_hottest(
     table_set
         The tables of the workload.
     tables, statements
-        Those of the trace's point, as docs/oltp.md has them.
+        Those of the trace's point, as docs/oltp-results.md has them.
     trace_s
         Length of the trace.
 

@@ -119,7 +119,7 @@ class OltpMeasurement:
         Returns
         -------
         dict
-            The measured part of the point (docs/oltp.md).
+            The measured part of the point (docs/oltp-results.md).
 
         Raises
         ------

@@ -52,7 +52,7 @@ class CutPower:
                 )
 
     def told(self) -> dict[str, Any]:
-        """The cut as the point has it (docs/oltp.md)."""
+        """The cut as the point has it (docs/oltp-results.md)."""
         missing = sorted(self.missing or [], key=lambda one: one["acknowledged_utc_ns"])
         return {
             "at_utc_ns": self._cut.at_utc_ns,

@@ -27,7 +27,7 @@ def seen_io(point: Point) -> SeenIo | None:
     Parameters
     ----------
     point
-        A point with `oltp` (docs/oltp.md).
+        A point with `oltp` (docs/oltp-results.md).
     """
     storage = oltp_of(point).get("storage") or {}
     if not storage:

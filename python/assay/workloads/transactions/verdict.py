@@ -21,7 +21,7 @@ def load_line(load: Mapping[str, Any], application: Application) -> VerdictLine:
 
 
 def consistency_line(conditions: Sequence[Mapping[str, Any]], application: Application) -> VerdictLine:
-    """The verdict line of the consistency conditions of a database (docs/oltp.md): missed on any violation."""
+    """The verdict line of the consistency conditions of a database (docs/oltp-results.md): missed on any violation."""
     violated = [condition for condition in conditions if not condition["met"]]
     if violated:
         listed = "; ".join(
