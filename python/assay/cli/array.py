@@ -186,7 +186,7 @@ def clean(at: At, json: opt.Json = False, debug: opt.Debug = False) -> None:
 
 @app.command(name="status", epilog="Examples:\n\n`assay array status --at /tmp/group --json`")
 def status(at: Where = None, json: opt.Json = False, debug: opt.Debug = False) -> None:
-    """Show the array as it is: members, disks, rebuilds, cache, what happened, how late answers are."""
+    """Show the state of the array: members, disks, rebuilds, cache, events, lateness of answers."""
     del debug
     from assay.targets.arrays.served.folder import ask, folder_of
 
@@ -281,7 +281,7 @@ def pull(
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Pull a disk out: its bytes are gone. Says what is lost where the policy does not bear it."""
+    """Pull a disk out: its bytes are gone. Names the data that the RAID policy cannot compute any more."""
     del debug
     _ask(at, f"pull {disk}" if spare else f"pull {disk} keep-spare", json)
 
@@ -301,12 +301,12 @@ def insert(
 @app.command(name="slow", epilog="Examples:\n\n`assay array slow member0/disk3 x20 --at /tmp/group`")
 def slow(
     what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
-    times: Annotated[str, typer.Argument(metavar="xTIMES", help="x20: so many times slower; x1: as planned.")],
+    times: Annotated[str, typer.Argument(metavar="xTIMES", help="The factor: x20 takes twenty times as long; x1 takes the planned time.")],
     at: Where = None,
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Make a disk, or a port of the host, so many times slower."""
+    """Make a disk, or a port of the host, slower by a factor."""
     del debug
     _ask(at, f"slow {what} {times}", json)
 
@@ -331,7 +331,7 @@ def snapshot(
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Keep all volumes as they are now."""
+    """Keep the present state of all volumes."""
     del debug
     _ask(at, f"snapshot {name}", json)
 
@@ -371,7 +371,7 @@ def _plain(name: str, help_text: str) -> None:
 
 _plain("fail-controller", "Lose the first controller of the first member; another takes its ports after a while.")
 _plain("fail-path", "Lose the first port of the host; it notices after a time-out and uses the others.")
-_plain("mend-paths", "Bring back what was lost of paths and controllers.")
+_plain("mend-paths", "Bring lost paths and controllers back.")
 _plain("add-member", "Let a member like the others join the group; chunks of the volumes move onto it meanwhile.")
-_plain("cut-power", "Cut the power: nothing is answered, and what was only in a volatile cache is lost.")
-_plain("restore", "Bring the power back: what was never answered is sent again.")
+_plain("cut-power", "Cut the power: the array answers nothing, and a volatile cache loses its content.")
+_plain("restore", "Bring the power back: I/Os without an answer are sent again.")

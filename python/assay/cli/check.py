@@ -50,7 +50,7 @@ def check(
     ] = None,
     profile: Annotated[
         Path | None,
-        typer.Option("--profile", help="A run of assay profile, for rules that compare with what was measured."),
+        typer.Option("--profile", help="A run of assay profile, for rules that compare with measured figures."),
     ] = None,
     site: Annotated[
         Path | None, typer.Option("--site", help="site.toml: what cannot be read, such as switches and arrays.")
@@ -70,7 +70,7 @@ def check(
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Compare settings with best practice, and say what to change and why; what is not known never passes."""
+    """Compare settings with best practice, and say what to change and why; an unknown setting never passes."""
     del debug
     from assay.rules.registry import chosen_rules, rule_named
 

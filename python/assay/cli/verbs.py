@@ -40,12 +40,12 @@ _OTHERS = (
     Verb(
         name="import",
         place="assay.cli.importing:import_",
-        help="Read other tools' telemetry and results into one run folder; say what was taken, what was not, and why.",
+        help="Read other tools' telemetry and results into one run folder; name the values taken and left out, and why.",
     ),
     Verb(
         name="check",
         place="assay.cli.check:check",
-        help="Compare settings with best practice, and say what to change and why; what is not known never passes.",
+        help="Compare settings with best practice, and say what to change and why; an unknown setting never passes.",
     ),
     Verb(
         name="diagnose",

@@ -100,14 +100,14 @@ class BrokeragePlan(TransactionsPlan):
         Annotated[int, Field(ge=1, le=CUSTOMERS_MAX)] | None,
         Option(
             "--customers",
-            f"How many to load, by the hundred, about 1 MB each ({CUSTOMERS_DEFAULT:,}, or those that are loaded).",
+            f"How many to load, by the hundred, about 1 MB each ({CUSTOMERS_DEFAULT:,}, or as loaded).",
             DATABASE,
         ),
     ] = None
     """Over all databases; None: those that are loaded, else `CUSTOMERS_DEFAULT`."""
     days: Annotated[
         Annotated[int, Field(ge=1, le=300)] | None,
-        Option("--days", f"Days of trading behind the database ({DAYS_DEFAULT}, or those that are loaded).", DATABASE),
+        Option("--days", f"Days of trading behind the database ({DAYS_DEFAULT}, or as loaded).", DATABASE),
     ] = None
     """None: those that are loaded, else `DAYS_DEFAULT`."""
     news_bytes: Annotated[

@@ -68,7 +68,7 @@ class TpccPlan(TransactionsPlan):
         Annotated[int, Field(ge=1, le=100_000)] | None,
         Option(
             "--warehouses",
-            f"How many to load, about 100 MB each ({WAREHOUSES_DEFAULT}, or those that are loaded).",
+            f"How many to load, about 100 MB each ({WAREHOUSES_DEFAULT}, or as loaded).",
             DATABASE,
         ),
     ] = None
