@@ -301,7 +301,7 @@ def insert(
 @app.command(name="slow", epilog="Examples:\n\n`assay array slow member0/disk3 x20 --at /tmp/group`")
 def slow(
     what: Annotated[str, typer.Argument(metavar="DISK|PATH", help="Such as member0/disk3 or path0.")],
-    times: Annotated[str, typer.Argument(metavar="xTIMES", help="The factor: x20 takes twenty times as long; x1 takes the planned time.")],
+    times: Annotated[str, typer.Argument(metavar="xTIMES", help="The factor, such as x20; x1: as planned.")],
     at: Where = None,
     json: opt.Json = False,
     debug: opt.Debug = False,

@@ -45,7 +45,7 @@ def import_(
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Read other tools' telemetry and results into one run folder; name the values taken and left out, and why."""
+    """Read telemetry and results of other tools into a run folder; name values taken and left out, and why."""
     del debug
     from assay.cli.console import say
     from assay.run.imports import import_files

@@ -40,7 +40,7 @@ _OTHERS = (
     Verb(
         name="import",
         place="assay.cli.importing:import_",
-        help="Read other tools' telemetry and results into one run folder; name the values taken and left out, and why.",
+        help="Read telemetry and results of other tools into a run folder; name values taken and left out, and why.",
     ),
     Verb(
         name="check",

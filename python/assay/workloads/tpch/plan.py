@@ -112,8 +112,7 @@ class TpchPlan(DatabasesPlan):
         Annotated[float, Field(ge=SCALE_STEP, le=SCALE_MAX)] | None,
         Option(
             "--scale",
-            f"How much to load: 1 is about a gigabyte of rows, fractions allowed ({SCALE_DEFAULT:g}, or as"
-            " loaded).",
+            f"How much to load: 1 is about a gigabyte of rows, fractions allowed ({SCALE_DEFAULT:g}, or as loaded).",
             DATABASE,
         ),
     ] = None
