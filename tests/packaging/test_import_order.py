@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path("python") / "assay"
 
 ORDER = (
-    ("units", "errors", "paths", "windows_paths", "fields", "reading", "progress", "command_line"),
+    ("units", "errors", "paths", "windows_paths", "fields", "reading", "progress", "command_line", "log"),
     ("results",),
     ("document",),
     ("targets",),

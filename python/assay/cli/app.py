@@ -11,6 +11,8 @@ from typer.core import TyperGroup
 
 from assay.cli.console import run_guarded
 from assay.cli.verbs import verbs
+from assay.errors import UsageError
+from assay.log import LEVELS, LOG
 from assay.targets.secrets import take_secrets
 
 
@@ -49,8 +51,15 @@ def _global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        str,
+        typer.Option("--log-level", envvar="ASSAY_LOG", help=f"What log.jsonl of a run holds: {', '.join(LEVELS)}."),
+    ] = "info",
 ) -> None:
     del version
+    if log_level not in LEVELS:
+        raise UsageError(f"--log-level: {log_level!r} is unknown; accepted: {', '.join(LEVELS)}")
+    LOG.set_level(log_level)
 
 
 def run(argv: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 from assay.cli.live_frame import Piece, frame, screen_of
 from assay.command_line import end_at_signals
 from assay.errors import AssayError, ExitCode, Interrupted
+from assay.log import LOG, chain, event
 from assay.results.points import describe_load
 from assay.results.standstill import generator_words
 from assay.units import format_bytes
@@ -50,11 +51,14 @@ def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> NoReturn:
 
     def break_off(number: int, frame: FrameType | None) -> None:
         heard.append(number)
+        event("signal", signal=signal.Signals(number).name)
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, break_off)
     signal.signal(signal.SIGTERM, break_off)
     sys.unraisablehook = _without_interrupts
+    LOG.shows = "--debug" in argv
+    event("command", argv=argv)
     try:
         try:
             code = app(standalone_mode=False)
@@ -68,6 +72,7 @@ def run_guarded(app: Callable[..., object], argv: Sequence[str]) -> NoReturn:
             if "--debug" in argv:
                 traceback.print_exc()
             outcome = _outcome(error)
+            event("failed", level="error", code=int(outcome[0]), errors=chain(error))
         except SystemExit as error:
             if not isinstance(error.__context__, BrokenPipeError):
                 end_at_signals()
@@ -210,7 +215,8 @@ class Signals:
         signal.signal(signal.SIGTERM, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
+        del frame
+        event("signal", signal=signal.Signals(number).name)
         if self.interrupt.is_set():
             leave_at_once(ExitCode.INTERRUPTED)
         self.interrupt.set()

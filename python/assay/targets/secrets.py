@@ -13,6 +13,7 @@ from collections.abc import Mapping, MutableMapping
 
 from assay.command_line import PLACEHOLDER
 from assay.errors import UsageError
+from assay.log import LOG
 
 LONGEST = 4096
 """More characters on standard input are no password but a file sent by mistake."""
@@ -40,6 +41,7 @@ class Secret:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        LOG.hide(text)
 
     def reveal(self) -> str:
         """Return the password itself, for the driver that needs it."""

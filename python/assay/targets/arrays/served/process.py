@@ -21,6 +21,7 @@ from typing import Any
 
 from assay import errors
 from assay.errors import AssayError, ExitCode, IoFailed, OutOfSpace, UsageError
+from assay.log import event
 from assay.targets.arrays.served.folder import ask, clean
 from assay.targets.arrays.served.place import Place
 from assay.targets.arrays.served.spec import ServedSpec, parse_served
@@ -71,6 +72,7 @@ class ServedArray:
             start_new_session=True,
         )
         self._process = process
+        event("child begun", program="array server", pid=process.pid, folder=self.folder)
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -113,6 +115,7 @@ class ServedArray:
             ) from None
         finally:
             process.stdout.close()
+            event("child ended", program="array server", pid=process.pid, code=process.returncode)
         if process.returncode < 0:
             # It was killed; where it had not written its note yet, nothing is to be undone.
             with contextlib.suppress(UsageError):
