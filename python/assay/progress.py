@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from assay.units import format_bytes, format_duration, format_iops, format_latency
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gauge:
@@ -30,6 +32,33 @@ class Gauge:
     value: float | None
     unit: str
     limit: str = ""
+
+    @property
+    def words(self) -> str:
+        """Title and value for people: the number first where its unit is part of the title."""
+        text = gauge_text(self.value, self.unit)
+        return f"{text} {self.title}" if self.unit == "iops" or text[-1:].isdigit() else f"{self.title} {text}"
+
+
+def gauge_text(value: float | None, unit: str) -> str:
+    """A gauge's value for people.
+
+    Examples
+    --------
+    >>> gauge_text(1234.0, "iops"), gauge_text(1.5e6, "ns"), gauge_text(12.0, "/s"), gauge_text(None, "ns")
+    ('1,234', '1.50 ms', '12/s', '-')
+    """
+    if value is None:
+        return "-"
+    if unit == "iops":
+        return format_iops(value)
+    if unit == "ns":
+        return format_latency(value)
+    if unit == "bytes_per_s":
+        return f"{format_bytes(value)}/s"
+    if unit == "share":
+        return f"{value:.0%}"
+    return f"{value:,.0f}{unit if unit.startswith('/') else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +90,31 @@ class Moment:
     gauges: Sequence[Gauge] = ()
     errors: tuple[int, str] = (0, "errors")
     waiting: str = ""
+
+    @property
+    def moment(self) -> Moment:
+        """The same."""
+        return self
+
+    @property
+    def line(self) -> str:
+        """All of it in one line.
+
+        Examples
+        --------
+        >>> gauges = (Gauge(name="iops", title="IOPS", value=512.0, unit="iops"),)
+        >>> Moment(part="oltp", what="8 KiB", phase="warm-up", left_s=9, gauges=gauges, errors=(2, "errors")).line
+        '[oltp] 8 KiB: warm-up, 9 s left, 512 IOPS, 2 errors'
+        """
+        pieces = [self.phase] if self.phase else []
+        pieces += [f"{self.done_share:.0%} done"] if self.done_share is not None else []
+        if self.left_s is not None:
+            pieces.append(f"{'at most ' if self.is_most else ''}{format_duration(self.left_s)} left")
+        pieces += [gauge.words for gauge in self.gauges if gauge.value is not None]
+        pieces += [f"{self.errors[0]:,} {self.errors[1]}"] if self.errors[0] else []
+        pieces += [self.waiting] if self.waiting else []
+        what = f"{self.what}: " if self.what else ""
+        return (f"[{self.part}] " if self.part else "") + what + ", ".join(pieces)
 
 
 class Shown(Protocol):

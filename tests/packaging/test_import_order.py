@@ -22,6 +22,7 @@ ORDER = (
     ("document",),
     ("targets",),
     ("telemetry",),
+    ("measure",),
     ("workloads",),
     ("run",),
     ("calibration",),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from assay.paths import plain
-from assay.progress import Gauge, Moment, Nearest, Status
-from assay.units import format_bytes, format_duration, format_iops, format_latency
+from assay.progress import Gauge, Moment, Nearest, Status, gauge_text
+from assay.units import format_duration
 
 REFRESH_S = 0.5
 """A frame is drawn no more often, so that a slow line carries some two kilobytes a second at most."""
@@ -66,21 +66,6 @@ def _head(moment: Moment) -> Line:
     pieces = [Piece(f"[{moment.part}] ", "quiet")] if moment.part else []
     pieces.append(Piece(", ".join([moment.phase, *left]), "strong"))
     return [*pieces, Piece(f"  {moment.what}")] if moment.what else pieces
-
-
-def gauge_text(value: float | None, unit: str) -> str:
-    """A gauge's value for people."""
-    if value is None:
-        return "-"
-    if unit == "iops":
-        return format_iops(value)
-    if unit == "ns":
-        return format_latency(value)
-    if unit == "bytes_per_s":
-        return f"{format_bytes(value)}/s"
-    if unit == "share":
-        return f"{value:.0%}"
-    return f"{value:,.0f}{unit if unit.startswith('/') else ''}"
 
 
 def _gauge_line(gauge: Gauge, history: Sequence[float | None], width: int, bars: str) -> Line:

@@ -10,24 +10,23 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay import _core, errors
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.measure.follower import Follower
 from assay.progress import Gauge, Moment
 from assay.results.shapes.point import Point
 from assay.targets.storage.target import StorageTarget, discard_created
 from assay.targets.storage.volume import begin_io
-from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.ticks import add_ticks, latency_gauges, sides_mean_ns
-from assay.units import format_bytes, format_duration, format_iops, format_throughput
+from assay.units import format_bytes, format_duration
 from assay.workloads.integrity.core_plan import narrowed, new_run_id, run_plan, tick_s
 from assay.workloads.integrity.evidence import headline, write_evidence
 from assay.workloads.integrity.files import Placed, make_files, place_files, tidy_files
-from assay.workloads.integrity.phase import phase_facts, phase_figures
+from assay.workloads.integrity.phase import phase_facts, phase_figures, phase_window
 from assay.workloads.integrity.plan import IntegrityPlan
 from assay.workloads.integrity.result import Result, findings_line, verified_line
 from assay.workloads.integrity.sqliosim_log import SqliosimLog
@@ -36,12 +35,7 @@ from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.steps import Ask, Keep, Measured, Steps
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 LOOK_S = 0.1
-SERIES_EVERY_S = 10.0
-"""Rows of the series are written this often, so that a long phase does not keep them in memory."""
 
 SAVED_EVERY_S = 1.0
 """The manifest is replaced no more often for new findings."""
@@ -52,51 +46,6 @@ RATE_S = 2.0
 BATCHES_KEPT = 1000
 TICKS_KEPT = 100_000
 """Batches of rows and ticks kept for a point's telemetry and batches; of phases of many hours the last ones."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntegrityProgress:
-    """What the display shows of a run that verifies."""
-
-    part: str
-    phase: str
-    done_share: float | None
-    elapsed_s: float
-    pages_per_s: float
-    bytes_per_s: float
-    iops: float
-    findings_count: int
-    waiting: str
-    """I/Os outstanding for long, in words."""
-    sides_mean_ns: Mapping[str, float | None]
-
-    @property
-    def moment(self) -> Moment:
-        """The same as figures."""
-        return Moment(
-            part=self.part,
-            what="every page is verified",
-            phase=self.phase,
-            done_share=self.done_share,
-            gauges=(
-                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops"),
-                *latency_gauges(self.sides_mean_ns),
-                Gauge(name="pages_per_s", title="pages verified", value=self.pages_per_s, unit="/s"),
-            ),
-            errors=(self.findings_count, "findings"),
-            waiting=self.waiting,
-        )
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        done = "" if self.done_share is None else f" {self.done_share:.0%} done,"
-        text = (
-            f"[{self.part}] {self.phase}:{done} {format_duration(self.elapsed_s)}, {self.pages_per_s:,.0f} pages"
-            f" verified/s, {format_throughput(self.bytes_per_s)}, {format_iops(self.iops)} IOPS,"
-            f" {self.findings_count} findings"
-        )
-        return f"{text}, {self.waiting}" if self.waiting else text
 
 
 def _phase_of(point: Point) -> Mapping[str, Any]:
@@ -196,11 +145,13 @@ class _Run:
         )
         self.log = SqliosimLog(self.context.folder.path)
         self.log.say("INFORMATION", _intention(self.plan, files, run_id), utc_ns=self.started_ns)
-        self.writer = self.context.folder.series_writer()
+        self.follower = Follower(
+            self.context.recorder,
+            self.context.folder.series_writer(),
+            kept=lambda batches: batches[-BATCHES_KEPT:],
+        )
         self.ticks: deque[dict[str, Any]] = deque(maxlen=TICKS_KEPT)
-        self.columns = SeriesColumns()
-        self.written: deque[pa.RecordBatch] = deque(maxlen=BATCHES_KEPT)
-        self.written_at = self.saved_at = time.monotonic()
+        self.saved_at = time.monotonic()
         self.unsaved = True
         self.silenced: set[tuple[str, bool]] = set()
         self.waiting: set[tuple[str, int, str]] = set()
@@ -217,8 +168,7 @@ class _Run:
         AssayError
             Why it ended before its time.
         """
-        self.context.recorder.sample()
-        self.context.recorder.drain()
+        self.follower.begin()
         self.context.load_begins()
         deadline = 0.0
         report: dict[str, Any] = {"phase": "prepare"}
@@ -318,16 +268,15 @@ class _Run:
         self.log.summarise(self.result.file_facts(), utc_ns=now_ns)
         self.log.say("ERROR" if found else "INFORMATION", found or verified_line(told), utc_ns=now_ns)
         self.log.flush()
-        self.context.recorder.sample()
-        self._write_rows()
-        self.writer.close_segment(f"{self.opened.part.name}-end")
+        self.follower.sample()
+        self.follower.close(f"{self.opened.part.name}-end")
         self.context.folder.update(integrity=told)
 
     def _take(self, report: Mapping[str, Any]) -> None:
         """Everything new in a report: ticks, findings, finished phases, I/Os that take long."""
         self.ticks.extend(report["ticks"])
         entities = [(self.files[tick["file"]].name, self._role(tick["file"])) for tick in report["ticks"]]
-        add_ticks(self.columns, report["ticks"], entities, self.started_ns, self.interval_s)
+        add_ticks(self.follower.columns, report["ticks"], entities, self.started_ns, self.interval_s)
         self._tell_long(report)
         for taken in self.result.take(report):
             if taken.in_detail:
@@ -337,10 +286,8 @@ class _Run:
             if taken.is_news:
                 self._tell(taken.finding, in_detail=taken.in_detail)
             self.unsaved = True
-        now = time.monotonic()
-        if now - self.written_at >= SERIES_EVERY_S:
-            self._write_rows()
-        if self.unsaved and now - self.saved_at >= SAVED_EVERY_S:
+        self.follower.write(at_once=False)
+        if self.unsaved and time.monotonic() - self.saved_at >= SAVED_EVERY_S:
             self._save()
         self.log.flush()
         self._show(report)
@@ -389,15 +336,13 @@ class _Run:
 
     def _ended_phase(self, number: int, phase: Mapping[str, Any], point_id: str) -> Measured:
         """Figures of a finished phase."""
-        self.context.recorder.sample()
-        self._write_rows()
+        self.follower.sample()
+        self.follower.write()
         figures = phase_figures(
-            self.plan,
-            phase,
-            json.loads(self.core.point(number)),
-            started_ns=self.started_ns,
+            json.loads(self.core.point(number)) | {"engine": self.engine},
+            phase_window(phase, started_ns=self.started_ns, interval_s=self.interval_s, ended_by=self._ended_by()),
             ticks=self.ticks,
-            telemetry=self.written,
+            telemetry=self.follower.written,
             devices=self.opened.devices,
         )
         facts = {key: phase[key] for key in ("pages_verified", "pages_written")}
@@ -405,8 +350,8 @@ class _Run:
         self.result.phases.append(
             {"name": phase["name"], "cycle": phase["cycle"], "seconds": seconds, "point_id": point_id, **facts}
         )
-        self.writer.close_segment(point_id)
-        return Measured(figures={"ended_by": self._ended_by(), "engine": self.engine, **figures})
+        self.follower.close(point_id)
+        return Measured(figures=figures)
 
     def _ended_by(self) -> str:
         if self.error is None:
@@ -414,13 +359,6 @@ class _Run:
         if isinstance(self.error, NotAnswering):
             return "not-answering"
         return "interrupted" if isinstance(self.error, Interrupted) else "failed"
-
-    def _write_rows(self) -> None:
-        self.written_at = time.monotonic()
-        self.context.recorder.drain(self.columns)
-        batches = self.columns.take()
-        self.writer.write(batches)
-        self.written += batches
 
     def _save(self) -> None:
         self.opened.told = self.result.document()
@@ -439,16 +377,28 @@ class _Run:
         count = len(report["long_outstanding"])
         cycle = "" if self.plan.cycles == 1 else f", cycle {report['cycle']}"
         self.context.display.point(
-            IntegrityProgress(
+            Moment(
                 part=self.opened.part.name,
-                phase=f"{report['phase']}{cycle}",
+                what="every page is verified",
+                phase=f"{report['phase']}{cycle} for {format_duration(report['phase_elapsed_ns'] / 1e9)}",
                 done_share=report["done_share"],
-                elapsed_s=report["phase_elapsed_ns"] / 1e9,
-                pages_per_s=(counts["pages_verified"] - pages_before) / seconds,
-                bytes_per_s=(moved - moved_before) / seconds,
-                iops=self._iops(),
-                sides_mean_ns=self._sides_mean_ns(),
-                findings_count=self.result.findings_count,
+                gauges=(
+                    Gauge(name="iops", title="IOPS", value=self._iops(), unit="iops"),
+                    *latency_gauges(self._sides_mean_ns()),
+                    Gauge(
+                        name="pages_per_s",
+                        title="pages verified",
+                        value=(counts["pages_verified"] - pages_before) / seconds,
+                        unit="/s",
+                    ),
+                    Gauge(
+                        name="bytes_per_s",
+                        title="throughput",
+                        value=(moved - moved_before) / seconds,
+                        unit="bytes_per_s",
+                    ),
+                ),
+                errors=(self.result.findings_count, "findings"),
                 waiting="" if longest is None else f"{count} I/Os outstanding for up to {longest / 1e9:.0f} s",
             )
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.results.standstill import judged
+from assay.measure import judge
+from assay.measure.point import measured_point
+from assay.measure.window import Window
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches
-from assay.workloads.integrity.core_plan import tick_s
 from assay.workloads.integrity.plan import PAGE_BYTES, IntegrityPlan
 
 if TYPE_CHECKING:
@@ -28,12 +28,33 @@ def phase_facts(plan: IntegrityPlan, name: str, cycle: int) -> dict[str, Any]:
     }
 
 
+def phase_window(phase: Mapping[str, Any], *, started_ns: int, interval_s: float, ended_by: str) -> Window:
+    """The window of a phase: all of it, whether it was steady or not.
+
+    Parameters
+    ----------
+    phase
+        The phase as the compiled core reports it, its times from the begin of the run.
+    started_ns
+        Begin of the run, UTC.
+    """
+    from_ns, to_ns = phase["from_ns"], phase["to_ns"]
+    # Ticks that lie in the phase as a whole.
+    from_tick = -int(-from_ns // (interval_s * 1e9))
+    return Window(
+        started_ns=started_ns,
+        interval_s=interval_s,
+        from_tick=from_tick,
+        to_tick=max(int(to_ns // (interval_s * 1e9)), from_tick + 1),
+        ended_by=ended_by,
+        exact_ns=(from_ns, to_ns),
+    )
+
+
 def phase_figures(
-    plan: IntegrityPlan,
-    phase: Mapping[str, Any],
-    measured: dict[str, Any],
+    figures: dict[str, Any],
+    window: Window,
     *,
-    started_ns: int,
     ticks: Sequence[Mapping[str, Any]],
     telemetry: Sequence[pa.RecordBatch],
     devices: Collection[str],
@@ -42,42 +63,20 @@ def phase_figures(
 
     Parameters
     ----------
-    phase
-        The phase as the compiled core reports it, its times from the begin of the run.
-    measured
-        The core's figures over it; changed in place.
-    started_ns
-        Begin of the run, UTC.
+    figures
+        The core's figures over the phase.
     ticks, telemetry
         Those of the run so far.
     devices
         Block devices beneath the target.
     """
-    from_ns, to_ns = phase["from_ns"], phase["to_ns"]
-    start_ns, end_ns, seconds = started_ns + from_ns, started_ns + to_ns, (to_ns - from_ns) / 1e9
-    interval_s = tick_s(plan)
-    # Ticks that lie in the phase as a whole.
-    from_tick = -int(-from_ns // (interval_s * 1e9))
-    to_tick = max(int(to_ns // (interval_s * 1e9)), from_tick + 1)
-    return {
-        "started_utc_ns": start_ns,
-        "measured_from_utc_ns": start_ns,
-        "measured_to_utc_ns": end_ns,
-        "warmup_s": 0.0,
-        "measured_s": seconds,
-        **measured,
-        "offered": None,
-        "outside_window": {"count": 0, "longest_ns": 0},
-        "steady": {"reached": False, "window_s": seconds, "slope_share": None, "half_width_share": None},
-        # One thread verifies and issues: it asks as hard as it can verify, and its speed is no figure of the storage.
-        "generator": {
-            "cpu_share": None,
-            "fullest_worker_share": None,
-            "schedule_lag_p99_ns": None,
-            "clock_ns": None,
-            "gaps": measured["generator"]["gaps"],
-            **judged(measured["generator"]["gaps"], False),
-        },
-        "batches": batches(ticks, from_tick, to_tick, interval_s),
-        "telemetry": summarise(telemetry, start_ns, end_ns, devices=devices),
-    }
+    # One thread verifies and issues: it asks as hard as it can verify, and its speed is no figure of the storage.
+    gaps = figures.pop("generator")["gaps"]
+    measured = measured_point(
+        window,
+        figures,
+        generator=judge.generator({"gaps": gaps}, saturated=False),
+        batches=window.batches(ticks),
+        telemetry=summarise(telemetry, window.start_ns, window.end_ns, devices=devices),
+    )
+    return measured | {"started_utc_ns": window.start_ns}

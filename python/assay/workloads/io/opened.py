@@ -6,24 +6,23 @@ import json
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.errors import Interrupted, IoFailed, NotAnswering
+from assay.measure import judge
+from assay.measure.point import measured_point
+from assay.measure.window import Window
 from assay.progress import Gauge, Moment
 from assay.results.phases import Rates
 from assay.results.points import describe_load
 from assay.results.shapes.point import Answer
-from assay.results.standstill import judged
-from assay.results.steady import Steady, steady_state
 from assay.targets.arrays.configuration import Configuration
 from assay.targets.storage.session import AnySession, drain
 from assay.targets.storage.volume import Volume, takes_no_time
 from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, latency_gauges, sides_mean_ns, tick_sums
-from assay.units import format_duration, format_iops, format_latency
+from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.io.activities import Workload, load_facts
 from assay.workloads.io.plan import Plan
 from assay.workloads.io.session import deepest_queue, open_session, sharing_roles, volumes_for
@@ -36,9 +35,6 @@ from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SATURATED_CPU_SHARE = 0.95
-"""A load thread at this share of its core, or a host at `SATURATED_HOST_SHARE`, asks no harder."""
-SATURATED_HOST_SHARE = 0.98
 SETTLING_MAX_S = 300.0
 """Longest time by which the warm-up of a model is prolonged until as much goes to its disks as is written."""
 BAND_POINT_MAX_S = 60.0
@@ -47,49 +43,6 @@ LAG_MIN_NS = 200_000
 """Open loop: submissions later than this and than the mean service time at p99 make the schedule a fiction."""
 LAG_MIN_BURSTS_NS = 1_000_000
 """A checkpoint's writes are spread over seconds: a millisecond more or less is no other load."""
-SUSTAINED_SHARE = 0.98
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """What the display shows of the point being measured."""
-
-    part: str
-    title: str
-    load: str
-    phase: str
-    elapsed_s: float
-    longest_s: float
-    iops: float
-    latency_mean_ns: float | None
-    sides_mean_ns: Mapping[str, float | None]
-    error_count: int
-
-    @property
-    def moment(self) -> Moment:
-        """The same as figures."""
-        return Moment(
-            part=self.part,
-            what=f"{self.title}, {self.load}",
-            phase=self.phase,
-            left_s=max(self.longest_s - self.elapsed_s, 0),
-            is_most=True,
-            gauges=(
-                Gauge(name="iops", title="IOPS", value=self.iops, unit="iops", limit="total.iops"),
-                *latency_gauges(self.sides_mean_ns),
-            ),
-            errors=(self.error_count, "errors"),
-        )
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        left = max(self.longest_s - self.elapsed_s, 0)
-        text = (
-            f"[{self.part}] {self.title}, {self.load}: {self.phase}, at most {format_duration(left)} left,"
-            f" {format_iops(self.iops)} IOPS, {format_latency(self.latency_mean_ns)}"
-        )
-        return f"{text}, {self.error_count} errors" if self.error_count else text
 
 
 class OpenIo(OpenWorkload):
@@ -257,21 +210,24 @@ class Measurement:
         self.telemetry: list[pa.RecordBatch] = []
         self.series: list[pa.RecordBatch] = []
         self.error: Exception | None = None
-        self.ended_by = "time"
         self.complete_ticks = 0
-        self.steady = Steady(reached=False, slope_share=None, half_width_share=None)
         self.settled = True
-        self.warmup_s = self.timing.warmup_s
+        self.window = Window(
+            started_ns=0,
+            interval_s=self.interval_s,
+            clock="wall" if opened.model is None else "virtual",
+            warmup_s=self.timing.warmup_s,
+        )
 
     @property
     def rates(self) -> Rates:
         """I/Os that ended, tick by tick."""
         sums = tick_sums(self.ticks, 0, self.complete_ticks)
         return Rates(
-            started_ns=self.started_ns,
+            started_ns=self.window.started_ns,
             interval_s=self.interval_s,
             counts=[tick["count"] for tick in sums],
-            counted_from=round(self.warmup_s / self.interval_s),
+            counted_from=round(self.window.warmup_s / self.interval_s),
         )
 
     def run(self) -> dict[str, Any]:
@@ -292,12 +248,12 @@ class Measurement:
             model=opened.model,
         )
         model = opened.model
-        self.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
+        self.window.started_ns = time.time_ns() if model is None else model.epoch_ns + model.elapsed_ns
         warmup_ticks = round(timing.warmup_s / self.interval_s)
-        from_tick = warmup_ticks
+        self.window.from_tick = warmup_ticks
         opened.context.load_begins()
         try:
-            from_tick = self._watch(session, warmup_ticks)
+            self.window.from_tick = self._watch(session, warmup_ticks)
         finally:
             if opened.model is None:
                 opened.context.recorder.sample()
@@ -309,17 +265,23 @@ class Measurement:
         for volume in opened.volumes:
             if volume.hold is not None and not stuck:
                 volume.hold.end_writing()
-        clock: Literal["wall", "virtual"] = "wall" if model is None else "virtual"
         self.telemetry = self.columns.take()
         if opened.context.keeps_series:
+            window = self.window
             add_session(
-                self.columns, self.ticks, self.started_ns, self.interval_s, self.workload, opened.volumes, clock=clock
+                self.columns,
+                self.ticks,
+                window.started_ns,
+                self.interval_s,
+                self.workload,
+                opened.volumes,
+                clock=window.clock,
             )
         self.series = self.telemetry + self.columns.take()
         if model is not None and report is not None:
             model.elapsed_ns += report["now_ns"]
             opened.virtual_ns = model.elapsed_ns
-        figures = self._figures(session, report, from_tick)
+        figures = self._figures(session, report)
         if self.error is None and figures["total"]:
             self._note_failed(figures)
         return figures
@@ -329,7 +291,7 @@ class Measurement:
         volumes = [self.opened.volumes[number] for number in sorted(failed_to_the_end(self.ticks, self.complete_ticks))]
         if not volumes:
             return
-        self.ended_by = figures["ended_by"] = "failed"
+        self.window.ended_by = figures["ended_by"] = "failed"
         names = ", ".join(volume.name for volume in volumes)
         kinds = ", ".join(kind for kind, count in figures["errors"]["kinds"].items() if count)
         self.error = IoFailed(f"{names}: every I/O failed until the point's end ({kinds}); see the kernel log (dmesg)")
@@ -357,27 +319,26 @@ class Measurement:
                 if not self.opened.context.keeps_interrupted:
                     deque(drain(session, timing.io_timeout_s), maxlen=0)
                     raise Interrupted("interrupted; the point that was running is not kept")
-                self.ended_by = "interrupted"
+                self.window.ended_by = "interrupted"
                 self.error = Interrupted("interrupted; the point holds what was measured until then")
             if self.error is not None:
                 return min(warmup_ticks, self.complete_ticks)
             done = self.complete_ticks
             if not marked and not self.settled and warmup_ticks <= done < settling_ticks:
                 warmup_ticks, last_tick = done + 1, last_tick + done + 1 - warmup_ticks
-                self.warmup_s = warmup_ticks * self.interval_s
+                self.window.warmup_s = warmup_ticks * self.interval_s
             if done > warmup_ticks and not marked:
                 session.measure_from(warmup_ticks)
                 marked = True
             from_tick = warmup_ticks
             if timing.duration_s is None and done >= warmup_ticks + window_ticks:
                 from_tick = done - window_ticks
-                self.steady = steady_state(self._tracked(from_tick, done))
-                if self.steady.reached:
-                    self.ended_by = "steady"
+                if self.window.judge_steady(self._tracked(from_tick, done)).reached:
+                    self.window.ended_by = "steady"
                     return from_tick
             if done >= last_tick:
                 if timing.duration_s is not None:
-                    self.steady = steady_state(self._tracked(warmup_ticks, done))
+                    self.window.judge_steady(self._tracked(warmup_ticks, done))
                 return warmup_ticks
             if report["state"] == "ended":
                 return from_tick
@@ -388,13 +349,13 @@ class Measurement:
         self.complete_ticks = report["complete_ticks"]
         self.settled = report.get("settled", True)
         self._take_telemetry()
-        add_telemetry(self.columns, report, self.started_ns)
+        add_telemetry(self.columns, report, self.window.started_ns)
         if report["state"] == "not-answering":
-            self.ended_by = "not-answering"
+            self.window.ended_by = "not-answering"
             names = ", ".join(volume.name for volume in self.opened.volumes)
             self.error = NotAnswering(f"{names}: stopped answering: {report['detail']}")
         elif report["state"] == "failed":
-            self.ended_by = "failed"
+            self.window.ended_by = "failed"
             self.error = IoFailed(str(report["detail"]))
 
     def _take_telemetry(self) -> None:
@@ -414,113 +375,101 @@ class Measurement:
         recent = tick_sums(self.ticks[-200:], max(done - max(round(1 / self.interval_s), 1), 0), done)
         count = sum(total["count"] for total in recent)
         self.opened.context.display.point(
-            Progress(
+            Moment(
                 part=self.opened.part.name,
-                title=self.workload.title,
-                load=describe_load(self.load),
+                what=f"{self.workload.title}, {describe_load(self.load)}",
                 phase="warm-up" if done < warmup_ticks else "measuring",
-                elapsed_s=done * self.interval_s,
-                longest_s=self.timing.longest_s,
-                iops=count / max(len(recent) * self.interval_s, self.interval_s),
-                latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
-                sides_mean_ns=sides_mean_ns(self.ticks[-200:], done - len(recent), done),
-                error_count=self.error_count,
+                left_s=max(self.timing.longest_s - done * self.interval_s, 0),
+                is_most=True,
+                gauges=(
+                    Gauge(
+                        name="iops",
+                        title="IOPS",
+                        value=count / max(len(recent) * self.interval_s, self.interval_s),
+                        unit="iops",
+                        limit="total.iops",
+                    ),
+                    *latency_gauges(sides_mean_ns(self.ticks[-200:], done - len(recent), done)),
+                ),
+                errors=(self.error_count, "errors"),
             )
         )
 
-    def _figures(self, session: AnySession, report: Mapping[str, Any] | None, from_tick: int) -> dict[str, Any]:
-        to_tick = max(self._end_tick(from_tick), from_tick + 1)
-        if self.opened.model is None and self.error is None:
-            from_tick, to_tick = self.opened.context.window_of_all(self.started_ns, self.interval_s, from_tick, to_tick)
-        seconds = (to_tick - from_tick) * self.interval_s
-        fullest = self._fullest_worker_share(from_tick, to_tick, seconds)
-        measured: dict[str, Any] = json.loads(session.point(from_tick, to_tick, fullest))
+    def _figures(self, session: AnySession, report: Mapping[str, Any] | None) -> dict[str, Any]:
+        window, context, model = self.window, self.opened.context, self.opened.model
+        window.to_tick = max(self._end_tick(window.from_tick), window.from_tick + 1)
+        if model is None and self.error is None:
+            window.from_tick, window.to_tick = context.window_of_all(
+                window.started_ns, self.interval_s, window.from_tick, window.to_tick
+            )
+        fullest = self._fullest_worker_share()
+        figures: dict[str, Any] = json.loads(session.point(window.from_tick, window.to_tick, fullest))
         drained = json.loads(session.drained())
-        _add_errors(measured["errors"], drained["errors"])
-        start_ns = self.started_ns + round(from_tick * self.interval_s * 1e9)
-        end_ns = self.started_ns + round(to_tick * self.interval_s * 1e9)
-        telemetry = summarise(self.telemetry, start_ns, end_ns, devices=self.opened.devices)
-        generator = measured.pop("generator")
-        if self.opened.model is not None:
+        _add_errors(figures["errors"], drained["errors"])
+        telemetry = summarise(self.telemetry, window.start_ns, window.end_ns, devices=self.opened.devices)
+        generator = figures.pop("generator") | {"clock_ns": session.clock_cost_ns()}
+        saturated = False
+        if model is None:
+            saturated = self._is_saturated(generator, figures["service_latency_ns"], telemetry.get("cpu_share"))
+        else:
             # On a virtual clock the generator takes no time and is never late.
-            generator |= {"cpu_share": None, "fullest_worker_share": None, "schedule_lag_p99_ns": None, "gaps": None}
-            measured["array"] = summarise_model(self.telemetry, start_ns, end_ns)
+            generator |= dict.fromkeys(("cpu_share", "fullest_worker_share", "schedule_lag_p99_ns", "gaps"))
+            figures["array"] = summarise_model(self.telemetry, window.start_ns, window.end_ns)
+        return measured_point(
+            window,
+            figures | {"engine": json.loads(session.engine())},
+            generator=judge.generator(generator, saturated=saturated),
+            offered=self._offered(report, figures),
+            batches=window.batches(self.ticks),
+            telemetry=telemetry,
+            outside=(drained["count"], drained["max_ns"]),
+        )
+
+    def _is_saturated(
+        self, generator: Mapping[str, Any], service: Mapping[str, Any] | None, host_share: float | None
+    ) -> bool:
         lag_ns = generator["schedule_lag_p99_ns"]
-        service = measured["service_latency_ns"]
-        host_share = telemetry.get("cpu_share")
-        if self.opened.model is not None:
-            saturated = False
-        elif lag_ns is not None:
+        if lag_ns is not None:
             rated = any(activity.rate is not None for activity in self.workload.activities)
             least_ns = LAG_MIN_NS if rated else LAG_MIN_BURSTS_NS
-            saturated = lag_ns > max(least_ns, service["mean"] if service else 0)
-        else:
-            saturated = fullest >= SATURATED_CPU_SHARE or (host_share or 0) >= SATURATED_HOST_SHARE
-            saturated = saturated or all(takes_no_time(volume) for volume in self.opened.volumes)
-        steady = {
-            "reached": self.steady.reached,
-            "window_s": seconds,
-            "slope_share": self.steady.slope_share,
-            "half_width_share": _finite(self.steady.half_width_share),
-        }
-        return {
-            "started_utc_ns": self.started_ns,
-            "measured_from_utc_ns": start_ns,
-            "measured_to_utc_ns": end_ns,
-            "clock": "wall" if self.opened.model is None else "virtual",
-            "warmup_s": self.warmup_s,
-            "measured_s": seconds,
-            "ended_by": self.ended_by,
-            **measured,
-            "offered": self._offered(report, measured, seconds),
-            "outside_window": {"count": drained["count"], "longest_ns": drained["max_ns"]},
-            "steady": steady,
-            "generator": {**generator, "clock_ns": session.clock_cost_ns(), **judged(generator["gaps"], saturated)},
-            "engine": json.loads(session.engine()),
-            "batches": batches(self.ticks, from_tick, to_tick, self.interval_s),
-            "telemetry": telemetry,
-        }
+            return judge.is_late(lag_ns, service["mean"] if service else None, least_ns)
+        busy = judge.is_busy(generator["fullest_worker_share"], host_share)
+        return busy or all(takes_no_time(volume) for volume in self.opened.volumes)
 
     def _end_tick(self, from_tick: int) -> int:
         """The first tick after the window: no later than where the watch ended, so that the drain stays out."""
         if self.timing.duration_s is not None:
             return min(self.complete_ticks, from_tick + round(self.timing.duration_s / self.interval_s))
-        if self.ended_by == "steady":
+        if self.window.ended_by == "steady":
             return min(self.complete_ticks, from_tick + max(round(self.timing.min_s / self.interval_s), 1))
         return min(self.complete_ticks, from_tick + round(self.timing.max_s / self.interval_s))
 
-    def _fullest_worker_share(self, from_tick: int, to_tick: int, seconds: float) -> float:
+    def _fullest_worker_share(self) -> float:
+        window = self.window
         cpu_ns: dict[tuple[int, int], float] = {}
         for tick in self.ticks:
-            if from_tick <= tick["tick"] < to_tick:
+            if window.from_tick <= tick["tick"] < window.to_tick:
                 group = (tick["activity"], tick["volume"])
                 workers = self.workload.activities[tick["activity"]].workers
                 cpu_ns[group] = cpu_ns.get(group, 0.0) + tick["cpu_ns"] / workers
-        return max(cpu_ns.values(), default=0.0) / 1e9 / seconds
+        return max(cpu_ns.values(), default=0.0) / 1e9 / window.seconds
 
-    def _offered(
-        self, report: Mapping[str, Any] | None, measured: Mapping[str, Any], seconds: float
-    ) -> dict[str, Any] | None:
-        """Whether an open loop got the rate it asked for, allowing for four standard deviations of Poisson counts."""
+    def _offered(self, report: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Whether an open loop got the rate it asked for."""
         first = self.workload.activities[0]
         if first.rate is None or len(self.workload.activities) > 1:
             return None
         detail = report["detail"] if report is not None and isinstance(report["detail"], dict) else {}
-        iops = measured["total"]["iops"] if measured["total"] else 0.0
-        slack = max((1 - SUSTAINED_SHARE) * first.rate, 4 * (first.rate / seconds) ** 0.5)
-        return {
-            "rate": first.rate,
-            "unfinished": detail.get("unfinished", 0),
-            "oldest_unfinished_ns": detail.get("oldest_unfinished_ns", 0),
-            "sustained": iops >= first.rate - slack,
-        }
+        return judge.offered(
+            first.rate,
+            figures["total"]["iops"] if figures["total"] else 0.0,
+            self.window.seconds,
+            unfinished=detail.get("unfinished", 0),
+            oldest_ns=detail.get("oldest_unfinished_ns", 0),
+        )
 
 
 def _add_errors(errors: dict[str, Any], more: Mapping[str, Any]) -> None:
     errors["count"] += more["count"]
     for kind, count in more["kinds"].items():
         errors["kinds"][kind] = errors["kinds"].get(kind, 0) + count
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or value == float("inf") else value

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import AssayError, NotAnswering
-from assay.results.standstill import judged
-from assay.results.steady import steady_state
+from assay.measure import judge
+from assay.measure.point import measured_point
+from assay.measure.window import Window
+from assay.progress import Gauge, Moment
 from assay.targets.answering import answer_within
 from assay.targets.storage.target import (
     STORED_IN_FILES,
@@ -21,7 +23,7 @@ from assay.targets.storage.target import (
 )
 from assay.targets.storage.volume import begin_io
 from assay.telemetry.summary import summarise
-from assay.telemetry.ticks import batches, sides_mean_ns, tick_sums
+from assay.telemetry.ticks import latency_gauges, sides_mean_ns, tick_sums
 from assay.workloads.mailbox.core_plan import cache_bytes, core_plan, tick_s
 from assay.workloads.mailbox.layout import Placed, place, seats_of_volumes
 from assay.workloads.mailbox.plan import MailboxPlan, too_many
@@ -36,7 +38,7 @@ from assay.workloads.mailbox.result import (
     server_figures,
     server_passed,
 )
-from assay.workloads.mailbox.running import MailboxProgress, Running
+from assay.workloads.mailbox.running import Running
 from assay.workloads.modelled import ModelRun, summarise_model
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
@@ -44,9 +46,6 @@ from assay.workloads.steps import Ask, Axis, Measure, Measured, Search, Steps
 
 SETTLING_MAX_S = 300.0
 """Longest time by which the first warm-up is prolonged until caches are as full of changes as they get."""
-SATURATED_CPU_SHARE = 0.95
-"""The thread of the databases at this share of its core asks no harder."""
-SUSTAINED_SHARE = 0.98
 STARTS_BELOW, ENDS_ABOVE = 8.0, 1024.0
 """A search begins at the target over the one, and ends at the target times the other, unless it is told."""
 
@@ -135,10 +134,8 @@ class OpenMailbox(OpenWorkload):
             if self.plan.is_loaded:
                 from_tick, before = self._warmed_up(running, ask.what)
                 to_tick = self._measured(running, from_tick)
-                started_ns = running.started_ns
             else:
                 from_tick, to_tick, before = self._whole(running)
-                started_ns = running.started_ns
         finally:
             if self.model is None:
                 self.context.recorder.sample()
@@ -146,8 +143,15 @@ class OpenMailbox(OpenWorkload):
             series = running.take_series()
             writer.write(series)
             writer.close_segment(point_id)
-        figures = self._figures(running, ask.what, before, (from_tick, to_tick), started_ns, series)
-        return Measured(figures=figures)
+        window = Window(
+            started_ns=running.started_ns,
+            interval_s=self.interval_s,
+            from_tick=from_tick,
+            to_tick=to_tick,
+            clock=running.clock,
+            warmup_s=self.plan.timing.warmup_s if self.plan.is_loaded else 0.0,
+        )
+        return Measured(figures=self._figures(running, ask.what, before, window, series))
 
     def _started(self, rate: float) -> Running:
         if self.running is not None:
@@ -233,15 +237,21 @@ class OpenMailbox(OpenWorkload):
         recent = tick_sums(own, max(done - max(round(1 / self.interval_s), 1), 0), done)
         count = sum(total["count"] for total in recent)
         self.context.display.point(
-            MailboxProgress(
+            Moment(
                 part=self.part.name,
-                title=self.plan.title,
+                what=self.plan.title,
                 phase=phase,
-                left_s=left_s,
-                iops=count / max(len(recent) * self.interval_s, self.interval_s),
-                latency_mean_ns=sum(total["latency_ns"] for total in recent) / count if count else None,
-                sides_mean_ns=sides_mean_ns(own, done - len(recent), done),
-                bad_pages=running.report["bad_pages"],
+                left_s=None if left_s is None else max(left_s, 0),
+                gauges=(
+                    Gauge(
+                        name="iops",
+                        title="transactional IOPS",
+                        value=count / max(len(recent) * self.interval_s, self.interval_s),
+                        unit="iops",
+                    ),
+                    *latency_gauges(sides_mean_ns(own, done - len(recent), done)),
+                ),
+                errors=(running.report["bad_pages"], "bad pages"),
             )
         )
 
@@ -250,63 +260,38 @@ class OpenMailbox(OpenWorkload):
         running: Running,
         rate: float,
         before: Sequence[Mapping[str, Any]],
-        window: tuple[int, int],
-        started_ns: int,
+        window: Window,
         series: Sequence[Any],
     ) -> dict[str, Any]:
-        from_tick, to_tick = window
-        seconds = (to_tick - from_tick) * self.interval_s
-        cpu_ns = sum(tick["cpu_ns"] for tick in running.ticks if from_tick <= tick["tick"] < to_tick)
-        fullest = cpu_ns / 1e9 / seconds
-        measured: dict[str, Any] = json.loads(running.core.point(from_tick, to_tick, fullest))
-        start_ns = started_ns + round(from_tick * self.interval_s * 1e9)
-        end_ns = started_ns + round(to_tick * self.interval_s * 1e9)
+        ticks = (window.from_tick, window.to_tick)
+        cpu_ns = sum(tick["cpu_ns"] for tick in running.ticks if ticks[0] <= tick["tick"] < ticks[1])
+        fullest = cpu_ns / 1e9 / window.seconds
+        figures: dict[str, Any] = json.loads(running.core.point(*ticks, fullest))
         transactional = [tick for tick in running.ticks if tick["activity"] == 0]
-        latencies = [
-            total["latency_ns"] / total["count"]
-            for total in tick_sums(transactional, from_tick, to_tick)
-            if total["count"]
-        ]
-        steady = steady_state(latencies)
-        half_width = steady.half_width_share
-        generator = measured.pop("generator")
+        window.judge_steady(
+            [total["latency_ns"] / total["count"] for total in tick_sums(transactional, *ticks) if total["count"]]
+        )
+        generator = figures.pop("generator") | {"clock_ns": None}
         if self.model is not None:
             generator |= {"cpu_share": None, "fullest_worker_share": None, "gaps": None}
-            measured["array"] = summarise_model(series, start_ns, end_ns)
+            figures["array"] = summarise_model(series, window.start_ns, window.end_ns)
             self.virtual_ns = self.model.elapsed_ns
-        saturated = self.model is None and fullest >= SATURATED_CPU_SHARE
-        done = self._done(running, measured, rate, before, window)
-        achieved = done["achieved_iops"] or 0.0
-        slack = max((1 - SUSTAINED_SHARE) * rate, 4 * (rate / seconds) ** 0.5)
-        return {
-            "started_utc_ns": started_ns,
-            "measured_from_utc_ns": start_ns,
-            "measured_to_utc_ns": end_ns,
-            "clock": running.clock,
-            "warmup_s": self.plan.timing.warmup_s if self.plan.is_loaded else 0.0,
-            "measured_s": seconds,
-            "ended_by": "time",
-            **measured,
-            "offered": {
-                "rate": rate,
-                "unfinished": sum(one["backlog"] for one in running.report["databases"]),
-                "oldest_unfinished_ns": 0,
-                "sustained": achieved >= rate - slack,
-            }
-            if self.plan.is_loaded
-            else None,
-            "steady": {
-                "reached": steady.reached,
-                "window_s": seconds,
-                "slope_share": steady.slope_share,
-                "half_width_share": None if half_width == float("inf") else half_width,
-            },
-            "generator": {**generator, "clock_ns": None, **judged(generator["gaps"], saturated)},
-            "engine": json.loads(running.core.engine()),
-            "batches": batches(transactional, from_tick, to_tick, self.interval_s),
-            "telemetry": summarise(series, start_ns, end_ns, devices=self.devices),
-            "mailbox": done,
-        }
+        done = self._done(running, figures, rate, before, ticks)
+        offered = judge.offered(
+            rate,
+            done["achieved_iops"] or 0.0,
+            window.seconds,
+            unfinished=sum(one["backlog"] for one in running.report["databases"]),
+            oldest_ns=0,
+        )
+        return measured_point(
+            window,
+            {**figures, "engine": json.loads(running.core.engine()), "mailbox": done},
+            generator=judge.generator(generator, saturated=self.model is None and judge.is_busy(fullest)),
+            offered=offered if self.plan.is_loaded else None,
+            batches=window.batches(transactional),
+            telemetry=summarise(series, window.start_ns, window.end_ns, devices=self.devices),
+        )
 
     def _done(
         self,

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay import _core
 from assay.document.text import percent
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
-from assay.progress import Gauge, Moment, Step
+from assay.progress import Step
 from assay.telemetry.columns import SeriesColumns
-from assay.telemetry.ticks import add_ticks, latency_gauges
-from assay.units import format_duration, format_iops, format_latency
+from assay.telemetry.ticks import add_ticks
 from assay.workloads.mailbox.result import ACTIVITIES, stream_name
 from assay.workloads.modelled import ModelRun, add_telemetry
 from assay.workloads.opened import RunContext
@@ -38,43 +36,6 @@ PHASES = {
     "verify": ("verifying every page", "pages"),
 }
 """Phases beside the load: what they do, and what their progress counts."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MailboxProgress:
-    """What the display shows of a load."""
-
-    part: str
-    title: str
-    phase: str
-    left_s: float | None
-    iops: float
-    latency_mean_ns: float | None
-    sides_mean_ns: Mapping[str, float | None]
-    bad_pages: int
-
-    @property
-    def moment(self) -> Moment:
-        """The same as figures."""
-        return Moment(
-            part=self.part,
-            what=self.title,
-            phase=self.phase,
-            left_s=self.left_s,
-            gauges=(
-                Gauge(name="iops", title="transactional IOPS", value=self.iops, unit="iops"),
-                *latency_gauges(self.sides_mean_ns),
-            ),
-            errors=(self.bad_pages, "bad pages"),
-        )
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        left = "" if self.left_s is None else f", {format_duration(max(self.left_s, 0))} left"
-        text = f"[{self.part}] {self.title}: {self.phase}{left}, {format_iops(self.iops)} transactional IOPS"
-        text += f", {format_latency(self.latency_mean_ns)}" if self.latency_mean_ns is not None else ""
-        return f"{text}, {self.bad_pages} bad pages" if self.bad_pages else text
 
 
 class Running:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.errors import AssayError
+from assay.measure.follower import Follower
+from assay.measure.point import measured_point
+from assay.measure.window import Window
+from assay.progress import Moment
 from assay.targets.databases.target import DatabaseTarget
 from assay.telemetry.collectors import Activity, activity, hottest
-from assay.telemetry.columns import SeriesColumns
 from assay.telemetry.summary import summarise
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
 from assay.workloads.opened import RunContext
@@ -17,17 +20,11 @@ from assay.workloads.tpch.cold import drop_caches
 from assay.workloads.tpch.plan import SCALE_STEP, TpchPlan
 from assay.workloads.tpch.plans import plans_of
 from assay.workloads.tpch.refresh import Refresh
-from assay.workloads.tpch.running import QueryTest, TestProgress
+from assay.workloads.tpch.running import QueryTest
 from assay.workloads.tpch.scores import RESOLUTION_S, power_score, throughput_score
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEEN_MIN_S = 1.0
 """Devices are looked at once a second: what they did in less cannot be told from what ran before and after."""
-
-SERIES_EVERY_S = 10.0
-"""Rows of the series are written this often, so that a long test does not keep them in memory."""
 
 STORAGE_KEYS = ("read_bytes_per_s", "read_size_mean_bytes", "read_latency_mean_ns", "device_queue", "cpu_share")
 
@@ -55,10 +52,7 @@ class TestMeasurement:
         self.target, self.plan, self.test, self.context, self.seed = target, plan, test, context, seed
         self.error: AssayError | None = None
         self.notices: list[str] = []
-        self.columns = SeriesColumns()
-        self.written: list[pa.RecordBatch] = []
-        self.writer = context.folder.series_writer()
-        self.written_at = time.monotonic()
+        self.follower = Follower(context.recorder, context.folder.series_writer())
         self.active: list[Activity] = []
         self.not_dropped: list[str] = []
         self.queries = QueryTest(
@@ -88,8 +82,7 @@ class TestMeasurement:
             There is no point.
         """
         plans = plans_of(self.target, self.plan, self.seed) if self.test == "power" else []
-        self.context.recorder.sample()
-        self.context.recorder.drain()
+        self.follower.begin()
         self._look_closely()
         self.context.begin_together()
         started_ns = time.time_ns()
@@ -97,24 +90,23 @@ class TestMeasurement:
             self.queries.run()
         finally:
             ended_ns = time.time_ns()
-            self.context.recorder.sample()
-            self._write_rows()
+            self.follower.sample()
+            self.follower.write()
         self._look_closely()
-        return self._point(started_ns, ended_ns, plans)
+        exact_ns = (0, ended_ns - started_ns)
+        return self._point(Window(started_ns=started_ns, interval_s=0.0, exact_ns=exact_ns, steady=None), plans)
 
     def close(self, name: str) -> None:
         """Write what is left of the series, as a segment of this name."""
-        self._write_rows()
-        self.writer.close_segment(name)
+        self.follower.close(name)
 
     def _before_query(self, database: Any) -> None:
         if self.plan.cache == "cold":
             self.not_dropped = drop_caches(database)
 
-    def _look(self, progress: TestProgress) -> None:
-        self.context.display.point(progress)
-        if time.monotonic() - self.written_at >= SERIES_EVERY_S:
-            self._write_rows()
+    def _look(self, moment: Moment) -> None:
+        self.context.display.point(moment)
+        self.follower.write(at_once=False)
 
     def _look_closely(self) -> None:
         """At both ends: what the servers' tables cost."""
@@ -122,18 +114,11 @@ class TestMeasurement:
         self.active.append(found)
         self.notices += [notice for notice in found.notices if notice not in self.notices]
 
-    def _write_rows(self) -> None:
-        self.written_at = time.monotonic()
-        self.context.recorder.drain(self.columns)
-        batches = self.columns.take()
-        self.writer.write(batches)
-        self.written += batches
-
     # Figures
 
-    def _point(self, started_ns: int, ended_ns: int, plans: list[dict[str, Any]]) -> dict[str, Any]:
+    def _point(self, window: Window, plans: list[dict[str, Any]]) -> dict[str, Any]:
         test = self.queries
-        found = self._storage(started_ns, ended_ns)
+        found = self._storage(window.start_ns, window.end_ns)
         failed: dict[str, int] = {}
         for query in test.queries:
             if query["ended_by"] != "done":
@@ -148,16 +133,12 @@ class TestMeasurement:
             self.notices.append(f"caches that could not be dropped before each query: {', '.join(self.not_dropped)}")
         _, tables = hottest(self.active[0], self.active[-1])
         devices = {name for names in self.target.devices.values() for name in names}
-        return {
-            "started_utc_ns": started_ns,
-            "measured_from_utc_ns": started_ns,
-            "measured_to_utc_ns": ended_ns,
+        figures = {
+            # What a server counts is the queries' own time, not that of looking at it.
             "measured_s": test.seconds,
-            "ended_by": "time",
             "volumes": volumes_of(found),
             "roles": roles_of(found),
             "errors": {"count": sum(failed.values()), "kinds": failed},
-            "telemetry": summarise(self.written, started_ns, ended_ns, devices=devices),
             "dss": {
                 "scale": self.target.scale[self.target.databases[0].name] * SCALE_STEP,
                 "test": self.test,
@@ -175,6 +156,8 @@ class TestMeasurement:
                 "not_dropped": self.not_dropped,
             },
         }
+        telemetry = summarise(self.follower.written, window.start_ns, window.end_ns, devices=devices)
+        return measured_point(window, figures, telemetry=telemetry)
 
     def _scores(self) -> dict[str, float | None]:
         test = self.queries
@@ -197,7 +180,7 @@ class TestMeasurement:
 
     def _storage(self, from_ns: int, to_ns: int) -> dict[str, Any]:
         return storage(
-            self.written,
+            self.follower.written,
             from_ns,
             to_ns,
             devices_by_role=self.target.devices,
@@ -213,7 +196,7 @@ class TestMeasurement:
             return {**query, **seen}
         began, ended = query["started_utc_ns"], query["started_utc_ns"] + max(round(query["seconds"] * 1e9), 1)
         devices = {name for role, names in self.target.devices.items() if role.startswith("data") for name in names}
-        host = summarise(self.written, began, ended, devices=devices)
+        host = summarise(self.follower.written, began, ended, devices=devices)
         seen |= {"cpu_share": host["cpu_share"], "device_queue": host["device_queue"]}
         read = (roles_of(self._storage(began, ended)).get("data") or {}).get("read")
         if read and devices:

@@ -35,35 +35,6 @@ POWER_STREAM = 0
 """The stream of the power test, by the specification."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TestProgress:
-    """What the display shows of a test."""
-
-    part: str
-    test: str
-    done: int
-    total: int
-    running: Sequence[str]
-    per_hour: float | None = None
-
-    @property
-    def moment(self) -> Moment:
-        """The same as figures."""
-        return Moment(
-            part=self.part,
-            what=f"{self.done} of {self.total} queries done",
-            phase=self.test,
-            done_share=self.done / self.total if self.total else None,
-            gauges=(Gauge(name="queries_per_h", title="queries", value=self.per_hour, unit="/h"),),
-            waiting=f"now {', '.join(self.running)}",
-        )
-
-    @property
-    def line(self) -> str:
-        """All of it in one line."""
-        return f"[{self.part}] {self.test}: {self.done} of {self.total} queries done; now {', '.join(self.running)}"
-
-
 class Deadline:
     """Cancels what a session runs once its time is over, and never what it runs after that.
 
@@ -129,7 +100,7 @@ class QueryTest:
     seed: int
     refresh: Refresh
     interrupt: threading.Event
-    look: Callable[[TestProgress], None]
+    look: Callable[[Moment], None]
     part: str
     before_query: Callable[[Database], None] = lambda _database: None
     queries: list[dict[str, Any]] = field(default_factory=list)
@@ -200,13 +171,20 @@ class QueryTest:
                 now = [self._running[stream] for stream in sorted(self._running)]
             ended, seconds = len(self.queries), time.monotonic() - began_s
             self.look(
-                TestProgress(
+                Moment(
                     part=self.part,
-                    test=self.test,
-                    done=ended,
-                    total=self._total,
-                    running=now,
-                    per_hour=(ended - done_before) / seconds * 3600 if seconds > 0 else None,
+                    what=f"{ended} of {self._total} queries done",
+                    phase=self.test,
+                    done_share=ended / self._total if self._total else None,
+                    gauges=(
+                        Gauge(
+                            name="queries_per_h",
+                            title="queries",
+                            value=(ended - done_before) / seconds * 3600 if seconds > 0 else None,
+                            unit="/h",
+                        ),
+                    ),
+                    waiting=f"now {', '.join(now)}",
                 )
             )
 

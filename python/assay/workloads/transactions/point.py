@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from assay import _core
 from assay.errors import AssayError, Interrupted, IoFailed, NotAnswering
+from assay.measure import judge
+from assay.measure.follower import Follower
+from assay.measure.point import measured_point
+from assay.measure.window import Window
+from assay.progress import Gauge, Moment
 from assay.results.phases import Rates
-from assay.results.standstill import judged
-from assay.results.steady import steady_state
 from assay.targets.databases.target import DatabaseTarget
-from assay.telemetry.columns import Reading, SeriesColumns
+from assay.telemetry.columns import Reading
 from assay.telemetry.summary import folded, summarise
-from assay.telemetry.ticks import BATCHES, tick_length_of_s
+from assay.telemetry.ticks import tick_length_of_s
 from assay.units import count_of, format_duration
 from assay.workloads.databases.loading import core_error
 from assay.workloads.databases.storage import roles_of, storage, volumes_of
@@ -27,7 +30,6 @@ from assay.workloads.transactions.background import BackgroundWork
 from assay.workloads.transactions.counted import ServersCounted
 from assay.workloads.transactions.plan import TransactionsPlan
 from assay.workloads.transactions.power import CutPower
-from assay.workloads.transactions.progress import OltpProgress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +42,6 @@ STALL_MIN_COUNT = 20
 SILENCE_MIN_S = 2.0
 """Time without the end of a transaction that is worth a notice."""
 
-SERIES_EVERY_S = 10.0
-"""Rows of the series are written this often, so that a long point does not keep them in memory."""
-
 BATCHES_MAX = 90
 """Batches of rows kept for a point's storage figures, a quarter of an hour; of those before there is a row a metric."""
 BATCHES_NEWEST = 45
@@ -51,11 +50,8 @@ BATCHES_NEWEST = 45
 END_S = 30.0
 """How long transactions that are under way are waited for at the end."""
 
-SATURATED_THREAD_SHARE = 0.95
-"""A load thread at this share of its core asks no harder."""
 LAG_MIN_NS = 10_000_000
 """Open loop: starts later than this and than the mean service time, at p99, make the schedule a fiction."""
-SUSTAINED_SHARE = 0.98
 
 CLOCK_STEP_NS = 100_000_000
 """A wall clock that goes off the monotonic one by more, and by more than `CLOCK_DRIFT_SHARE` of the time, was set."""
@@ -88,10 +84,10 @@ class OltpMeasurement:
         self.application = application
         self.seed = plan.seed + repeat
         self.interval_s = tick_length_of_s(plan.timing.duration_s)
+        self.window = Window(started_ns=time.time_ns(), interval_s=self.interval_s)
         # In a point of many hours a tick is longer than the warm-up was to be.
-        self.from_tick = math.ceil(round(plan.timing.warmup_length_s / self.interval_s, 6))
-        self.to_tick = self.from_tick + max(round(plan.timing.duration_s / self.interval_s), 1)
-        self.started_ns = time.time_ns()
+        self.window.from_tick = math.ceil(round(plan.timing.warmup_length_s / self.interval_s, 6))
+        self.window.to_tick = self.window.from_tick + max(round(plan.timing.duration_s / self.interval_s), 1)
         self.has_begun = False
         self.complete_ticks = 0
         self.error: AssayError | None = None
@@ -102,10 +98,7 @@ class OltpMeasurement:
         self.failed_count = 0
         self.latency_p90_ns: float | None = None
         self.gaps: list[dict[str, Any]] = []
-        self.columns = SeriesColumns()
-        self.written: list[pa.RecordBatch] = []
-        self.writer = context.folder.series_writer()
-        self.written_at = time.monotonic()
+        self.follower = Follower(context.recorder, context.folder.series_writer(), kept=self._fewer)
         self.notices: list[str] = []
         self.counted = ServersCounted(target)
         self.memory_bytes: list[int] = []
@@ -126,8 +119,7 @@ class OltpMeasurement:
         Interrupted, AssayError
             There is no point: it ended before its window began, or by Ctrl-C.
         """
-        self.context.recorder.sample()
-        self.context.recorder.drain()
+        self.follower.begin()
         before = self.counted.now()
         clocks = time.time_ns(), time.monotonic_ns()
         self.memory_bytes.append(_resident_bytes())
@@ -137,28 +129,33 @@ class OltpMeasurement:
             self._watch(core)
         finally:
             self.background.stop()
-            self.context.recorder.sample()
-            end_tick = min(self.to_tick, self.complete_ticks)
+            self.follower.sample()
+            window = self.window
+            window.to_tick = min(window.to_tick, self.complete_ticks)
             self._note(json.loads(core.finish(END_S)), ending=True)
         self._note_clock(*clocks)
-        self._note_silence(end_tick)
+        self._note_silence()
         self._compare_counters(before)
         if self.error is None:
-            self.from_tick, end_tick = self.context.window_of_all(
-                self.started_ns, self.interval_s, self.from_tick, end_tick
+            window.from_tick, window.to_tick = self.context.window_of_all(
+                window.started_ns, self.interval_s, window.from_tick, window.to_tick
             )
-        return self._point(json.loads(core.point(self.from_tick, end_tick)), end_tick)
+        return self._point(json.loads(core.point(window.from_tick, window.to_tick)))
 
     @property
     def rates(self) -> Rates:
         """Transactions that ended well, tick by tick."""
-        whole = self.ended[: min(self.complete_ticks, self.to_tick)]
-        return Rates(started_ns=self.started_ns, interval_s=self.interval_s, counts=whole, counted_from=self.from_tick)
+        window = self.window
+        return Rates(
+            started_ns=window.started_ns,
+            interval_s=self.interval_s,
+            counts=self.ended[: min(self.complete_ticks, window.to_tick)],
+            counted_from=window.from_tick,
+        )
 
     def close(self, name: str) -> None:
         """Write what is left of the series, as a segment of this name."""
-        self._write_rows()
-        self.writer.close_segment(name)
+        self.follower.close(name)
 
     def _core_plan(self) -> dict[str, Any]:
         plan = self.plan
@@ -193,7 +190,7 @@ class OltpMeasurement:
     def _watch(self, core: _core.OltpRun) -> None:
         """Follow the core to the end of the window, or to what ends it before."""
         is_measuring = False
-        while self.complete_ticks < self.to_tick:
+        while self.complete_ticks < self.window.to_tick:
             if self.context.interrupt.is_set():
                 raise Interrupted("interrupted; the point that was running is not kept")
             report = json.loads(core.poll())
@@ -204,12 +201,13 @@ class OltpMeasurement:
                 if len(self.memory_bytes) == 1:
                     self.memory_bytes.append(_resident_bytes())
             self.error = self.error or self.background.error or self._stall(report)
-            if not is_measuring and report["state"] == "running" and self.complete_ticks >= self.from_tick:
+            from_tick = self.window.from_tick
+            if not is_measuring and report["state"] == "running" and self.complete_ticks >= from_tick:
                 is_measuring = True
-                core.measure_from(self.from_tick)
+                core.measure_from(from_tick)
                 self._look_closely()
             if self.error is not None:
-                if self.complete_ticks <= self.from_tick:
+                if self.complete_ticks <= from_tick:
                     raise self.error
                 break
             self._show(report)
@@ -226,7 +224,7 @@ class OltpMeasurement:
         except AssayError as error:
             self.error = self.error or error
         for cut in self.context.cuts[known:]:
-            self.power.append(CutPower(cut, json.loads(core.acknowledged()) or [], self.started_ns))
+            self.power.append(CutPower(cut, json.loads(core.acknowledged()) or [], self.window.started_ns))
         for followed in self.power:
             if followed.is_back and followed.missing is None:
                 followed.look_for(self.target.databases, self.application.find_acknowledged)
@@ -269,7 +267,7 @@ class OltpMeasurement:
         self.complete_ticks = report["complete_ticks"]
         if not self.has_begun and report["state"] == "running":
             # Read once: later it would follow a clock that was set.
-            self.has_begun, self.started_ns = True, report["started_utc_ns"]
+            self.has_begun, self.window.started_ns = True, report["started_utc_ns"]
             self.context.load_begins()
         self.gaps = report["gaps"]
         for tick in report["ticks"]:
@@ -281,31 +279,22 @@ class OltpMeasurement:
                 self.firsts[tick["tick"]] += tick["committed"]
                 self.latency_p90_ns = tick["p90_ns"] or self.latency_p90_ns
         self._add_ticks(report["ticks"])
-        if ending or time.monotonic() - self.written_at >= SERIES_EVERY_S:
-            self._write_rows()
+        self.follower.write(at_once=ending)
         if report["state"] == "failed" and not ending:
             self.error = core_error(report["error"])
 
-    def _utc_ns(self, tick: int) -> int:
-        """When a tick began."""
-        return self.started_ns + round(tick * self.interval_s * 1e9)
-
-    def _write_rows(self) -> None:
-        self.written_at = time.monotonic()
-        self.context.recorder.drain(self.columns)
-        batches = self.columns.take()
-        self.writer.write(batches)
-        self.written += batches
-        if len(self.written) > BATCHES_MAX:
-            older, newest = self.written[:-BATCHES_NEWEST], self.written[-BATCHES_NEWEST:]
-            self.written = [*folded(older, self._utc_ns(self.from_tick)), *newest]
+    def _fewer(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        """Fold what is old in a long point."""
+        if len(batches) <= BATCHES_MAX:
+            return batches
+        return [*folded(batches[:-BATCHES_NEWEST], self.window.start_ns), *batches[-BATCHES_NEWEST:]]
 
     def _add_ticks(self, ticks: Sequence[Mapping[str, Any]]) -> None:
         interval_ns = round(self.interval_s * 1e9)
         for tick in ticks:
-            self.columns.add(
+            self.follower.columns.add(
                 _tick_readings(tick, f"{self.target.databases[tick['database']].name}/{tick['transaction']}"),
-                t_ns=self.started_ns + (tick["tick"] + 1) * interval_ns,
+                t_ns=self.window.started_ns + (tick["tick"] + 1) * interval_ns,
                 interval_ns=interval_ns,
                 tier="application",
                 source=self.application.kind,
@@ -318,22 +307,32 @@ class OltpMeasurement:
         firsts = sum(self.firsts[max(done - recent, 0) : done])
         seconds = min(recent, done) * self.interval_s
         waiting = f"{report['reconnecting']} users without a connection" if report["reconnecting"] else ""
-        phase = "warm-up" if done < self.from_tick else "measuring"
+        phase = "warm-up" if done < self.window.from_tick else "measuring"
         if report["state"] == "connecting":
             phase, waiting = "connecting", f"{report['connected']} connected"
         self.context.display.point(
-            OltpProgress(
+            Moment(
                 part=self.part,
-                phase=f"{phase}, {count_of(self.plan.users, 'user')}",
-                first=self.application.first_plural,
-                rate=rate.words(firsts / seconds * rate.seconds if seconds else 0.0),
-                latency_p90_ns=self.latency_p90_ns,
-                left_s=(self.to_tick - done) * self.interval_s,
-                failed_count=self.failed_count,
+                what=f"transactions of {count_of(self.plan.users, 'user')}",
+                phase=phase,
+                left_s=max((self.window.to_tick - done) * self.interval_s, 0),
+                gauges=(
+                    Gauge(
+                        name="rate",
+                        title=rate.title,
+                        value=firsts / seconds * rate.seconds if seconds else 0.0,
+                        unit=rate.unit,
+                    ),
+                    Gauge(
+                        name="p90",
+                        title=f"{self.application.first_plural} p90",
+                        value=self.latency_p90_ns,
+                        unit="ns",
+                        limit="response.p90",
+                    ),
+                ),
+                errors=(self.failed_count, "failed"),
                 waiting=waiting,
-                value=firsts / seconds * rate.seconds if seconds else 0.0,
-                rate_title=rate.title,
-                rate_unit=rate.unit,
             )
         )
 
@@ -364,21 +363,21 @@ class OltpMeasurement:
                 " times of its series do not fit together; its throughput and latencies are right"
             )
 
-    def _note_silence(self, to_tick: int) -> None:
+    def _note_silence(self) -> None:
         """Add a notice where the server stalled: a closed loop waits with it, so its figures hardly show a stall.
 
         They show as few slow transactions as there were users, and none where the stall outlasts the window.
         """
         if self.plan.rate is not None or self.plan.think_factor or self.gaps:
             return
-        ended = (self.ended + [0] * to_tick)[self.from_tick : to_tick]
+        ended = self._in_window(self.ended)
         longest = last = 0
         for number, count in enumerate(ended, 1):
             last = 0 if count else last + 1
             if last > longest:
                 longest, end = last, number
         if longest * self.interval_s >= SILENCE_MIN_S:
-            began_s = self._utc_ns(self.from_tick + end - longest) / 1e9
+            began_s = self.window.at_ns(self.window.from_tick + end - longest) / 1e9
             self.notices.append(
                 f"no transaction ended for {format_duration(longest * self.interval_s)} from"
                 f" {time.strftime('%H:%M:%S', time.gmtime(began_s))} UTC: the server stood still"
@@ -387,60 +386,59 @@ class OltpMeasurement:
 
     # Figures
 
-    def _point(self, figures: Mapping[str, Any], to_tick: int) -> dict[str, Any]:
-        seconds = (to_tick - self.from_tick) * self.interval_s
-        start_ns, end_ns = self._utc_ns(self.from_tick), self._utc_ns(to_tick)
-        per_tick = (self.firsts + [0] * to_tick)[self.from_tick : to_tick]
-        steady = steady_state([float(count) for count in per_tick])
-        oltp = self._oltp(figures, seconds, start_ns, end_ns)
-        lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
-        threads = max(figures["threads"], 1)
-        saturated = figures["fullest_thread_share"] >= SATURATED_THREAD_SHARE
-        if lag_ns is not None and self.plan.rate is not None:
-            service = figures["service_latency_ns"]
-            saturated = saturated or lag_ns > max(LAG_MIN_NS, service["mean"] if service else 0)
-        return {
-            "started_utc_ns": self.started_ns,
-            "measured_from_utc_ns": start_ns,
-            "measured_to_utc_ns": end_ns,
-            "clock": "wall",
-            "warmup_s": self.from_tick * self.interval_s,
-            "measured_s": seconds,
-            "ended_by": "time" if self.error is None else "failed",
-            **dict.fromkeys(("read", "write", "total", "flush", "bursts")),
-            "volumes": volumes_of(oltp["storage"]) if oltp["storage"] is not None else [],
-            "activities": [],
-            "roles": roles_of(oltp["storage"]) if oltp["storage"] is not None else {},
-            "service_latency_ns": figures["service_latency_ns"],
-            "offered": self._offered(figures, seconds),
-            "errors": {key: oltp["errors"][key] for key in ("count", "kinds")},
-            "outside_window": {"count": 0, "longest_ns": 0},
-            "steady": {
-                "reached": steady.reached,
-                "window_s": seconds,
-                "slope_share": steady.slope_share,
-                "half_width_share": _finite(steady.half_width_share),
+    def _in_window(self, per_tick: list[int]) -> list[int]:
+        """Counts of the ticks of the window."""
+        return (per_tick + [0] * self.window.to_tick)[self.window.from_tick : self.window.to_tick]
+
+    def _point(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+        window, rate = self.window, self.application.rate
+        window.warmup_s = window.from_tick * self.interval_s
+        window.ended_by = "time" if self.error is None else "failed"
+        firsts = self._in_window(self.firsts)
+        window.judge_steady([float(count) for count in firsts])
+        oltp = self._oltp(figures)
+        seconds, batches = window.rate_batches(firsts, rate.seconds)
+        stored = oltp["storage"]
+        return measured_point(
+            window,
+            {
+                **dict.fromkeys(("read", "write", "total", "flush", "bursts")),
+                "volumes": volumes_of(stored) if stored is not None else [],
+                "activities": [],
+                "roles": roles_of(stored) if stored is not None else {},
+                "service_latency_ns": figures["service_latency_ns"],
+                "errors": {key: oltp["errors"][key] for key in ("count", "kinds")},
+                "engine": None,
+                "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
             },
-            "generator": {
-                "cpu_share": figures["client_cpu_ns"] / (threads * seconds * 1e9),
-                "fullest_worker_share": figures["fullest_thread_share"],
-                "schedule_lag_p99_ns": lag_ns,
-                "clock_ns": None,
-                "gaps": figures["gaps"],
-                **judged(figures["gaps"], saturated),
-            },
-            "batches": self._batches(per_tick),
-            "telemetry": summarise(
-                self.written,
-                start_ns,
-                end_ns,
+            generator=self._generator(figures),
+            offered=self._offered(figures),
+            batches={"seconds": seconds, "total": {rate.key: batches}},
+            telemetry=summarise(
+                self.follower.written,
+                window.start_ns,
+                window.end_ns,
                 devices={name for names in self.target.devices.values() for name in names},
             ),
-            "engine": None,
-            "oltp": {**oltp, **({"power_cuts": [cut.told() for cut in self.power]} if self.power else {})},
-        }
+        )
 
-    def _oltp(self, figures: Mapping[str, Any], seconds: float, start_ns: int, end_ns: int) -> dict[str, Any]:
+    def _generator(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+        lag_ns = (figures["schedule"] or {}).get("lag_p99_ns")
+        threads = max(figures["threads"], 1)
+        saturated = judge.is_busy(figures["fullest_thread_share"])
+        if lag_ns is not None and self.plan.rate is not None:
+            service = figures["service_latency_ns"]
+            saturated = saturated or judge.is_late(lag_ns, service["mean"] if service else None, LAG_MIN_NS)
+        facts = {
+            "cpu_share": figures["client_cpu_ns"] / (threads * self.window.seconds * 1e9),
+            "fullest_worker_share": figures["fullest_thread_share"],
+            "schedule_lag_p99_ns": lag_ns,
+            "gaps": figures["gaps"],
+        }
+        return judge.generator(facts, saturated=saturated)
+
+    def _oltp(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+        seconds, start_ns, end_ns = self.window.seconds, self.window.start_ns, self.window.end_ns
         rate, counter, count = self.application.rate, self.application.counter, figures["total"]["count"]
         of_server = self.counted.grown("transactions_count")
         statements, tables = self.counted.hottest()
@@ -469,7 +467,7 @@ class OltpMeasurement:
                 for database in figures["databases"]
             ],
             "storage": storage(
-                self.written,
+                self.follower.written,
                 start_ns,
                 end_ns,
                 devices_by_role=self.target.devices,
@@ -493,35 +491,25 @@ class OltpMeasurement:
         """Times without a server within the window or running into it."""
         gaps = []
         for gap in self.gaps:
-            from_ns = self.started_ns + gap["from_ns"]
-            to_ns = end_ns if gap["to_ns"] is None else self.started_ns + gap["to_ns"]
+            from_ns = self.window.started_ns + gap["from_ns"]
+            to_ns = end_ns if gap["to_ns"] is None else self.window.started_ns + gap["to_ns"]
             if from_ns < end_ns and to_ns > start_ns:
                 name = self.target.databases[gap["database"]].name
                 gaps.append({"from_utc_ns": from_ns, "to_utc_ns": to_ns, "database": name, "reason": gap["reason"]})
         return gaps
 
-    def _offered(self, figures: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
-        """Whether an open loop got the rate it asked for, allowing for four standard deviations of Poisson counts."""
-        rate = self.plan.rate
-        if rate is None:
+    def _offered(self, figures: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Whether an open loop got the rate it asked for."""
+        if self.plan.rate is None:
             return None
         backlog = figures["backlog"] or {"unfinished": 0, "oldest_ns": 0}
-        slack = max((1 - SUSTAINED_SHARE) * rate, 4 * (rate / seconds) ** 0.5)
-        return {
-            "rate": rate,
-            "unfinished": backlog["unfinished"],
-            "oldest_unfinished_ns": backlog["oldest_ns"],
-            "sustained": figures["total"]["per_s"] >= rate - slack,
-        }
-
-    def _batches(self, per_tick: Sequence[int]) -> dict[str, Any]:
-        """Means over at most `BATCHES` equal parts of the window, from which intervals are computed."""
-        rate = self.application.rate
-        ticks_each = max(len(per_tick) // BATCHES, 1)
-        seconds = ticks_each * self.interval_s
-        sums = [sum(per_tick[first : first + ticks_each]) for first in range(0, len(per_tick), ticks_each)]
-        whole = sums[: len(per_tick) // ticks_each]
-        return {"seconds": seconds, "total": {rate.key: [count / seconds * rate.seconds for count in whole]}}
+        return judge.offered(
+            self.plan.rate,
+            figures["total"]["per_s"],
+            self.window.seconds,
+            unfinished=backlog["unfinished"],
+            oldest_ns=backlog["oldest_ns"],
+        )
 
 
 def _tick_readings(tick: Mapping[str, Any], entity: str) -> Iterator[Reading]:
@@ -536,7 +524,3 @@ def _resident_bytes() -> int:
     """Memory of this process that is in use."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value

@@ -1,0 +1,1 @@
+"""How a point is measured, whatever is measured: the window, following it, judging it, and its point."""
