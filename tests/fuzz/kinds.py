@@ -36,7 +36,7 @@ TARGETS = (
     "file:f",
     "null:?latency=1ms&servers=3&stall=1s&stall_at=2s&stall_every=9s",
     "faulty:f?torn=1e-5&seed=7&long_io_delay=2s",
-    "model:fas2552?raid=10&members=2&volumes=3&volume_size=10GB",
+    "model:fas2040?raid=10&members=2&volumes=3&volume_size=10GB",
     "model:black-box",
     "/dev/none",
     ".",
@@ -140,7 +140,7 @@ def question(dice: random.Random) -> Input:
     """A question of reliability or of a model."""
     asked = "--mtbf 1e6h --ber 1e-15 --rebuild 9h --scrub 168h --years 5 --policy 10,dp --trials 100"
     argv = _without(mutation.words(dice, asked.split()), "--output", "--report")
-    return of_command("reliability", ["model", "reliability", "fas2552", *argv])
+    return of_command("reliability", ["model", "reliability", "fas2040", *argv])
 
 
 def sqlio(dice: random.Random) -> Input:

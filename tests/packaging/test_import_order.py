@@ -194,3 +194,17 @@ def test_the_probe_sees_what_it_looks_for(tmp_path: Path) -> None:
     for test in (test_packages_import_only_what_is_below_them, test_no_two_modules_import_each_other):
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             test(tmp_path)
+
+
+def test_how_a_point_is_measured_is_written_once(root: Path) -> None:
+    """What a point says of its window comes from `measure/`; importers read what others measured."""
+    keys = {"steady", "generator", "offered", "batches"}
+    found = [
+        (name, sorted(written))
+        for name, module in modules(root).items()
+        if name.startswith("workloads.") and ".importers." not in name
+        for node in ast.walk(module)
+        if isinstance(node, ast.Dict)
+        and (written := keys & {key.value for key in node.keys if isinstance(key, ast.Constant)})
+    ]
+    assert found == []
