@@ -46,16 +46,13 @@ def mounted(tmp_path: Path) -> Iterator[tuple[Path, int]]:
     place.mkdir()
     with image.open("w+b") as file:
         file.truncate(128 << 20)
-        number = loops.attach(file.fileno(), str(image))
-    try:
-        subprocess.run(("mkfs.ext4", "-q", loops.device_path(number)), check=True, capture_output=True)
-        onto = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-        loops.mount_ext4(number, onto)
-        os.close(onto)
-        yield place, number
-        loops.unmount(str(place))
-    finally:
-        loops.detach(number)
+        with loops.attached(file.fileno(), str(image)) as number:
+            subprocess.run(("mkfs.ext4", "-q", loops.device_path(number)), check=True, capture_output=True)
+            onto = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+            loops.mount_ext4(number, onto)
+            os.close(onto)
+            yield place, number
+            loops.unmount(str(place))
 
 
 def plant_note(at: Path, text: str | bytes, uid: int = 0) -> Path:
@@ -284,6 +281,47 @@ def test_others_read_no_byte_of_a_volume(bench: Bench, shared: Path, umask: int)
     assert [path.name for path in shared.iterdir()] == ["group.store"]
 
 
+@pytest.mark.parametrize(
+    "name", ["group", "a b\nc", "tab\there", "back\\slash", "x\\040y", "-D", "ünï", "%s", 'quo"te', "n" * 242]
+)
+def test_what_a_killed_server_left_is_found_again_and_taken_away(bench: Bench, shared: Path, name: str) -> None:
+    """Loop devices of a folder whose server is gone have lost its path: such a device goes with its mount."""
+    at = shared / name
+    before = loop_devices()
+    with bench.started(*ARRAY[:-2], "--at", at, "--mkfs", "ext4", forked=False) as running:
+        running.wait_until(lambda: "served until" in running.stderr)
+        running.process.kill()
+        running.process.wait()
+    assert "is there already" in (again := bench.assay(*ARRAY, "--at", at)).complaint or "was killed" in again.complaint
+
+    cleaned = bench.assay("array", "clean", "--at", at, "--json")
+
+    assert cleaned.code == 0
+    assert {str(at.parent / f"{name}.mnt" / volume) for volume in ("data01", "log01")} <= set(
+        cleaned.document["undone"]
+    )
+    assert [path.name for path in shared.iterdir()] == [f"{name}.store"]
+    assert str(shared) not in mounts()
+    assert loop_devices() == before
+
+
+def loop_devices() -> list[str]:
+    return sorted(str(path) for path in Path("/sys/block").glob("loop*/loop/backing_file"))
+
+
+def test_a_note_that_finds_no_room_leaves_nothing(bench: Bench, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(("mount", "-t", "tmpfs", "-o", "size=64k", "none", full), check=True)
+    try:
+        (full / "filling").write_bytes(bytes(64 << 10))
+        outcome = bench.assay(*ARRAY, "--at", full / "group")
+        assert (outcome.code, "No space" in outcome.complaint) == (3, True)
+        assert [path.name for path in full.iterdir()] == ["filling"]
+    finally:
+        subprocess.run(("umount", full), check=True)
+
+
 def test_a_volume_that_holds_another_file_system_is_not_formatted(bench: Bench, shared: Path) -> None:
     with bench.started(*ARRAY[:-2], "--at", shared / "group") as running:
         running.wait_until(lambda: "served until" in running.stderr)
@@ -302,6 +340,9 @@ def test_a_volume_that_holds_another_file_system_is_not_formatted(bench: Bench, 
     [
         (("--at", "/"), "has no name of its own"),
         (("--at", ".."), "has no name of its own"),
+        (("--at", "n" * 250), "longer than"),
+        (("--at", "caf\udce9"), "no UTF-8"),
+        (("--at", "group", "--store", "caf\udce9"), "no UTF-8"),
         (("--at", "group", "--owner", "no such\nuser", "--mkfs", "ext4"), "there is no user"),
         (("--at", "group", "--owner", "4294967295", "--mkfs", "ext4"), "there is no user"),
         (("--at", "-a"), ""),

@@ -22,9 +22,9 @@ LOOP_MAJOR = 7
 _ATTEMPTS_MAX = 64
 """Free loop devices that other processes may take before this one gives up."""
 
-_LOOP_SET_FD, _LOOP_CLR_FD, _LOOP_SET_STATUS64 = 0x4C00, 0x4C01, 0x4C04
+_LOOP_SET_FD, _LOOP_SET_STATUS64 = 0x4C00, 0x4C04
 _LOOP_SET_DIRECT_IO, _LOOP_CONFIGURE, _LOOP_CTL_GET_FREE = 0x4C08, 0x4C0A, 0x4C82
-_LO_FLAGS_DIRECT_IO = 16
+_LO_FLAGS_AUTOCLEAR, _LO_FLAGS_DIRECT_IO = 4, 16
 _INFO = struct.Struct("=5Q4I64s64s32s2Q")
 """`struct loop_info64`."""
 _CONFIG = struct.Struct(f"=2I{_INFO.size}s64x")
@@ -36,8 +36,12 @@ _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def attach(volume: int, name: str) -> int:
-    """Put a free loop device with direct I/O on an open file.
+@contextlib.contextmanager
+def attached(volume: int, name: str) -> Iterator[int]:
+    """Put a free loop device with direct I/O on an open file; gives its number.
+
+    The device goes with its last user: with this context, or with the mount where its file system is mounted by then.
+    So a process that is killed leaves no device.
 
     Parameters
     ----------
@@ -45,11 +49,6 @@ def attach(volume: int, name: str) -> int:
         Descriptor of the file, open for reading and writing.
     name
         The file's path: what the device shows as its own name.
-
-    Returns
-    -------
-    int
-        Number of the device.
 
     Raises
     ------
@@ -63,26 +62,37 @@ def attach(volume: int, name: str) -> int:
     except OSError as error:
         raise NotSupported(f"loop devices: /dev/loop-control: {error.strerror}; load the module loop") from error
     try:
-        for _ in range(_ATTEMPTS_MAX):
-            number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)
-            with _opened(number) as device:
-                try:
-                    _configure(device, volume, name)
-                except OSError as error:
-                    if error.errno == errno.EBUSY:
-                        continue
-                    raise
-            return number
+        number, device = _configured(control, volume, name)
     except OSError as error:
         raise IoFailed(f"{printable(name)}: a loop device cannot be put on it: {error.strerror}") from error
     finally:
         os.close(control)
+    try:
+        yield number
+    finally:
+        os.close(device)
+
+
+def _configured(control: int, volume: int, name: str) -> tuple[int, int]:
+    """Number and descriptor of a loop device that was free and is on the file now."""
+    for _ in range(_ATTEMPTS_MAX):
+        number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)
+        device = opened(number)
+        try:
+            _configure(device, volume, name)
+        except OSError as error:
+            os.close(device)
+            if error.errno != errno.EBUSY:
+                raise
+        else:
+            return number, device
     raise IoFailed(f"{printable(name)}: other processes take every free loop device")
 
 
 def _configure(device: int, volume: int, name: str) -> None:
     shown = os.fsencode(name)[:63]
-    info = _INFO.pack(0, 0, 0, 0, 0, 0, 0, 0, _LO_FLAGS_DIRECT_IO, shown, b"", b"", 0, 0)
+    flags = _LO_FLAGS_AUTOCLEAR | _LO_FLAGS_DIRECT_IO
+    info = _INFO.pack(0, 0, 0, 0, 0, 0, 0, 0, flags, shown, b"", b"", 0, 0)
     try:
         fcntl.ioctl(device, _LOOP_CONFIGURE, _CONFIG.pack(volume, 0, info))
     except OSError as error:
@@ -90,31 +100,25 @@ def _configure(device: int, volume: int, name: str) -> None:
             raise
         # Kernels before 5.8 have no LOOP_CONFIGURE.
         fcntl.ioctl(device, _LOOP_SET_FD, volume)
-        fcntl.ioctl(device, _LOOP_SET_STATUS64, _INFO.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, shown, b"", b"", 0, 0))
+        fcntl.ioctl(device, _LOOP_SET_STATUS64, info)
         with contextlib.suppress(OSError):
             fcntl.ioctl(device, _LOOP_SET_DIRECT_IO, 1)
 
 
-def detach(number: int) -> bool:
-    """Take a loop device off its file, at once or when its last user closes it; says whether it was on one."""
-    try:
-        with _opened(number) as device:
-            fcntl.ioctl(device, _LOOP_CLR_FD)
-    except OSError:
-        return False
-    return True
+def opened(number: int) -> int:
+    """Open a loop device; whoever has it open keeps it on its file.
 
-
-@contextlib.contextmanager
-def _opened(number: int) -> Iterator[int]:
+    Raises
+    ------
+    OSError
+        There is none of this number.
+    """
     device = os.open(device_path(number), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        status = os.fstat(device)
-        if not stat.S_ISBLK(status.st_mode) or os.major(status.st_rdev) != LOOP_MAJOR:
-            raise OSError(errno.ENODEV, "is no loop device", device_path(number))
-        yield device
-    finally:
+    status = os.fstat(device)
+    if not stat.S_ISBLK(status.st_mode) or os.major(status.st_rdev) != LOOP_MAJOR:
         os.close(device)
+        raise OSError(errno.ENODEV, "is no loop device", device_path(number))
+    return device
 
 
 def device_path(number: int) -> str:

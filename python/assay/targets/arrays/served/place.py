@@ -23,6 +23,8 @@ from assay.targets.trust import make_trusted, open_own, open_trusted
 
 NOTE_BYTES_MAX = 16 << 10
 """A path has 4,096 bytes at most, each of them escaped in JSON."""
+NAME_BYTES_MAX = 255 - len("..assay-array")
+"""A name has 255 bytes at most (NAME_MAX), those of the note included."""
 FOLDER_MODE = 0o711
 """Mode of the folder of file systems: a database's own user passes through it, and lists nothing."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -84,6 +86,9 @@ class Place:
         folder = folder.absolute()
         if folder.name in ("", ".", ".."):
             raise UsageError(f"--at: {shown}: has no name of its own; name a folder in it")
+        if len(os.fsencode(folder.name)) > NAME_BYTES_MAX:
+            raise UsageError(f"--at: {shown}: its name is longer than {NAME_BYTES_MAX} bytes; take a shorter one")
+        refuse_odd(folder, "--at")
         what = f"array at {shown}"
         try:
             parent, descriptor = (make_trusted if make else open_trusted)(folder.parent, what)
@@ -210,8 +215,12 @@ class Place:
             raise UsageError(f"{printable(self.note_path)}: is there already; another server starts here") from None
         except OSError as error:
             raise OpenFailed(f"{printable(self.note_path)}: {error.strerror}") from error
-        with os.fdopen(descriptor, "w") as file:
-            file.write(note.model_dump_json())
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(note.model_dump_json())
+        except OSError as error:
+            self.remove_note()
+            raise OpenFailed(f"{printable(self.note_path)}: {error.strerror}") from error
 
     def has_note(self) -> bool:
         """Whether something has the name of the note."""
@@ -273,6 +282,20 @@ class Place:
     def _removed(self, name: str) -> None:
         with contextlib.suppress(OSError):
             os.rmdir(name, dir_fd=self._parent)
+
+
+def refuse_odd(path: Path, option: str) -> None:
+    """Refuse a path that is no text: plans and notes are JSON, which holds text alone.
+
+    Raises
+    ------
+    UsageError
+        The path holds bytes that are no UTF-8.
+    """
+    try:
+        os.fsencode(path).decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{option}: {printable(path)}: holds bytes that are no UTF-8; take another name") from None
 
 
 def open_store(note: Note) -> int | None:

@@ -25,7 +25,7 @@ from assay.log import event
 from assay.targets.arrays.served.folder import ask, clean
 from assay.targets.arrays.served.place import Place
 from assay.targets.arrays.served.spec import ServedSpec, parse_served
-from assay.targets.arrays.served.volumes import attached, mount_again, shut_down
+from assay.targets.arrays.served.volumes import mount_again, mounted, shut_down
 
 LOOK_S = 1.0
 """How often the server looks whether the array still answers."""
@@ -176,7 +176,7 @@ class ServedArray:
             The kernel cannot do it.
         """
         with Place.open(self.folder) as place:
-            for one in attached(place):
+            for one in mounted(place):
                 shut_down(place.mounts / one.volume)
 
     def regain_power(self) -> None:

@@ -14,9 +14,9 @@ from assay import _core
 from assay.errors import OpenFailed, UsageError
 from assay.paths import printable
 from assay.targets.arrays.served.folder import refuse_fuse, refuse_served
-from assay.targets.arrays.served.place import Note, Place
+from assay.targets.arrays.served.place import Note, Place, refuse_odd
 from assay.targets.arrays.served.request import Request
-from assay.targets.arrays.served.volumes import attached, mount_volumes, owner_of, unmount_volumes
+from assay.targets.arrays.served.volumes import mount_volumes, mounted, owner_of, unmount_volumes
 from assay.targets.trust import make_own
 
 
@@ -74,12 +74,12 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         held.callback(array.stop)
         held.callback(_undo, array, place)
         names = [name for name, _ in request.configuration().volumes]
-        mounted = _mounted(place, names, owner_uid) if mkfs else {}
-        yield Service(array, place.folder, mounted)
+        yield Service(array, place.folder, _mounted(place, names, owner_uid) if mkfs else {})
 
 
 def _open_store(path: Path, held: contextlib.ExitStack) -> tuple[Path, int]:
     path = path.absolute()
+    refuse_odd(path, "--store")
     try:
         store, descriptor, is_new = make_own(path, f"store {printable(path)}")
     except OSError as error:
@@ -108,7 +108,7 @@ def _mounted(place: Place, names: list[str], owner: int | None) -> dict[str, Pat
 
 
 def _undo(array: _core.ServedArray, place: Place) -> None:
-    if attached(place) and array.is_running():
+    if mounted(place) and array.is_running():
         status = json.loads(array.ask('{"command": "status"}'))
         if not status["power"]:
             # File systems are taken away in order, and that takes an array with power.

@@ -1,7 +1,7 @@
 """File systems on the volumes of a served array: made, mounted through loop devices, mounted anew, taken away.
 
-What is there is asked of the kernel each time: loop devices whose file lies in this array's folder, and mounts of these
-devices directly in this array's folder of file systems. Nothing else is ever unmounted or detached.
+What is there is asked of the kernel each time: mounts directly in this array's folder of file systems, of loop devices
+on this array's volumes. Nothing else is ever unmounted. A loop device goes with its mount.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import errno
 import fcntl
 import os
 import pwd
-import re
 import struct
 import subprocess
 import time
@@ -23,7 +22,7 @@ from assay.errors import IoFailed, NotSupported, RefusedTarget, UsageError
 from assay.paths import plain, printable
 from assay.targets.arrays.served import loops
 from assay.targets.arrays.served.place import Place
-from assay.targets.kernel import Kernel
+from assay.targets.kernel import DeviceNumber, Kernel
 from assay.targets.storage.signatures import find_signatures
 
 RELEASE_S = 5.0
@@ -36,8 +35,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class Attached:
-    """A loop device on a volume of an array.
+class Mounted:
+    """The file system of a volume.
 
     Attributes
     ----------
@@ -45,32 +44,34 @@ class Attached:
         Name of the volume.
     number
         Of the loop device.
-    mounts
-        How many mounts of it lie where the volume's file system belongs.
+    times
+        How often the file system is mounted there, each mount over the one before.
     """
 
     volume: str
     number: int
-    mounts: int = 0
+    times: int
 
 
-def attached(place: Place, kernel: Kernel | None = None) -> list[Attached]:
-    """Loop devices on the volumes of an array, as the kernel tells now, by volume."""
+def mounted(place: Place, kernel: Kernel | None = None) -> list[Mounted]:
+    """File systems on the volumes of an array, as the kernel tells now, by volume."""
     kernel = kernel or Kernel()
-    mounts = kernel.mounts()
+    backing = dict(kernel.loop_files())
+    devices: dict[Path, list[DeviceNumber]] = {}
+    for mount in kernel.mounts():
+        path = Path(mount.mount_point)
+        if path.parent == place.mounts:
+            devices.setdefault(path, []).append(mount.device)
     found = []
-    for device, backing in kernel.loop_files():
-        number = re.fullmatch(r"loop(\d+)", device)
-        path = Path(backing.removesuffix(" (deleted)"))
-        if number is None or path.parent != place.folder:
-            continue
-        here = [mount.device for mount in mounts if mount.mount_point == str(place.mounts / path.name)]
-        count = 0
+    for path, stacked in devices.items():
         # What somebody else mounted on top stays, and so does what it covers.
-        while count < len(here) and here[-1 - count] == (loops.LOOP_MAJOR, int(number[1])):
-            count += 1
-        found.append(Attached(path.name, int(number[1]), count))
-    return sorted(found, key=lambda one: (one.volume, one.number))
+        major, number = stacked[-1]
+        file = backing.get(f"loop{number}", "").removesuffix(" (deleted)")
+        # A folder whose server is gone is no part of the path any more.
+        if major == loops.LOOP_MAJOR and file in (str(place.folder / path.name), f"/{path.name}"):
+            times = next((at for at, one in enumerate(reversed(stacked)) if one != stacked[-1]), len(stacked))
+            found.append(Mounted(path.name, number, times))
+    return sorted(found, key=lambda one: one.volume)
 
 
 def owner_of(name: str) -> int:
@@ -114,11 +115,9 @@ def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: in
     folder = place.make_mounts()
     try:
         for name in volumes:
-            number = _attach(place, shown, name)
-            _format(number, name)
             # Made here and now: nobody else has put anything where the file system is mounted.
             os.mkdir(name, 0o700, dir_fd=folder)
-            _mount(folder, name, number)
+            _mount_volume(place, shown, folder, name)
             if owner is not None:
                 _give(folder, name, owner)
             where[name] = place.mounts / name
@@ -127,19 +126,21 @@ def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: in
     return where
 
 
-def _attach(place: Place, shown: int, name: str) -> int:
+def _mount_volume(place: Place, shown: int, folder: int, name: str) -> None:
     volume = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=shown)
     try:
-        number = loops.attach(volume, str(place.folder / name))
+        with loops.attached(volume, str(place.folder / name)) as number:
+            _format(number, name)
+            _mount(folder, name, number)
     finally:
         os.close(volume)
-    if not any((one.volume, one.number) == (name, number) for one in attached(place)):
-        loops.detach(number)
+    if not any((one.volume, one.number) == (name, number) for one in mounted(place)):
+        with contextlib.suppress(OSError):
+            loops.unmount(str(place.mounts / name))
         raise NotSupported(
-            f"volume {name}: /sys does not show which file {loops.device_path(number)} is on, so that it could not be"
-            " taken away again; mount sysfs, or leave --mkfs out"
+            f"volume {name}: /sys does not show which file {loops.device_path(number)} is on, so that the file system"
+            " could not be taken away again; mount sysfs, or leave --mkfs out"
         )
-    return number
 
 
 def _format(number: int, name: str) -> None:
@@ -217,18 +218,24 @@ def mount_again(place: Place) -> None:
     """
     folder = place.open_mounts()
     try:
-        for one in attached(place):
-            path = place.mounts / one.volume
-            if not _released(str(path), one.mounts):
-                raise IoFailed(f"{printable(path)}: is still in use after the power cut")
-            _mount(folder, one.volume, one.number)
-            if not _is_alive(folder, one.volume):
+        for one in mounted(place):
+            path = str(place.mounts / one.volume)
+            # Whoever has the device open keeps it on its file.
+            device = loops.opened(one.number)
+            try:
+                if not _released(path, one.times):
+                    raise IoFailed(f"{printable(path)}: is still in use after the power cut")
+                _mount(folder, one.volume, one.number)
+                is_alive = _is_alive(folder, one.volume)
+                if not is_alive:
+                    loops.unmount(path)
+            finally:
+                os.close(device)
+            if not is_alive:
                 # Another mount namespace has a copy of the old mount, and with it the file system that was shut down.
-                loops.unmount(str(path))
-                loops.detach(one.number)
                 shown = os.open(place.folder, _FOLDER)
                 try:
-                    _mount(folder, one.volume, _attach(place, shown, one.volume))
+                    _mount_volume(place, shown, folder, one.volume)
                 finally:
                     os.close(shown)
     finally:
@@ -255,18 +262,14 @@ def _is_alive(folder: int, name: str) -> bool:
 
 
 def unmount_volumes(place: Place) -> list[str]:
-    """Take file systems and loop devices away; returns what was. What is still used goes when its last user does."""
+    """Take file systems away; returns which. What is still used is detached, and goes when its last user does."""
     undone = []
-    found = attached(place)
-    for one in reversed(found):
+    for one in reversed(mounted(place)):
         path = str(place.mounts / one.volume)
-        if one.mounts and not _released(path, one.mounts):
+        if not _released(path, one.times):
             with contextlib.suppress(OSError):
                 loops.unmount(path, lazily=True)
-        undone += [path] * bool(one.mounts)
-    for one in found:
-        if loops.detach(one.number):
-            undone.append(loops.device_path(one.number))
+        undone.append(path)
     place.remove_mounts()
     return undone
 
