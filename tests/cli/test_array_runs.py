@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -206,8 +207,8 @@ def test_a_run_that_is_killed_leaves_nothing_either(bench: Bench, number: int) -
 def test_a_server_that_is_killed_under_a_database_ends_the_run_and_is_cleaned(bench: Bench) -> None:
     with bench.started(*tpcc(bench, DATABASE, "--duration", "60s"), forked=False) as running:
         running.wait_until(lambda: "measuring" in running.stderr)
-        note = (bench.folder / ".group.assay-array").read_text()
-        os.kill(int(note.partition('"pid": ')[2].partition(",")[0]), signal.SIGKILL)
+        note = json.loads((bench.folder / ".group.assay-array").read_text())
+        os.kill(note["pid"], signal.SIGKILL)
         outcome = running.end()
     assert outcome.code == 3
     assert "the server of the array ended" in outcome.stderr
