@@ -13,10 +13,11 @@ from typing import Any
 from assay import _core
 from assay.errors import OpenFailed, UsageError
 from assay.paths import printable
+from assay.targets.arrays.served import mounter
 from assay.targets.arrays.served.folder import refuse_fuse, refuse_served
 from assay.targets.arrays.served.place import Note, Place, refuse_odd
 from assay.targets.arrays.served.request import Request
-from assay.targets.arrays.served.volumes import mount_volumes, mounted, owner_of, unmount_volumes
+from assay.targets.arrays.served.volumes import mounted, owner_of
 from assay.targets.trust import make_own
 
 
@@ -74,7 +75,7 @@ def serve(request: Request, *, mkfs: bool = False, owner: str | None = None) -> 
         held.callback(array.stop)
         held.callback(_undo, array, place)
         names = [name for name, _ in request.configuration().volumes]
-        yield Service(array, place.folder, _mounted(place, names, owner_uid) if mkfs else {})
+        yield Service(array, place.folder, mounter.mount(place, names, owner=owner_uid) if mkfs else {})
 
 
 def _open_store(path: Path, held: contextlib.ExitStack) -> tuple[Path, int]:
@@ -98,19 +99,12 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _mounted(place: Place, names: list[str], owner: int | None) -> dict[str, Path]:
-    # Opened anew: what was opened before lies beneath the mount now.
-    shown = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        return mount_volumes(place, shown, names, owner=owner)
-    finally:
-        os.close(shown)
-
-
 def _undo(array: _core.ServedArray, place: Place) -> None:
     if mounted(place) and array.is_running():
         status = json.loads(array.ask('{"command": "status"}'))
         if not status["power"]:
             # File systems are taken away in order, and that takes an array with power.
             array.ask('{"command": "restore"}')
-    unmount_volumes(place)
+    if mounted(place):
+        mounter.unmount(place)
+    place.remove_mounts()

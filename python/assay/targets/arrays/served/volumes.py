@@ -90,8 +90,8 @@ def owner_of(name: str) -> int:
     raise UsageError(f"--owner: there is no user {plain(name)}; name a user of this host, or a user's number")
 
 
-def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: int | None = None) -> dict[str, Path]:
-    """Put ext4 on each volume through a loop device, unless it has it, and mount it; returns where.
+def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: int | None = None) -> None:
+    """Put ext4 on each volume through a loop device, unless it has it, and mount it.
 
     Parameters
     ----------
@@ -111,7 +111,6 @@ def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: in
     """
     if os.geteuid() != 0:
         raise NotSupported("--mkfs: loop devices and mounts take root; leave it out and use the files")
-    where = {}
     folder = place.make_mounts()
     try:
         for name in volumes:
@@ -120,10 +119,8 @@ def mount_volumes(place: Place, shown: int, volumes: Sequence[str], *, owner: in
             _mount_volume(place, shown, folder, name)
             if owner is not None:
                 _give(folder, name, owner)
-            where[name] = place.mounts / name
     finally:
         os.close(folder)
-    return where
 
 
 def _mount_volume(place: Place, shown: int, folder: int, name: str) -> None:
