@@ -62,7 +62,7 @@ def test_series_are_catalogued_and_drawn(profile: dict[str, str]) -> None:
     assert len(line["values"]) == len(found["t"]) == 50
     assert any(line["values"])
     unknown = question | {"queries": [{"host": group["host"], "source": "assay", "metric": "no such"}]}
-    with pytest.raises(UsageError, match="q: queries.0: no series no such of assay was recorded on"):
+    with pytest.raises(UsageError, match=r"q: queries\.0: no series no such of assay was recorded on"):
         answers.series(profile | {"question": unknown})
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking_pages import Site
 
+from asking_pages import Site
 from assay.results.flight import NAME
 from assay.results.run_folder import RunFolder
 from assay.serve.app import STATIC
@@ -169,7 +169,8 @@ class TestOneRun:
         assert answered.document["error"].isprintable()
 
     @pytest.mark.parametrize("path", ["/api/runs?x=1", "/api/events?run=a&run=b", "/api/runs/{id}/view?path=/etc",
-                                      "/api/compare?a={id}&b={id}&c={id}", "/runs/{id}/points.csv?at=/etc"])  # fmt: skip
+                                      "/api/compare?a={id}&b={id}&c={id}",
+                                      "/runs/{id}/points.csv?at=/etc"])  # fmt: skip
     def test_a_parameter_that_is_not_read_is_refused(self, site: Site, results: Path, path: str) -> None:
         answered = site.ask(path.replace("{id}", id_of(results / "profile")))
         assert answered.status == 422
@@ -184,7 +185,6 @@ class TestOneRun:
     def test_a_recording_that_is_none_is_said_to_be(self, site: Site, results: Path) -> None:
         sqlite3.connect(results / "profile" / NAME).execute("CREATE TABLE other (x)")
         assert "is no recording" in site.ask(f"/api/runs/{id_of(results / 'profile')}/series").document["error"]
-
 
     @pytest.mark.parametrize("content", ['{"left_s": NaN}', '{"phase": "\\ud800", "\\udfff": 1}', '{"n": 1e999}'])
     def test_what_a_run_says_of_itself_breaks_no_page(self, site: Site, results: Path, content: str) -> None:
