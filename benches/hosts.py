@@ -21,7 +21,7 @@ from typing import Any
 
 from assay._core import Histogram
 from assay.results.merged import PERCENTILES, merged_point
-from assay.run.hosts.opened import _Meeting
+from assay.run.hosts.meeting import Meeting
 from assay.run.hosts.team import Team
 from assay.run.hosts.wire import GREETING, Receiver, packed
 
@@ -136,7 +136,7 @@ def meeting(hosts: int) -> dict[str, float]:
         began = time.perf_counter()
         team.measure_clocks()
         clocks.append(time.perf_counter() - began)
-        together = _Meeting(members=team.members, send=lambda member, message: member.sender.send(message))
+        together = Meeting(members=team.members, send=lambda member, message: member.sender.send(message))
         began = time.perf_counter()
         team.ask("measure", told=together.hear)
         barriers.append(time.perf_counter() - began)
