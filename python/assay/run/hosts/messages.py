@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from assay.errors import RunFolderError
 from assay.paths import plain
 from assay.reading import problem_of
+from assay.results.histograms import histogram_of
 from assay.results.shapes import check_manifest, check_point
 from assay.results.shapes.terms import Count
 from assay.run.hosts.wire import Message, NotAMessage
@@ -108,6 +109,27 @@ def check_measured(point: Mapping[str, Any]) -> None:
         No point has such a thing.
     """
     _in_form(check_point, {"id": "p0", **point}, "point")
+
+
+def check_histograms(figures: object) -> None:
+    """Check that histograms within a host's figures can be read, which takes longer than the rest.
+
+    Raises
+    ------
+    NotAMessage
+        One cannot.
+    """
+    if isinstance(figures, Mapping):
+        if figures.get("histogram"):
+            try:
+                histogram_of({"histogram": figures["histogram"]})
+            except RunFolderError:
+                raise NotAMessage("point: a histogram that cannot be read") from None
+        for value in figures.values():
+            check_histograms(value)
+    elif isinstance(figures, list):
+        for value in figures:
+            check_histograms(value)
 
 
 def _in_form(check: Any, value: Record, where: str) -> None:

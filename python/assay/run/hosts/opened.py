@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from assay.errors import AssayError, Interrupted, IoFailed
+from assay.errors import AssayError, Interrupted, IoFailed, RunFolderError
 from assay.paths import printable
 from assay.progress import Display
 from assay.results.folder import PRIVATE, Folder
@@ -30,7 +30,7 @@ from assay.run.hosts.from_agent import (
     Searches,
 )
 from assay.run.hosts.meeting import Meeting
-from assay.run.hosts.messages import check_measured, check_told
+from assay.run.hosts.messages import check_histograms, check_measured, check_told
 from assay.run.hosts.rows import from_stream, of_host
 from assay.run.hosts.target import HostsTarget, own_name
 from assay.run.hosts.team import UNREADABLE, HostLost, Member, Reply, error_named
@@ -160,7 +160,7 @@ class OverHosts(OpenWorkload):
         """What hosts told is put together here: where it cannot be, no host alone is to blame."""
         try:
             yield
-        except UNREADABLE as error:
+        except (*UNREADABLE, RunFolderError) as error:
             names = ", ".join(list(told)[:SHOWN_HOSTS])
             raise IoFailed(f"what hosts told does not fit together ({names}: {type(error).__name__})") from error
 
@@ -229,8 +229,15 @@ class OverHosts(OpenWorkload):
         failure = next((name for name, one in replies.items() if one.value.error is not None), None)
         if failure is not None:
             return self._failed(failure, replies[failure].value, hosts, started_ns)
-        with self._in_words(replies):
-            figures = self.workload.merged(self._to_merge(hosts))
+        try:
+            with self._in_words(replies):
+                figures = self.workload.merged(self._to_merge(hosts))
+        except IoFailed:
+            try:
+                self._refuse_unreadable(hosts)
+            except HostLost as error:
+                return Measured(figures=self._cut_short(started_ns), error=error)
+            raise
         self.virtual_ns = max(reply.value.virtual_ns for reply in replies.values())
         together = self._skew(hosts, meeting, figures)
         if together["skewed"]:
@@ -291,6 +298,18 @@ class OverHosts(OpenWorkload):
             why = f"its agent sends what none of Assay does: {error}"
             self.team.lose(member, why)
             raise HostLost(f"host {member.name}: {why}") from None
+
+    def _refuse_unreadable(self, hosts: Sequence[Mapping[str, Any]]) -> None:
+        """Find the host whose figures cannot be put together with others.
+
+        Raises
+        ------
+        HostLost
+            There is one.
+        """
+        for member, host in zip(self.team.members, hosts, strict=True):
+            with self._at(member):
+                check_histograms(host["point"])
 
     def _to_merge(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""

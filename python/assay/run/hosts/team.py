@@ -349,6 +349,8 @@ class _Listener:
         while not self._member.room.acquire(timeout=1.0):
             if self._member.lost is not None:
                 return
+            # It is waited for here, not there.
+            self._member.heard_s = time.monotonic()
         self._inbox.put((self._member, message, behind))
 
 
