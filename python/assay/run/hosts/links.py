@@ -33,7 +33,7 @@ HOSTS_MAX = 1000
 USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 """Names of users and hosts as ssh gets them: no option, nothing that a shell or a configuration of ssh takes apart."""
-PROGRAM = re.compile(r"/[^\x00-\x20\x7f]{0,1023}")
+PROGRAM = re.compile(r"/[^/\x00-\x20\x7f][^\x00-\x20\x7f]{0,1023}")
 
 SSH_OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"),
