@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from assay.command_line import PREFIX
+from assay.command_line import DESCRIPTOR, PREFIX
 from assay.errors import NotSupported, OpenFailed, UsageError
 from assay.paths import plain
 
@@ -67,7 +67,7 @@ class ProcessLink:
 
     def __init__(self, command: Sequence[str]) -> None:
         # What others may read of this process's environment holds no password: they go over the pipe.
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith((PREFIX, DESCRIPTOR))}
         try:
             self.process = subprocess.Popen(
                 list(command),
