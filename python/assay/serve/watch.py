@@ -154,11 +154,12 @@ class Events(WhileThere):
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what happens until the client goes or the server ends."""
-        del scope, receive
+        del receive
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         with self._watch.stream(self._run_id) as stream:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-            while (piece := await stream.get()) is not None:
+            # Headers alone would never end.
+            while scope["method"] != "HEAD" and (piece := await stream.get()) is not None:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
