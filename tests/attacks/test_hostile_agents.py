@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,13 +19,15 @@ import pytest
 from agent_threads import Assay, ThreadLink, runner
 from assay.errors import AssayError, ExitCode
 from assay.results.series_schema import SCHEMA
+from assay.run.hosts import links, member
 from assay.run.hosts import target as hosts_target
-from assay.run.hosts import team as hosts_team
 from assay.run.hosts.from_agent import Chosen, Meets
+from assay.run.hosts.links import ProcessLink
 from assay.run.hosts.meeting import Meeting
+from assay.run.hosts.member import Clock
 from assay.run.hosts.rows import from_stream
 from assay.run.hosts.target import HostsTarget
-from assay.run.hosts.team import Clock, HostLost, Team, error_named
+from assay.run.hosts.team import HostLost, Team, error_named
 from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
 
 
@@ -171,6 +174,20 @@ def test_an_answer_to_another_question(do: str, value: object) -> None:
     team.end()
 
 
+@pytest.mark.parametrize("word", [b"\nassay-agent-1\n", b"\nassay-agent-99\n", b"Welcome\n\nassay-agent-0\n"])
+def test_another_protocol_is_known_by_its_first_word(word: bytes) -> None:
+    class Older(Told):
+        def __init__(self) -> None:
+            super().__init__(honest)
+            self._out.get()
+            self._out.put(word)
+
+    team = Team([("old", Older())])
+    with pytest.raises(HostLost, match="host old: its agent sends what none of Assay does: the first word of another"):
+        team.ask("hello")
+    team.end()
+
+
 @pytest.mark.parametrize("text_bytes", [FROM_AGENT_BYTES_MAX + 1, 2**32 - 1])
 @pytest.mark.parametrize("behind", [0, 2**30 + 1])
 def test_a_length_that_no_message_has_is_not_waited_for(text_bytes: int, behind: int) -> None:
@@ -220,6 +237,7 @@ def test_what_comes_at_the_end_hinders_no_end(text: bytes) -> None:
     links = [Told(lambda message: honest(message) + framed(text) * (message["do"] == "end")), Told(honest)]
     team = Team([(str(number), link) for number, link in enumerate(links)])
     team.ask("hello")
+    team.ask("begin_run")
     team.end()
     team.end()
     assert team.alive == []
@@ -326,6 +344,39 @@ def test_what_is_shown_is_printable_and_cut() -> None:
     team.end()
     assert len(shown) == 2
     assert all(text.isprintable() and len(text) < 10_000 for text in shown)
+
+
+SAYS = """
+import os, sys
+sys.stdin.buffer.readline()
+for _ in range(200):
+    os.write(2, b"x" * 65536)
+os.write(2, {last!r})
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(b"\n\x1b[2J\x1b]0;x\x07why\n", r"\x1b[2J\x1b]0;x\x07why"), (b"", "x" * 300)]
+)
+def test_what_a_process_says_at_its_end_is_printable_and_cut(last: bytes, words: str) -> None:
+    """A line without end filled the memory, and what a host said wrote to the terminal."""
+    link = ProcessLink([sys.executable, "-c", SAYS.format(last=last)])
+    link.write(b"\n")
+    assert link.read(1) == b""
+    assert link.why_ended() == f"exit code 7: {words}"
+    link.end()
+
+
+def test_one_that_takes_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message larger than a pipe holds was waited for by all that the coordinator does, for ever."""
+    monkeypatch.setattr(links, "TAKES_S", 0.0)
+    link = ProcessLink([sys.executable, "-c", "import time; time.sleep(600)"])
+    with pytest.raises(OSError, match="it takes nothing"):
+        link.write(b"x" * 10_000_000)
+    assert link.read(1) == b""
+    assert link.why_ended() == "it took nothing for 0 s"
+    link.end()
 
 
 # Rows
@@ -547,7 +598,7 @@ def test_files_of_a_host_lie_in_its_folder_for_their_owner_alone(bent: Any) -> N
 
 
 def test_more_files_than_a_part_has(bent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts_team, "FILES_MAX", 20)
+    monkeypatch.setattr(member, "FILES_MAX", 20)
     flood = b"".join(packed({"file": f"f{number}"}, b"") for number in range(21))
     found = bent("close", lambda message, behind: flood + packed(message, behind))
     assert "host bad: its agent sends what none of Assay does: more files than a part has" in " ".join(found["notices"])

@@ -19,8 +19,9 @@ from assay._core import Histogram
 from assay.report import facts
 from assay.report.sections import series as sections
 from assay.run.hosts import agent, links, target, team
+from assay.run.hosts.member import Clock, Member
 from assay.run.hosts.opened import OverHosts
-from assay.run.hosts.team import Clock, HostLost, Member, Team
+from assay.run.hosts.team import HostLost, Team
 from assay.run.hosts.wire import GREETING
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk

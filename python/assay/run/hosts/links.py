@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -26,7 +26,7 @@ CONNECT_S = 10
 """How long ssh tries to connect."""
 END_S = 5.0
 """How long a process that was asked to end is waited for before it is killed."""
-STDERR_LINES, STDERR_LINE_BYTES, SHOWN_MAX = 20, 4096, 300
+SAID_BYTES_MAX, SHOWN_MAX = 4096, 300
 TAKES_S = 20.0
 """An agent that takes nothing of a message for so long is given up."""
 HOSTS_MAX = 1000
@@ -84,7 +84,7 @@ class ProcessLink:
         assert self.process.stdin is not None
         os.set_blocking(self.process.stdin.fileno(), False)
         self._takes_nothing = False
-        self._said: deque[str] = deque(maxlen=STDERR_LINES)
+        self._said = b""
         self._listener = threading.Thread(target=self._listen, name="assay-agent-stderr", daemon=True)
         self._listener.start()
         self._ending = threading.Lock()
@@ -92,9 +92,9 @@ class ProcessLink:
     def _listen(self) -> None:
         assert self.process.stderr is not None
         with suppress(OSError, ValueError):
-            # A line may have no end.
-            while line := self.process.stderr.readline(STDERR_LINE_BYTES):
-                self._said.append(plain(line.decode(errors="replace").strip())[:SHOWN_MAX])
+            # Of a flood, or of a line without end, the last is kept.
+            while said := os.read(self.process.stderr.fileno(), 1 << 16):
+                self._said = (self._said + said)[-SAID_BYTES_MAX:]
         self.process.stderr.close()
 
     def write(self, data: bytes) -> None:
@@ -133,8 +133,8 @@ class ProcessLink:
             return f"it took nothing for {TAKES_S:.0f} s"
         code = self.process.returncode
         ended = "is cut off" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = next((line for line in reversed(self._said) if line), "")
-        return f"{ended}: {last}" if last else ended
+        lines = self._said.decode(errors="replace").strip().splitlines()
+        return f"{ended}: {plain(lines[-1].strip())[:SHOWN_MAX]}" if lines else ended
 
     @property
     def exit_code(self) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.run.hosts.from_agent import Meets
-from assay.run.hosts.team import Member
+from assay.run.hosts.member import Member
 from assay.run.hosts.wire import Message, NotAMessage
 
 BEGIN_AFTER_NS = 50_000_000

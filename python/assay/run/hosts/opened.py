@@ -30,10 +30,11 @@ from assay.run.hosts.from_agent import (
     Searches,
 )
 from assay.run.hosts.meeting import Meeting
+from assay.run.hosts.member import Member
 from assay.run.hosts.messages import check_histograms, check_measured, check_told
 from assay.run.hosts.rows import from_stream, of_host
 from assay.run.hosts.target import HostsTarget, own_name
-from assay.run.hosts.team import UNREADABLE, HostLost, Member, Reply, error_named
+from assay.run.hosts.team import UNREADABLE, HostLost, Reply, error_named
 from assay.run.hosts.wire import NotAMessage
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part

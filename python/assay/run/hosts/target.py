@@ -14,7 +14,8 @@ from assay.progress import SILENT, Display
 from assay.run.hosts.from_agent import Chosen
 from assay.run.hosts.identity import servers
 from assay.run.hosts.links import LOCAL, Link, ProcessLink, agent_command, named_hosts, ssh_command
-from assay.run.hosts.team import HostLost, Member, Team, greet
+from assay.run.hosts.member import Member
+from assay.run.hosts.team import HostLost, Team, greet
 from assay.run.part import part_report
 from assay.run.request import Request
 from assay.targets.secrets import secrets_for_wire

@@ -14,12 +14,12 @@ from typing import Any
 
 from assay import errors
 from assay.errors import AssayError, Interrupted, IoFailed
-from assay.progress import SILENT, Display, Moment, Step
-from assay.run.hosts.from_agent import FromAgent, Hello, KeepsFile, Meets, Pong, Replies, Shows, answer_to, from_agent
+from assay.progress import SILENT, Display, Step
+from assay.run.hosts.from_agent import FromAgent, Hello, Meets, Replies, Shows, answer_to
 from assay.run.hosts.links import Link
+from assay.run.hosts.member import GREETS, Clock, Ended, Inbox, Member, listen
 from assay.run.hosts.moments import moment_of_all
-from assay.run.hosts.stand_ins import FILES_BYTES_MAX, FILES_MAX
-from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, Message, NotAMessage, Receiver, Sender
+from assay.run.hosts.wire import Message, NotAMessage
 
 HANG_S = 20.0
 """An agent that says nothing for so long, not even that it is there, is given up."""
@@ -30,78 +30,12 @@ END_S = 90.0
 """How long agents that were told to stop may take for it: as long as an I/O may stay away, and then some."""
 ROUND_TRIPS = 30
 PROBERS = 16
-WAITING_MAX = 64
-"""Messages of one agent that wait to be taken; it waits with more."""
 UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 """What comes of values that have the right form and make no sense together."""
 
 
 class HostLost(IoFailed):
     """An agent died, hangs, or is cut off."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clock:
-    """How far a host's clock is ahead of this one's.
-
-    Attributes
-    ----------
-    offset_ns
-        By the fastest of `ROUND_TRIPS`.
-    error_ns
-        Half of that round trip: the offset is no farther off.
-    """
-
-    offset_ns: int
-    error_ns: int
-
-
-@dataclass(kw_only=True)
-class Member:
-    """An agent, as the coordinator knows it.
-
-    Attributes
-    ----------
-    place
-        Its number.
-    name
-        Of its host, as it was given.
-    last, moment
-        What it showed last, in words and as figures.
-    heard_s
-        When it said something last; None until it has greeted, which may take long.
-    lost
-        Why it is no member any more.
-    owes
-        Number of the command that it has not answered.
-    probe
-        Question about its clock that it has not answered.
-    room
-        For messages that wait to be taken.
-    """
-
-    place: int
-    name: str
-    link: Link
-    sender: Sender = field(init=False)
-    facts: Hello | None = None
-    clock: Clock = field(default_factory=lambda: Clock(offset_ns=0, error_ns=0))
-    heard_s: float | None = None
-    last: str = ""
-    moment: Moment | None = None
-    lost: str | None = None
-    owes: int | None = None
-    probe: list[int] | None = None
-    pongs: queue.SimpleQueue[tuple[Any, int, int]] = field(default_factory=queue.SimpleQueue)
-    room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(WAITING_MAX))
-
-    def __post_init__(self) -> None:
-        self.sender = Sender(self.link.write)
-
-    @property
-    def hostname(self) -> str | None:
-        """As the host calls itself."""
-        return None if self.facts is None else self.facts.hostname
 
 
 @dataclass(kw_only=True)
@@ -111,16 +45,6 @@ class Reply:
     value: Any = None
     rows: bytes = b""
 
-
-@dataclass(frozen=True)
-class _Ended:
-    """Why nothing more comes of an agent; unknown where its pipe ended."""
-
-    why: str | None = None
-
-
-_GREETS = object()
-_Inbox = queue.SimpleQueue[tuple[Member, Any, bytes]]
 
 Told = Callable[[Member, FromAgent, bytes], None]
 """Takes what an agent says without being asked, and the bytes behind it.
@@ -140,14 +64,15 @@ class Team:
 
     def __init__(self, links: Sequence[tuple[str, Link]]) -> None:
         self.members = [Member(place=place, name=name, link=link) for place, (name, link) in enumerate(links)]
-        self._inbox: _Inbox = queue.SimpleQueue()
+        self._inbox: Inbox = queue.SimpleQueue()
         self._number = 0
         self._beat_s = 0.0
         self.is_ended = False
+        self._has_begun = False
         self._finalizer = weakref.finalize(self, _end_all, [member.link for member in self.members])
         for member in self.members:
             listener = threading.Thread(
-                target=_listen, args=(member, self._inbox), name=f"assay-{member.name}", daemon=True
+                target=listen, args=(member, self._inbox), name=f"assay-{member.name}", daemon=True
             )
             listener.start()
 
@@ -191,6 +116,7 @@ class Team:
             One could not do it; it says which.
         """
         self._number += 1
+        self._has_begun = self._has_begun or do not in ("hello", "secrets")
         asking = _Asking(team=self, do=do, interrupt=interrupt, display=display, told=told)
         members = self.alive
         for member in members:
@@ -265,8 +191,9 @@ class Team:
         """End all agents; harmless when done twice."""
         if self.is_ended:
             return
-        with contextlib.suppress(AssayError):
-            self.ask("end", longest_s=END_S)
+        if self._has_begun:
+            with contextlib.suppress(AssayError):
+                self.ask("end", longest_s=END_S)
         self.is_ended = True
         self._finalizer()
 
@@ -284,76 +211,6 @@ def _end_all(links: Sequence[Link]) -> None:
             link.end()
 
 
-def _listen(member: Member, inbox: _Inbox) -> None:
-    """Take what an agent sends; whatever that is, it is this agent's, and the end of it is told."""
-    ended = _Ended()
-    try:
-        _Listener(member, inbox).run()
-    except NotAMessage as error:
-        ended = _Ended(f"its agent sends what none of Assay does: {error}")
-    except Exception as error:
-        ended = _Ended(f"its agent sends what cannot be read ({type(error).__name__})")
-    inbox.put((member, ended, b""))
-
-
-class _Listener:
-    """Takes messages off one agent's pipe, each at its time."""
-
-    def __init__(self, member: Member, inbox: _Inbox) -> None:
-        self._member, self._inbox = member, inbox
-        self._receiver = Receiver(self._read, FROM_AGENT_BYTES_MAX)
-        self._files, self._file_bytes = 0, 0
-
-    def _read(self, size: int) -> bytes:
-        data = self._member.link.read(size)
-        if self._member.heard_s is not None:
-            # A large message may be long on its way.
-            self._member.heard_s = time.monotonic()
-        return data
-
-    def run(self) -> None:
-        """Listen until the pipe ends."""
-        if not self._receiver.greeting():
-            return
-        self._member.heard_s = time.monotonic()
-        self._pass_on(_GREETS, b"")
-        while (received := self._receiver.receive()) is not None:
-            message = from_agent(*received)
-            if isinstance(message, Pong):
-                self._hear_clock(message)
-                continue
-            if isinstance(message, Replies):
-                self._refuse_unasked(message)
-            elif isinstance(message, KeepsFile):
-                self._count(received[1])
-            self._pass_on(message, received[1])
-
-    def _hear_clock(self, message: Pong) -> None:
-        """Note what an agent says of its clock at once."""
-        if message.pong is not None and message.pong == self._member.probe:
-            self._member.probe = None
-            self._member.pongs.put((message.pong, message.utc_ns, time.time_ns()))
-
-    def _refuse_unasked(self, message: Replies) -> None:
-        owed, self._member.owes = self._member.owes, None
-        if message.re != owed:
-            raise NotAMessage("an answer that nobody asked for")
-        self._files = self._file_bytes = 0
-
-    def _count(self, content: bytes) -> None:
-        self._files, self._file_bytes = self._files + 1, self._file_bytes + len(content)
-        if self._files > FILES_MAX or self._file_bytes > FILES_BYTES_MAX:
-            raise NotAMessage("more files than a part has")
-
-    def _pass_on(self, message: object, behind: bytes) -> None:
-        while not self._member.room.acquire(timeout=1.0):
-            if self._member.lost is not None:
-                return
-            # It is waited for here, not there.
-            self._member.heard_s = time.monotonic()
-        self._inbox.put((self._member, message, behind))
-
-
 @dataclass(kw_only=True)
 class _Asking:
     """One question to all, until all have answered."""
@@ -368,7 +225,7 @@ class _Asking:
     passed_on: bool = False
     deadline_s: float | None = None
 
-    def run(self, members: Sequence[Member], inbox: _Inbox, longest_s: float | None) -> dict[str, Reply]:
+    def run(self, members: Sequence[Member], inbox: Inbox, longest_s: float | None) -> dict[str, Reply]:
         waiting = {member.name: member for member in members}
         self.deadline_s = None if longest_s is None else time.monotonic() + longest_s
         for member in self.team.members:
@@ -380,7 +237,7 @@ class _Asking:
                 member, message, behind = inbox.get(timeout=0.1)
             except queue.Empty:
                 continue
-            if isinstance(message, _Ended):
+            if isinstance(message, Ended):
                 if member.lost is None:
                     why = message.why or f"its agent ended ({member.link.why_ended()})"
                     self._lose(member, why, waiting)
@@ -400,7 +257,7 @@ class _Asking:
                 waiting.pop(member.name, None)
             elif isinstance(message, Shows):
                 self._show(member, message)
-            elif self.told is not None and message is not _GREETS:
+            elif self.told is not None and message is not GREETS:
                 self.told(member, message, behind)
             elif isinstance(message, Meets):
                 raise NotAMessage("a question to the other hosts, with no point under way")

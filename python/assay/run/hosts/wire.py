@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 import threading
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from assay.errors import IoFailed
 
 GREETING = b"\nassay-agent-2\n"
 """The agent's first word; a change of the protocol changes its number."""
+_ANY_GREETING = re.compile(rb"\nassay-agent-[0-9]{1,9}\n")
 GREETING_WITHIN_BYTES = 1 << 16
 """Noise of a login shell is no longer."""
 
@@ -82,11 +84,19 @@ class Receiver:
         self._read, self._bytes_max, self._buffer = read, bytes_max, bytearray()
 
     def greeting(self) -> bool:
-        """Wait for the agent's first word; False where the pipe ends, or only noise comes."""
-        while GREETING not in self._buffer:
+        """Wait for the agent's first word; False where the pipe ends, or only noise comes.
+
+        Raises
+        ------
+        NotAMessage
+            It is that of another protocol.
+        """
+        while (found := _ANY_GREETING.search(self._buffer)) is None:
             if len(self._buffer) > GREETING_WITHIN_BYTES or not self._more():
                 return False
-        del self._buffer[: self._buffer.index(GREETING) + len(GREETING)]
+        if found.group() != GREETING:
+            raise NotAMessage("the first word of another version")
+        del self._buffer[: found.end()]
         return True
 
     def receive(self) -> tuple[Message, bytes] | None:
