@@ -279,7 +279,7 @@ def test_memory_is_bounded_however_much_is_said() -> None:
             if self.is_ended:
                 return b""
             self.sent += 1
-            return framed(b'{"shows":"progress","text":"x","moment":null}')
+            return framed(b'{"manifest":{}}')
 
     flood = Floods(honest)
     team = Team([("loud", flood), ("quiet", Told(honest))])
@@ -291,6 +291,11 @@ def test_memory_is_bounded_however_much_is_said() -> None:
     assert sum(reply.value.hostname == "h" for reply in team.ask("hello").values()) == 2
     assert flood.sent > sent
     team.end()
+
+
+def test_a_flood_of_words_is_no_ones_to_read() -> None:
+    flood = 2000 * framed(b'{"shows":"tell","text":"x","moment":null}')
+    assert "more to be shown than could be read" in asked(lambda message: flood + reply(message, HELLO))
 
 
 def test_questions_about_clocks_are_answered_once() -> None:

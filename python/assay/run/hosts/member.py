@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.progress import Moment
-from assay.run.hosts.from_agent import Hello, KeepsFile, Pong, Replies, from_agent
+from assay.run.hosts.from_agent import Hello, KeepsFile, Pong, Replies, Shows, from_agent
 from assay.run.hosts.links import Link
 from assay.run.hosts.stand_ins import FILES_BYTES_MAX, FILES_MAX
 from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, NotAMessage, Receiver, Sender
 
+SHOWN_MAX, SHOWN_A_SECOND = 1000, 20
+"""Texts that an agent may have shown; it shows two a second."""
 WAITING_MAX = 64
 """Messages of one agent that wait to be taken; it waits with more."""
 
@@ -111,7 +113,8 @@ class _Listener:
     def __init__(self, member: Member, inbox: Inbox) -> None:
         self._member, self._inbox = member, inbox
         self._receiver = Receiver(self._read, FROM_AGENT_BYTES_MAX)
-        self._files, self._file_bytes = 0, 0
+        self._files, self._file_bytes, self._shown = 0, 0, 0
+        self._begun_s = time.monotonic()
 
     def _read(self, size: int) -> bytes:
         data = self._member.link.read(size)
@@ -135,6 +138,8 @@ class _Listener:
                 self._refuse_unasked(message)
             elif isinstance(message, KeepsFile):
                 self._count(received[1])
+            elif isinstance(message, Shows):
+                self._refuse_flood()
             self._pass_on(message, received[1])
 
     def _hear_clock(self, message: Pong) -> None:
@@ -153,6 +158,11 @@ class _Listener:
         self._files, self._file_bytes = self._files + 1, self._file_bytes + len(content)
         if self._files > FILES_MAX or self._file_bytes > FILES_BYTES_MAX:
             raise NotAMessage("more files than a part has")
+
+    def _refuse_flood(self) -> None:
+        self._shown += 1
+        if self._shown > SHOWN_MAX + SHOWN_A_SECOND * (time.monotonic() - self._begun_s):
+            raise NotAMessage("more to be shown than could be read")
 
     def _pass_on(self, message: object, behind: bytes) -> None:
         while not self._member.room.acquire(timeout=1.0):
