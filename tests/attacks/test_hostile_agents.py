@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
+import random
 import struct
 import sys
 import threading
@@ -18,6 +20,7 @@ import pytest
 
 from agent_threads import Assay, ThreadLink, runner
 from assay.errors import AssayError, ExitCode
+from assay.results.run_folder import RunFolder
 from assay.results.series_schema import SCHEMA
 from assay.run.hosts import links, member
 from assay.run.hosts import target as hosts_target
@@ -29,6 +32,7 @@ from assay.run.hosts.rows import from_stream
 from assay.run.hosts.target import HostsTarget
 from assay.run.hosts.team import HostLost, Team, error_named
 from assay.run.hosts.wire import FROM_AGENT_BYTES_MAX, GREETING, NotAMessage, Receiver, packed
+from changed_json import mutated
 
 
 def framed(text: bytes, behind: bytes = b"") -> bytes:
@@ -512,6 +516,34 @@ def test_figures_that_are_none_end_the_point_with_the_right_host(bent: Any, bend
     assert "host bad: " in told or "(first, bad, last: " in told, told
     assert "host first" not in told
     assert "host last" not in told
+
+
+PHASES = ("choose", "examine", "prepare", "step", "measure", "close", "measure")
+
+
+FIRST_SEED = int(os.environ.get("ASSAY_SEED", "1"))
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + int(os.environ.get("ASSAY_SEEDS", "12"))))
+def test_any_change_of_an_answer_is_borne(bent: Any, seed: int) -> None:
+    """Whatever a host answers, no fault of Assay itself comes of it, and no other host is named."""
+    chance = random.Random(seed)
+    kinds = (("profile", "null:", *WORDS), ("profile", "model:sata-jbod", "--search", "none", "--block", "8K",
+             "--warmup", "0s", "--duration", "1s"))  # fmt: skip
+
+    def bend(message: dict[str, Any], behind: bytes) -> bytes:
+        return packed({**message, "is": mutated(message["is"], chance)}, behind)
+
+    found = bent(chance.choice(PHASES), bend, *chance.choice(kinds))
+    told = " ".join([str(found.get("complaint")), str(found.get("error")), *(found.get("notices") or [])])
+    assert found["exit_code"] in (0, 2, 3), found
+    assert "fault of Assay" not in told
+    assert "host first" not in told
+    assert "host last" not in told
+    if "run_folder" in found:
+        # What was written of it can be read.
+        with RunFolder.open(Path(found["run_folder"])) as folder:
+            assert len(folder.points()) == len(found["points"])
 
 
 def another_answer(message: dict[str, Any], _behind: bytes) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import random
 import struct
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from assay.run.part import part_report
 from assay.run.request import Request
 from assay.workloads.plan import Part
 from assay.workloads.registry import workload_named
+from changed_json import mutated
 
 Message = dict[str, Any]
 
@@ -66,6 +69,7 @@ def choose(*paths: str | Path, **changes: Any) -> Message:
     return {**asked, **changes, "request": kept | changes.get("request", {})}
 
 
+FIRST_SEED = int(os.environ.get("ASSAY_SEED", "1"))
 HELLO: Message = {"do": "hello"}
 END: Message = {"do": "end"}
 
@@ -234,6 +238,19 @@ def test_a_targets_own_rules_hold_as_for_a_local_run(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     assert commands(choose(tmp_path / "link"), END).answers[0]["error"][0] == "RefusedTarget"
     assert path.read_bytes() == b"data" * 2**18
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + int(os.environ.get("ASSAY_SEEDS", "60"))))
+def test_any_change_of_a_choice_is_borne(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Nothing is written, and no fault of Assay itself comes of it."""
+    monkeypatch.chdir(tmp_path)
+    chance = random.Random(seed)
+    asked = mutated(choose(chance.choice(("null:", tmp_path / "f", "model:sata-jbod?cache=1G"))), chance)
+    heard = commands(asked if isinstance(asked, dict) else {"is": asked})
+    assert heard.fault.isprintable()
+    assert "fault of Assay" not in str(heard.answers)
+    assert heard.fault or heard.answers
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_process_ends_at_once_in_one_line() -> None:
