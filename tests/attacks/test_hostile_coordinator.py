@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from assay.errors import UsageError
+from assay.run.hosts import cluster
 from assay.run.hosts.agent import COMMANDS_MAX, Agent
 from assay.run.hosts.from_coordinator import Window, from_coordinator
 from assay.run.hosts.links import host_and_program, named_hosts, ssh_command
@@ -306,6 +307,14 @@ def test_many_hosts_and_two_of_one_name() -> None:
         named_hosts(["local," * 50_000 + "local"])
     names = [name for name, _ in named_hosts(["local," * 999 + "local"])]
     assert len(set(names)) == 1000
+
+
+@pytest.mark.parametrize("count", ["9" * 5000, "1001", "0", "-1", "x\x1b[2J", "\u00b2", "1e3"])
+def test_a_number_of_hosts_of_a_cluster(count: str) -> None:
+    """Five thousand digits were no number to Python either."""
+    with pytest.raises(UsageError, match="with --cluster it says how many") as refused:
+        cluster._count([count])
+    assert str(refused.value).isprintable()
 
 
 def test_any_command_in_its_form_is_one() -> None:

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, TypeAdapter, model_validator
 
 from assay.command_line import PREFIX
 from assay.results.shapes.terms import Amount, Count, MaybeAmount, PointId
+from assay.run.hosts.links import HOSTS_MAX
 from assay.run.hosts.messages import (
     Name,
     Probe,
@@ -27,7 +28,6 @@ from assay.run.hosts.messages import (
 )
 from assay.run.hosts.wire import Message, NotAMessage
 
-HOSTS_MAX = 1000
 PARTS_MAX = 10_000
 RunId = Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,199}\z")]
 SecretWord = Annotated[str, Field(pattern=rf"\A{PREFIX}[0-9]{{1,9}}\z")]
