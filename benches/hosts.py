@@ -21,7 +21,7 @@ from typing import Any
 
 from assay._core import Histogram
 from assay.results.merged import PERCENTILES, merged_point
-from assay.run.hosts.opened import _Meeting
+from assay.run.hosts.meeting import Meeting
 from assay.run.hosts.team import Team
 from assay.run.hosts.wire import GREETING, Receiver, packed
 
@@ -29,6 +29,8 @@ HOSTS = (1, 10, 100, 300, 1000)
 SAMPLES = 20_000
 DIFFERENT = 5
 ROUNDS = 3
+HELLO = {"version": "", "hostname": "", "machine": None, "host": {}}
+FIGURES = {"figures": {}, "error": None, "virtual_ns": 0}
 
 
 class Answering:
@@ -55,9 +57,9 @@ class Answering:
                 now = time.time_ns()
                 self._out.put(packed({"at": "window", "window": [now, now + 1_000_000_000]}))
             else:
-                self._out.put(packed({"re": self._number, "is": None}))
+                self._out.put(packed({"re": self._number, "is": FIGURES}))
         elif "do" in message:
-            self._out.put(packed({"re": message["number"], "is": None}))
+            self._out.put(packed({"re": message["number"], "is": HELLO if message["do"] == "hello" else None}))
 
     def read(self, size: int) -> bytes:
         """Give the next answer."""
@@ -136,9 +138,9 @@ def meeting(hosts: int) -> dict[str, float]:
         began = time.perf_counter()
         team.measure_clocks()
         clocks.append(time.perf_counter() - began)
-        together = _Meeting(members=team.members, send=lambda member, message: member.sender.send(message))
+        together = Meeting(members=team.members, send=lambda member, message: member.sender.send(message))
         began = time.perf_counter()
-        team.ask("measure", told=together.hear)
+        team.ask("measure", told=lambda member, message, _, met=together: met.hear(member, message))
         barriers.append(time.perf_counter() - began)
     team.end()
     return {

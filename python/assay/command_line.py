@@ -1,8 +1,10 @@
 """The command line before anything else is imported: passwords leave it, and Ctrl-C ends the process in one line.
 
-A command line is readable by every user of the machine, so a password in it is moved to the environment of the same
-process, which only its user may read. That takes a new start of the process, and comes before every import that takes
-time: the password is in the process list for as long as the interpreter needs to begin, some hundredths of a second.
+A command line is readable by every user of the machine, so a password in it is moved to a file in memory that the same
+process finds open when it starts anew, and reads once. An environment would not do: it stays readable for its user, and
+for every core dump, as long as the process lives, whatever is taken out of it. The new start comes before every import
+that takes time: the password is in the process list for as long as the interpreter needs to begin, some hundredths of a
+second.
 The word that stands in its place names it, and is what manifests and messages show. This module therefore imports
 little, and nothing of Assay.
 """
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 PREFIX = "ASSAY_SECRET_"
 PLACEHOLDER = re.compile(PREFIX + r"[0-9]+")
+DESCRIPTOR = "ASSAY_SECRETS"
+"""Variable that names the descriptor of the file in memory."""
 
 INTERRUPTED = 130
 """Exit code of Ctrl-C and SIGTERM, as in `assay.errors`, which is not loaded yet."""
@@ -37,8 +41,8 @@ _OPTION = re.compile(r"(?i)(?:^-{0,2}|[?&;\s])(?:(?:ssl)?password|passwd|pass|pw
 def hide_passwords(argv: Sequence[str], environ: MutableMapping[str, str] = os.environ) -> list[str]:
     """Run this process again without the passwords of its command line, if it has any.
 
-    The new process has them in its environment as `ASSAY_SECRET_1`, ..., and these words in their place. There
-    `assay.targets.secrets.take_secrets` takes them out of the environment, so that no child process inherits them.
+    The new process has `ASSAY_SECRET_1`, ..., in their place, and finds them by these words in a file in memory, from
+    which `assay.targets.secrets.take_secrets` takes them: no environment holds them, no child process inherits them.
 
     Parameters
     ----------
@@ -54,8 +58,26 @@ def hide_passwords(argv: Sequence[str], environ: MutableMapping[str, str] = os.e
         command, secrets = redacted(sys.orig_argv, first=_first_free(environ))
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execve(sys.executable, command, {**environ, **secrets})
+        os.execve(sys.executable, command, {**environ, **handed_over(secrets)})
     return list(argv)
+
+
+def handed_over(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Put passwords into a file in memory that the next program of this process finds open.
+
+    Returns
+    -------
+    dict
+        What its environment tells of the file; nothing where there is no password.
+    """
+    if not secrets:
+        return {}
+    descriptor = os.memfd_create(DESCRIPTOR, 0)
+    data = b"\0".join(os.fsencode(f"{name}={secret}") for name, secret in secrets.items())
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return {DESCRIPTOR: str(descriptor)}
 
 
 def redacted(arguments: Sequence[str], *, first: int = 1) -> tuple[list[str], dict[str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Assay
+from agent_threads import Assay
 
 MODEL = ("model:sata-jbod", "--search", "none", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
 SLOW = "Ray takes a minute and a gigabyte; agents and what they do are the same as without it"

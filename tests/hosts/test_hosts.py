@@ -14,17 +14,19 @@ from typing import Any
 
 import pytest
 
+from agent_threads import Assay, ThreadLink
 from assay._core import Histogram
 from assay.report import facts
 from assay.report.sections import series as sections
 from assay.run.hosts import agent, links, target, team
+from assay.run.hosts.member import Clock, Member
 from assay.run.hosts.opened import OverHosts
-from assay.run.hosts.team import Clock, HostLost, Member, Team
+from assay.run.hosts.team import HostLost, Team
 from assay.run.hosts.wire import GREETING
 from assay.workloads import registry
 from test_a_workload_of_its_own import Desk
 
-from .conftest import Assay, ThreadLink, is_running, until
+from .conftest import is_running, until
 
 MODEL = ("model:sata-jbod", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")
 AS_GIVEN = ("--search", "none")

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Assay, is_running, until
+from agent_threads import Assay
+
+from .conftest import is_running, until
 
 LISTENER = """
 import socket, subprocess, sys

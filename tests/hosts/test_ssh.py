@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Assay, until
+from agent_threads import Assay
+
+from .conftest import until
 
 SLOW = pytest.mark.slow(reason="needs a server of ssh; a program in its place runs by default (test_hosts.py)")
 MODEL = ("model:sata-jbod", "--search", "none", "--block", "8K", "--read", "70", "--warmup", "1s", "--duration", "4s")

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from asking_pages import Site
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"

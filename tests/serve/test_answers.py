@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.errors import UsageError
 from assay.serve import answers
 
 
@@ -56,10 +57,13 @@ def test_series_are_catalogued_and_drawn(profile: dict[str, str]) -> None:
         "steps": 50,
         "queries": [{"host": group["host"], "source": "assay", "metric": "read_ios_count"}],
     }
-    found = answers.series(profile | question)
+    found = answers.series(profile | {"question": question})
     (line,) = found["panels"][0]["lines"]
     assert len(line["values"]) == len(found["t"]) == 50
     assert any(line["values"])
+    unknown = question | {"queries": [{"host": group["host"], "source": "assay", "metric": "no such"}]}
+    with pytest.raises(UsageError, match=r"q: queries\.0: no series no such of assay was recorded on"):
+        answers.series(profile | {"question": unknown})
 
 
 def test_the_matrix_is_that_of_the_diagnosis_and_moves_through_time(results: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+
 from asking_pages import HOST, TOKEN, Site
 
 

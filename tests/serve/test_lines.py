@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from assay.errors import UsageError
 from assay.results.flight import MINUTE_NS, read_recording
 from assay.results.flight_window import SECONDS_SPAN_NS, catalogue, told, window
 from assay.results.rolled import Series
-from assay.serve.lines import LINES_MAX, Query, grouped, parse_asked
+from assay.serve.lines import LINES_MAX, Query, Question, grouped, parse_question
 from assay.serve.recordings import catalogue_of, lines_of
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
@@ -68,12 +69,27 @@ class TestGroups:
         {"from_s": 0, "to_s": float("inf"), "queries": []}, {"from_s": 0, "to_s": 1, "queries": [1]},
         {"from_s": 0, "to_s": 1, "queries": [{"host": "h"}]}, {"from_s": 0, "to_s": 1, "queries": {"a": 1}},
         {"from_s": 0, "to_s": 1, "queries": [{"host": "h", "source": "s", "metric": "m"}] * 25},
-        {"from_s": float("nan"), "to_s": 1, "queries": []},
+        {"from_s": float("nan"), "to_s": 1, "queries": []}, {"queries": 5}, {"path": "/etc"}, [], None, 7,
+        {"from_s": 0, "to_s": 1, "queries": [], "path": "/etc"}, {"from_s": -1, "to_s": 1, "queries": []},
+        {"from_s": 0, "to_s": 1, "steps": -5, "queries": []}, {"from_s": 0, "to_s": 1, "steps": 1201, "queries": []},
+        {"from_s": 0, "to_s": 1, "steps": 2.5, "queries": []}, {"from_s": "0", "to_s": 1, "queries": []},
+        {"from_s": 0, "to_s": 1e-10, "queries": []}, {"from_s": 0, "to_s": 1e11, "queries": []},
+        {"from_s": 0, "to_s": 1, "queries": [{"host": "h", "source": "s", "metric": ""}]},
+        {"from_s": 0, "to_s": 1, "queries": [{"host": "h", "source": "s", "metric": "m" * 301}]},
+        {"from_s": 0, "to_s": 1, "queries": [{"host": ["h"], "source": "s", "metric": "m"}]},
     ],
 )  # fmt: skip
-def test_a_question_of_another_form_is_refused(data: dict) -> None:
-    with pytest.raises(UsageError):
-        parse_asked(data)
+def test_a_question_of_another_form_is_refused(data: object) -> None:
+    with pytest.raises(UsageError, match=r"\Aq[.:]"):
+        parse_question(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"a":' * 5_000, "9" * 5_000, "\ud800", '{"from_s": 1e999}'])
+def test_a_text_that_is_no_question_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"\Aq[.:]") as refused:
+        parse_question(text)
+    assert len(str(refused.value)) <= 300
+    assert str(refused.value).isprintable()
 
 
 @pytest.fixture(scope="module")
@@ -122,10 +138,16 @@ def test_a_zoom_shows_when_it_changed(recording: Path) -> None:
     from_s = BEGIN_NS / 1e9 + 1190
     asked = {"from_s": from_s, "to_s": from_s + 20, "steps": 20,
              "queries": [{"host": "h", "source": "block", "metric": "busy_share"}]}  # fmt: skip
-    found = lines_of(recording, asked)
+    found = lines_of(recording, Question.model_validate(asked, strict=False))
     (line,) = found["panels"][0]["lines"]
     assert line["values"] == [0.25] * 10 + [0.75] * 10
     assert len(found["t"]) == 20
+
+
+def test_a_name_that_was_not_recorded_is_refused(recording: Path) -> None:
+    asked = {"from_s": 0, "to_s": 1, "queries": [{"host": "h", "source": "block", "metric": "x\n" + "y" * 200}]}
+    with pytest.raises(UsageError, match=r"q: queries.0: no series x\\ny+ of block was recorded on h"):
+        lines_of(recording, parse_question(json.dumps(asked)))
 
 
 def test_what_was_never_recorded_is_a_gap(recording: Path) -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking_pages import Site
 
+from asking_pages import Site
 from assay.results.flight import NAME
 from assay.results.run_folder import RunFolder
 from assay.serve.app import STATIC
-from assay.serve.asking import NotAnswered
-from assay.serve.runs import LISTED_BYTES_MAX, Runs, id_of
-from assay.serve.watch import _Follower, event
+from assay.serve.runs import LISTED_BYTES_MAX, Place, Runs, id_of
+from assay.serve.watch import Follower, event
 
 
 def listed(site: Site) -> dict[str, dict[str, Any]]:
@@ -150,15 +149,32 @@ class TestOneRun:
         assert answered.status == 422
         assert "newer Assay" in answered.document["error"]
 
-    @pytest.mark.parametrize("question", ["{", "[]", "{}}", '{"queries": 1}', "x" * 20_000])
-    def test_a_question_of_another_form_is_refused(
-        self, site: Site, results: Path, monkeypatch: pytest.MonkeyPatch, question: str
+    @pytest.mark.parametrize(
+        "question",
+        ["", "{", "[]", "{}", "{}}", '{"queries":5}', '{"path":"/etc"}', "x" * 20_000, "[" * 200_000, "%00", "null",
+         '{"from_s":0,"to_s":1,"steps":-5,"queries":[]}', '{"from_s":0,"to_s":1,"queries":[]}&q={}', "{}&path=/etc"],
+    )  # fmt: skip
+    @pytest.mark.parametrize("is_recording", [False, True])
+    def test_a_question_of_another_form_is_refused_before_a_process_is_made(
+        self, site: Site, results: Path, monkeypatch: pytest.MonkeyPatch, question: str, is_recording: bool
     ) -> None:
-        async def no_answer(*_: object) -> object:
-            raise NotAnswered("what is asked for has another form")
+        async def none(*_: object, **__: object) -> None:
+            pytest.fail("a process was made")
 
-        monkeypatch.setattr("assay.serve.asking.Asking.answer", no_answer)
-        assert site.ask(f"/api/runs/{id_of(results / 'profile')}/series?q={question}").status == 422
+        monkeypatch.setattr("asyncio.create_subprocess_exec", none)
+        monkeypatch.setattr("assay.serve.app.has_recording", lambda _: is_recording)
+        answered = site.ask(f"/api/runs/{id_of(results / 'profile')}/series?q={question}")
+        assert answered.status == 422
+        assert len(answered.document["error"]) <= 300
+        assert answered.document["error"].isprintable()
+
+    @pytest.mark.parametrize("path", ["/api/runs?x=1", "/api/events?run=a&run=b", "/api/runs/{id}/view?path=/etc",
+                                      "/api/compare?a={id}&b={id}&c={id}",
+                                      "/runs/{id}/points.csv?at=/etc"])  # fmt: skip
+    def test_a_parameter_that_is_not_read_is_refused(self, site: Site, results: Path, path: str) -> None:
+        answered = site.ask(path.replace("{id}", id_of(results / "profile")))
+        assert answered.status == 422
+        assert ": accepted: " in answered.text or ": nothing is asked for here" in answered.text
 
     def test_a_damaged_recording_is_said_to_be(self, site: Site, results: Path) -> None:
         (results / "profile" / NAME).write_bytes(b"no database at all" * 100)
@@ -170,12 +186,19 @@ class TestOneRun:
         sqlite3.connect(results / "profile" / NAME).execute("CREATE TABLE other (x)")
         assert "is no recording" in site.ask(f"/api/runs/{id_of(results / 'profile')}/series").document["error"]
 
+    @pytest.mark.parametrize("content", ['{"left_s": NaN}', '{"phase": "\\ud800", "\\udfff": 1}', '{"n": 1e999}'])
+    def test_what_a_run_says_of_itself_breaks_no_page(self, site: Site, results: Path, content: str) -> None:
+        """No number, and half a letter: both are read from JSON, and neither may be written."""
+        (results / "profile" / "live.json").write_text(content)
+        assert site.ask(f"/api/runs/{id_of(results / 'profile')}/live").status == 200
+
 
 class TestEvents:
-    def follower(self, results: Path) -> _Follower:
-        return _Follower(Runs([results]), id_of(results / "profile"))
+    def follower(self, results: Path) -> Follower:
+        path = results / "profile"
+        return Follower(Place(id_of(path), path))
 
-    def names(self, follower: _Follower) -> list[str]:
+    def names(self, follower: Follower) -> list[str]:
         return [one.decode().split("\n")[0].removeprefix("event: ") for one in follower.news()]
 
     def test_what_a_run_says_of_itself_is_passed_on_once(self, results: Path) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
-from assay.serve.lines import grouped, parse_asked
+from assay.paths import plain
+from assay.serve.lines import Question, grouped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +30,8 @@ ROWS_MAX = 60
 """Rows of a table that are shown of a report's first sections."""
 PARTS_MAX = 200
 SHOWN_SECTIONS = 2
+ANSWER_BYTES_MAX = 64 * 2**20
+WORDS_MAX = 300
 
 Answer = Callable[[Mapping[str, Any]], Any]
 
@@ -128,9 +131,9 @@ def _block(block: Block) -> dict[str, Any] | None:
 def series(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Figures over time of a run's series; without a question, what there is."""
     frame = _frame(Path(asked["path"]))
-    if "queries" not in asked:
+    if "question" not in asked:
         return _catalogue(frame)
-    return _lines(frame, asked)
+    return _lines(frame, Question.model_validate(asked["question"], strict=False))
 
 
 def _frame(path: Path) -> pl.DataFrame:
@@ -168,10 +171,10 @@ def _catalogue(frame: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _lines(frame: pl.DataFrame, data: Mapping[str, Any]) -> dict[str, Any]:
+def _lines(frame: pl.DataFrame, asked: Question) -> dict[str, Any]:
     import polars as pl
 
-    asked = parse_asked(data)
+    asked.refuse_unknown(set(frame.select("host", "source", "metric").unique().iter_rows()))
     step_ns = max(-(-(asked.to_ns - asked.from_ns) // asked.steps), 1)
     count = -(-(asked.to_ns - asked.from_ns) // step_ns)
     inside = frame.filter((pl.col("t_ns") > asked.from_ns) & (pl.col("t_ns") <= asked.to_ns))
@@ -341,15 +344,22 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(f"accepted: {', '.join(ANSWERS)}")
         answer = ANSWERS[arguments[0]](json.load(sys.stdin))
         text = answer if isinstance(answer, str) else json.dumps(answer, allow_nan=False, default=_plain)
+        content = text.encode("utf-8", errors="backslashreplace")
+        if len(content) > ANSWER_BYTES_MAX:
+            raise UsageError(f"is larger than {ANSWER_BYTES_MAX >> 20} MiB, which no page shows; use `assay report`")
     except AssayError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
+        print(_one_line(error), file=sys.stderr)
         return int(error.exit_code)
-    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
         # A folder from anywhere may hold anything; what it makes of the code is told, and ends here.
-        print(f"cannot be shown: {type(error).__name__}: {' '.join(str(error).split())[:300]}", file=sys.stderr)
+        print(f"cannot be shown: {type(error).__name__}: {_one_line(error)}", file=sys.stderr)
         return 3
-    sys.stdout.buffer.write(text.encode("utf-8", errors="backslashreplace"))
+    sys.stdout.buffer.write(content)
     return 0
+
+
+def _one_line(error: Exception) -> str:
+    return plain(" ".join(str(error).split()))[:WORDS_MAX]
 
 
 def _plain(value: Any) -> Any:

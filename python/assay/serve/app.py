@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from assay.errors import AssayError
+from assay.paths import plain
 from assay.results.flight import has_recording
 from assay.results.folder import Folder
-from assay.serve.asking import Asking, NotAnswered
+from assay.serve.asking import Answer, Asking
 from assay.serve.guard import REPORT_POLICY
+from assay.serve.lines import Question, parse_question
 from assay.serve.recordings import catalogue_of, lines_of
 from assay.serve.runs import REPORTS, Place, Runs, live_of, stamp_of
-from assay.serve.watch import events
+from assay.serve.watch import Events, Watch, bounded
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {
@@ -32,9 +33,11 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
 }
-ASKED_BYTES_MAX = 16_384
 REPORT_BYTES_MAX = 256 * 2**20
 CHUNK_BYTES = 2**18
+SHOWN_MAX = 100
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
@@ -49,7 +52,7 @@ class Pages:
     """
 
     def __init__(self, runs: Runs, is_over: Callable[[], bool]) -> None:
-        self._runs, self._is_over, self._asking = runs, is_over, Asking()
+        self._runs, self._asking, self._watch = runs, Asking(), Watch(runs, is_over)
         self._files = {
             f"/static/{path.relative_to(STATIC)}": path for path in sorted(STATIC.rglob("*")) if path.suffix in TYPES
         }
@@ -57,22 +60,22 @@ class Pages:
     def app(self) -> Starlette:
         """The application; who may ask is decided before it (`assay.serve.guard`)."""
         ask = [
-            Route(f"/api/runs/{{run_id}}/{name}", self._asked(name, kind), methods=["GET"])
-            for name, kind in (("view", "view"), ("findings", "findings"), ("matrix", "matrix"))
+            Route(f"/api/runs/{{run_id}}/{kind}", _taking(self._asked(kind)), methods=["GET"])
+            for kind in ("view", "findings", "matrix")
         ]
         return Starlette(
             routes=[
                 Route("/", self._page, methods=["GET"]),
-                Route("/api/runs", self._list, methods=["GET"]),
-                Route("/api/events", self._events, methods=["GET"]),
-                Route("/api/compare", self._compare, methods=["GET"]),
-                Route("/api/runs/{run_id}/live", self._live, methods=["GET"]),
-                Route("/api/runs/{run_id}/series", self._series, methods=["GET"]),
+                Route("/api/runs", _taking(self._list), methods=["GET"]),
+                Route("/api/events", _taking(self._events, "run"), methods=["GET"]),
+                Route("/api/compare", _taking(self._compare, "a", "b"), methods=["GET"]),
+                Route("/api/runs/{run_id}/live", _taking(self._live), methods=["GET"]),
+                Route("/api/runs/{run_id}/series", _taking(self._series, "q"), methods=["GET"]),
                 *ask,
-                Route("/runs/{run_id}/points.csv", self._table, methods=["GET"]),
-                Route("/runs/{run_id}/now.html", self._report_now, methods=["GET"]),
-                Route("/runs/{run_id}/{name}", self._report, methods=["GET"]),
-                Route("/compare.html", self._comparison_page, methods=["GET"]),
+                Route("/runs/{run_id}/points.csv", _taking(self._table), methods=["GET"]),
+                Route("/runs/{run_id}/now.html", _taking(self._report_now), methods=["GET"]),
+                Route("/runs/{run_id}/{name}", _taking(self._report), methods=["GET"]),
+                Route("/compare.html", _taking(self._comparison_page, "a", "b"), methods=["GET"]),
                 Route("/{path:path}", self._file, methods=["GET"]),
             ]
         )
@@ -91,8 +94,7 @@ class Pages:
         return JSONResponse({"runs": await run_in_threadpool(self._runs.rows)})
 
     async def _events(self, request: Request) -> Response:
-        found = events(self._runs, request.query_params.get("run"), self._is_over)
-        return StreamingResponse(found, media_type="text/event-stream")
+        return Events(self._watch, request.query_params.get("run"))
 
     def _place(self, request: Request) -> Place | None:
         return self._runs.find(str(request.path_params["run_id"]))
@@ -101,44 +103,38 @@ class Pages:
         place = self._place(request)
         if place is None:
             return _gone()
-        return JSONResponse({"row": self._runs.row(place), "live": live_of(place.path)})
+        return JSONResponse({"row": self._runs.row(place), "live": bounded(live_of(place.path))})
 
-    def _asked(self, name: str, kind: str) -> Callable[[Request], Any]:
+    def _asked(self, kind: str) -> Handler:
         async def answer(request: Request) -> Response:
             place = self._place(request)
             if place is None:
                 return _gone()
-            return await self._answered(kind, {"path": str(place.path)}, stamp_of(place.path)[:2])
+            return self._answered(kind, {"path": str(place.path)}, stamp_of(place.path)[:2])
 
-        answer.__name__ = name
         return answer
 
     async def _series(self, request: Request) -> Response:
         place = self._place(request)
         if place is None:
             return _gone()
-        text = request.query_params.get("q", "")
+        text = request.query_params.get("q")
         try:
-            asked = json.loads(text) if text else {}
-            if len(text) > ASKED_BYTES_MAX or not isinstance(asked, dict):
-                raise ValueError
-        except (ValueError, RecursionError):
-            return _wrong("q: is no JSON of a question")
-        if not has_recording(place.path):
-            return await self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
-        try:
-            if "queries" not in asked:
-                return JSONResponse(await run_in_threadpool(catalogue_of, place.path))
-            return JSONResponse(await run_in_threadpool(lines_of, place.path, asked))
+            # Refused before a process is made of it.
+            question = parse_question(text) if text is not None else None
+            if has_recording(place.path):
+                return JSONResponse(await run_in_threadpool(_recorded, place.path, question))
         except AssayError as error:
             return _wrong(str(error))
+        asked = {"question": question.model_dump()} if question is not None else {}
+        return self._answered("series", {**asked, "path": str(place.path)}, stamp_of(place.path)[:2])
 
     async def _compare(self, request: Request) -> Response:
         places = self._two(request)
         if places is None:
             return _gone()
         paths = [str(place.path) for place in places]
-        return await self._answered("compare", {"paths": paths}, [stamp_of(place.path)[:2] for place in places])
+        return self._answered("compare", {"paths": paths}, [stamp_of(place.path)[:2] for place in places])
 
     async def _comparison_page(self, request: Request) -> Response:
         places = self._two(request)
@@ -146,7 +142,7 @@ class Pages:
             return _gone()
         paths = [str(place.path) for place in places]
         state = [stamp_of(place.path)[:2] for place in places]
-        return await self._answered("comparison_page", {"paths": paths}, state, media_type=TYPES[".html"])
+        return self._answered("comparison_page", {"paths": paths}, state, media_type=TYPES[".html"])
 
     def _two(self, request: Request) -> list[Place] | None:
         found = [self._runs.find(request.query_params.get(name, "")) for name in ("a", "b")]
@@ -157,7 +153,7 @@ class Pages:
         place = self._place(request)
         if place is None:
             return _gone()
-        return await self._answered(
+        return self._answered(
             "table", {"path": str(place.path)}, stamp_of(place.path)[:2], media_type="text/csv; charset=utf-8"
         )
 
@@ -167,7 +163,7 @@ class Pages:
         if place is None:
             return _gone()
         state = stamp_of(place.path)[:2]
-        return await self._answered("report", {"path": str(place.path)}, state, media_type=TYPES[".html"])
+        return self._answered("report", {"path": str(place.path)}, state, media_type=TYPES[".html"])
 
     async def _report(self, request: Request) -> Response:
         """A report that lies in a run; it is a file from anywhere."""
@@ -184,15 +180,29 @@ class Pages:
             headers["content-disposition"] = f'attachment; filename="{name}"'
         return StreamingResponse(_pieces(descriptor), media_type=TYPES[Path(name).suffix], headers=headers)
 
-    async def _answered(
+    def _answered(
         self, kind: str, asked: Mapping[str, Any], state: object, *, media_type: str = "application/json"
     ) -> Response:
-        try:
-            pieces = await self._asking.answer(kind, dict(asked), repr(state))
-        except NotAnswered as error:
-            return _wrong(str(error))
-        headers = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
-        return StreamingResponse(pieces, media_type=media_type, headers=headers)
+        policy = {"content-security-policy": REPORT_POLICY} if media_type == TYPES[".html"] else {}
+        return Answer(self._asking, kind, asked, repr(state), {"content-type": media_type, **policy})
+
+
+def _taking(handler: Handler, *names: str) -> Handler:
+    """What answers a request that has these parameters, each once, and no other."""
+
+    async def answer(request: Request) -> Response:
+        given = [name for name, _ in request.query_params.multi_items()]
+        wrong = next((name for name in given if name not in names or given.count(name) > 1), None)
+        if wrong is not None:
+            accepted = f"accepted: {', '.join(names)}, each once" if names else "nothing is asked for here"
+            return _wrong(f"{plain(wrong)[:SHOWN_MAX]}: {accepted}")
+        return await handler(request)
+
+    return answer
+
+
+def _recorded(path: Path, question: Question | None) -> dict[str, Any]:
+    return catalogue_of(path) if question is None else lines_of(path, question)
 
 
 def _opened(path: Path, name: str) -> int:

@@ -8,16 +8,22 @@ import json
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from assay.serve.client import WhileThere
 
 AT_ONCE = 2
 """Processes at a time: more would take the processors from what is measured."""
 ANSWER_S = 300.0
-CHUNK_BYTES = 2**16
+CHUNK_BYTES = 2**18
 KEPT_BYTES_MAX = 2**19
 KEPT_ALL_BYTES_MAX = 2**22
 """An answer is kept up to this size, and so much of all."""
+WORDS_BYTES_MAX = 4000
 NICE = 5
 
 
@@ -32,8 +38,12 @@ class Asking:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
 
-    async def answer(self, kind: str, asked: dict[str, Any], state: object) -> AsyncIterator[bytes]:
-        """The answer in pieces, the first of which is there when this returns.
+    @contextlib.asynccontextmanager
+    async def answered(self, kind: str, asked: Mapping[str, Any], state: str) -> AsyncIterator[int]:
+        """The whole answer, as a descriptor of a file in memory.
+
+        Its process has ended, and its place is another's, by the time the answer is there: a client that takes it
+        slowly holds nobody up.
 
         Parameters
         ----------
@@ -48,38 +58,23 @@ class Asking:
             There is none.
         """
         key = (kind, json.dumps(asked, sort_keys=True), state)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return _pieces_of(self._kept[key])
-        await self._turns.acquire()
-        try:
-            process = await _begun(kind, asked)
-            first = await _first_of(process)
-        except BaseException:
-            self._turns.release()
-            raise
-        return self._following(key, process, first)
+        with _file("answer") as answer:
+            if not self._is_kept(key, answer):
+                async with self._turns:
+                    # The client before may have asked the same.
+                    if not self._is_kept(key, answer):
+                        await _ask(kind, asked, answer)
+                        if os.fstat(answer).st_size <= KEPT_BYTES_MAX:
+                            self._keep(key, os.pread(answer, KEPT_BYTES_MAX, 0))
+            yield answer
 
-    async def _following(
-        self, key: tuple[Any, ...], process: asyncio.subprocess.Process, first: bytes
-    ) -> AsyncIterator[bytes]:
-        assert process.stdout is not None
-        held = bytearray()
-        is_small = True
-        try:
-            piece = first
-            while piece:
-                is_small = is_small and len(held) + len(piece) <= KEPT_BYTES_MAX
-                if is_small:
-                    held += piece
-                yield piece
-                piece = await process.stdout.read(CHUNK_BYTES)
-            if is_small and await process.wait() == 0:
-                self._keep(key, bytes(held))
-        finally:
-            _end(process)
-            await process.wait()
-            self._turns.release()
+    def _is_kept(self, key: tuple[Any, ...], answer: int) -> bool:
+        """Whether the answer is known; it is written to a file then."""
+        if key not in self._kept:
+            return False
+        self._kept.move_to_end(key)
+        os.pwrite(answer, self._kept[key], 0)
+        return True
 
     def _keep(self, key: tuple[Any, ...], content: bytes) -> None:
         self._kept[key] = content
@@ -87,48 +82,75 @@ class Asking:
             self._kept.popitem(last=False)
 
 
-async def _pieces_of(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+class Answer(WhileThere):
+    """An answer of another process, on its way to a client.
+
+    Parameters
+    ----------
+    asking
+        Asks for it.
+    kind, asked, state
+        As `Asking.answered` takes them.
+    headers
+        Of the answer; an error has others.
+    """
+
+    def __init__(
+        self, asking: Asking, kind: str, asked: Mapping[str, Any], state: str, headers: Mapping[str, str]
+    ) -> None:
+        super().__init__()
+        self._asking, self._kind, self._asked, self._state = asking, kind, asked, state
+        self._own_headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask, and send all of the answer or why there is none."""
+        try:
+            async with self._asking.answered(self._kind, self._asked, self._state) as answer:
+                size = os.fstat(answer).st_size
+                headers = [*self._own_headers, (b"content-length", str(size).encode())]
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
+                for place in range(0, size, CHUNK_BYTES):
+                    piece = os.pread(answer, CHUNK_BYTES, place)
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
+        except NotAnswered as error:
+            await JSONResponse({"error": str(error)}, status_code=422)(scope, receive, send)
 
 
-async def _begun(kind: str, asked: dict[str, Any]) -> asyncio.subprocess.Process:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "assay.serve.answers", kind,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env=_environment(),
-    )  # fmt: skip
-    assert process.stdin is not None
-    with contextlib.suppress(ConnectionError):
-        process.stdin.write(json.dumps(asked).encode())
-        process.stdin.write_eof()
-    return process
+async def _ask(kind: str, asked: Mapping[str, Any], answer: int) -> None:
+    """Have a process write its answer, and see it end whatever happens."""
+    with _file("question") as question, _file("words") as words:
+        os.pwrite(question, json.dumps(asked).encode(), 0)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "assay.serve.answers", kind,
+            stdin=question, stdout=answer, stderr=words, env=_environment(),
+        )  # fmt: skip
+        try:
+            code = await asyncio.wait_for(process.wait(), ANSWER_S)
+        except TimeoutError:
+            raise NotAnswered(f"no answer came within {ANSWER_S:g} s") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if code != 0 or not os.fstat(answer).st_size:
+            size = os.fstat(words).st_size
+            told = os.pread(words, WORDS_BYTES_MAX, max(size - WORDS_BYTES_MAX, 0)).decode(errors="replace")
+            lines = told.strip().splitlines()
+            raise NotAnswered(lines[-1] if lines else "the process that was asked ended without an answer")
+
+
+@contextlib.contextmanager
+def _file(name: str) -> Iterator[int]:
+    """A file in memory, which fills no pipe that somebody would have to read."""
+    descriptor = os.memfd_create(f"assay-{name}")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _environment() -> dict[str, str]:
     """Libraries begin a thread for each processor, which one answer does not need."""
     return {**os.environ, "POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ASSAY_NICE": str(NICE)}
-
-
-async def _first_of(process: asyncio.subprocess.Process) -> bytes:
-    """The first piece; nothing is answered before all of it is known, so that errors come in its place."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        first = await asyncio.wait_for(process.stdout.read(CHUNK_BYTES), ANSWER_S)
-    except BaseException as error:
-        _end(process)
-        await process.wait()
-        if isinstance(error, TimeoutError):
-            raise NotAnswered(f"no answer came within {ANSWER_S:g} s") from None
-        raise
-    if first:
-        return first
-    why = (await process.stderr.read(4000)).decode(errors="replace").strip().splitlines()
-    await process.wait()
-    raise NotAnswered(why[-1] if why else "the process that was asked ended without an answer")
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()

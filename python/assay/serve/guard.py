@@ -85,7 +85,7 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = [(name.lower(), value) for name, value in scope["headers"]]
-        answer = self._refusal(scope, headers)
+        answer = self._refusal(scope, headers) or _no_room(scope)
         if answer is not None:
             await _send(send, *answer, head=scope["method"] == "HEAD")
             return
@@ -98,6 +98,10 @@ class Guard:
             return _refused(scope, 421, "This server is not called so", "Open the address that `assay serve` printed.")
         if scope["method"] not in METHODS:
             return _refused(scope, 405, "It only looks", "This server answers GET alone.", allow=", ".join(METHODS))
+        if any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers
+        ):
+            return _refused(scope, 413, "It takes nothing", "A request to this server has no body.")
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
         if scope["path"] == "/" and given is not None:
             if not hmac.compare_digest(given[-1].encode(), self._token):
@@ -137,6 +141,14 @@ _ENTER = _PAGE.format(
 )
 
 
+def _no_room(scope: Scope) -> tuple[int, dict[str, str], str] | None:
+    """What a client is told that may ask, while too many others do; its connection is known as one of such a client."""
+    connection = scope.get("state", {}).get("connection")
+    if connection is None or connection.enter():
+        return None
+    return _refused(scope, 503, "Too many pages are open", "Close some, or wait until they have their answers.")
+
+
 def _refused(scope: Scope, status: int, title: str, text: str, **more: str) -> tuple[int, dict[str, str], str]:
     if scope["path"].startswith("/api/"):
         body = json.dumps({"error": f"{title}. {text}"})
@@ -147,7 +159,8 @@ def _refused(scope: Scope, status: int, title: str, text: str, **more: str) -> t
 
 async def _send(send: Send, status: int, headers: dict[str, str], body: str, *, head: bool) -> None:
     data = body.encode()
-    every = {**HEADERS, **headers, "content-length": str(len(data))}
+    # A client without the cookie keeps no connection.
+    every = {**HEADERS, **headers, "content-length": str(len(data)), "connection": "close"}
     raw = [(name.encode(), value.encode("latin-1")) for name, value in every.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": b"" if head else data})

@@ -7,22 +7,30 @@ what it holds, so that a reader goes from a group to its members and from a memb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from assay.errors import UsageError
+from assay.paths import plain
+from assay.reading import problem_of
 
 LINES_MAX = 8
 STEPS_MAX = 1200
 QUERIES_MAX = 24
 TEXT_MAX = 300
+SECONDS_MAX = 2.0**33
 
 Values = list[float | None]
+Name = Annotated[str, Field(min_length=1, max_length=TEXT_MAX)]
+Seconds = Annotated[float, Field(ge=0, lt=SECONDS_MAX)]
+
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+"""A question is foreign input: types as JSON has them, and no key that is not read."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Query:
+class Query(BaseModel):
     """What one figure shows.
 
     Attributes
@@ -31,10 +39,12 @@ class Query:
         Entities below this one, by their next name; empty for all.
     """
 
-    host: str
-    source: str
-    metric: str
-    under: str = ""
+    model_config = STRICT
+
+    host: Name
+    source: Name
+    metric: Name
+    under: Annotated[str, Field(max_length=TEXT_MAX)] = ""
 
     def takes(self, host: str, source: str, metric: str, entity: str) -> bool:
         """Whether a series is of it."""
@@ -49,41 +59,68 @@ class Query:
         return f"{self.under}/{name}" if self.under and name else name or entity
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class Question(BaseModel):
     """Figures of one time."""
 
-    from_ns: int
-    to_ns: int
-    steps: int
-    queries: Sequence[Query]
+    model_config = STRICT
+
+    from_s: Seconds
+    to_s: Seconds
+    steps: Annotated[int, Field(ge=2, le=STEPS_MAX)] = 400
+    queries: Annotated[tuple[Query, ...], Field(max_length=QUERIES_MAX)]
+
+    @model_validator(mode="after")
+    def _is_some_time(self) -> Self:
+        if self.from_ns >= self.to_ns:
+            raise ValueError("from_s and to_s: accepted: seconds since 1970, the second later than the first")
+        return self
+
+    @property
+    def from_ns(self) -> int:
+        """When the time begins."""
+        return round(self.from_s * 1e9)
+
+    @property
+    def to_ns(self) -> int:
+        """When the time ends."""
+        return round(self.to_s * 1e9)
+
+    def refuse_unknown(self, known: set[tuple[str, str, str]]) -> None:
+        """Refuse a query that names what was not recorded.
+
+        Parameters
+        ----------
+        known
+            Host, source and metric of every series there is.
+
+        Raises
+        ------
+        UsageError
+            A query names none of them.
+        """
+        for place, query in enumerate(self.queries):
+            if (query.host, query.source, query.metric) not in known:
+                raise UsageError(
+                    f"q: queries.{place}: no series {plain(query.metric)} of {plain(query.source)} was recorded on"
+                    f" {plain(query.host)}"
+                )
 
 
-def parse_asked(data: Mapping[str, Any]) -> Asked:
-    """What a page asks for: `from_s`, `to_s`, `steps`, `queries`.
+def parse_question(text: str | bytes) -> Question:
+    """The question of a page, in JSON: `from_s`, `to_s`, `steps`, `queries`.
 
     Raises
     ------
     UsageError
-        It has another form.
+        The text is no such question.
     """
     try:
-        from_s, to_s = float(data["from_s"]), float(data["to_s"])
-        queries = [
-            Query(**{key: str(one[key])[:TEXT_MAX] for key in ("host", "source", "metric")},
-                  under=str(one.get("under", ""))[:TEXT_MAX])
-            for one in data["queries"]
-        ]  # fmt: skip
-        steps = int(data.get("steps", 400))
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
-        raise UsageError("what is asked for has another form; accepted: from_s, to_s, steps and queries") from None
-    if not (math.isfinite(from_s) and math.isfinite(to_s) and 0 <= from_s < to_s < 2**33):
-        raise UsageError("from_s and to_s: accepted: seconds since 1970, the second later than the first")
-    if len(queries) > QUERIES_MAX:
-        raise UsageError(f"queries: at most {QUERIES_MAX} at a time")
-    return Asked(
-        from_ns=round(from_s * 1e9), to_ns=round(to_s * 1e9), steps=min(max(steps, 2), STEPS_MAX), queries=queries
-    )
+        # Rust reads the text: nesting is bounded there, and a number such as 1e999 is none.
+        return Question.model_validate_json(text)
+    except ValidationError as error:
+        place, reason = problem_of(error.errors(include_url=False)[0])
+        where = ".".join(map(str, ("q", *place)))
+        raise UsageError(plain(f"{where}: {reason}")[:TEXT_MAX]) from None
 
 
 def is_mean(metric: str, kind: str) -> bool:

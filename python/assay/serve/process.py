@@ -20,11 +20,12 @@ from typing import Any
 import uvicorn
 
 from assay.errors import ExitCode
+from assay.serve import connections
 from assay.serve.app import pages
 from assay.serve.guard import Guard
 
 
-class Server(uvicorn.Server):
+class Server(connections.Server):
     """A server that ends at a signal, and says by which."""
 
     ended_by = 0
@@ -66,7 +67,6 @@ def serve(settings: dict[str, Any]) -> int:
         ws="none",
         loop="asyncio",
         proxy_headers=False,
-        limit_concurrency=200,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=1,
         ssl_certfile=settings.get("tls_cert"),

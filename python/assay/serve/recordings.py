@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from assay.results.flight import Layout
 from assay.results.flight_window import catalogue, span, told, window
 from assay.results.rolled import Series
-from assay.serve.lines import grouped, parse_asked
+from assay.serve.lines import Question, grouped
 
 
 def catalogue_of(path: Path) -> dict[str, Any]:
@@ -24,24 +23,24 @@ def catalogue_of(path: Path) -> dict[str, Any]:
     return {"from_s": from_ns / 1e9, "to_s": to_ns / 1e9, "clock": "wall", "groups": told(catalogue(path))}
 
 
-def lines_of(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+def lines_of(path: Path, question: Question) -> dict[str, Any]:
     """Figures of a recording over time; see `assay.serve.lines`.
 
     Raises
     ------
     UsageError
-        What is asked for has another form.
+        A query names what was not recorded.
     RunFolderError
         It cannot be read.
     """
-    asked = parse_asked(data)
+    question.refuse_unknown({(one.host, one.source, series.metric) for one in catalogue(path) for series in one.series})
 
     def wanted(layout: Layout, one: Series) -> bool:
-        return any(query.takes(layout.host, layout.source, one.metric, one.entity) for query in asked.queries)
+        return any(query.takes(layout.host, layout.source, one.metric, one.entity) for query in question.queries)
 
-    times, lines = window(path, asked.from_ns, asked.to_ns, asked.steps, wanted)
+    times, lines = window(path, question.from_ns, question.to_ns, question.steps, wanted)
     panels = []
-    for query in asked.queries:
+    for query in question.queries:
         own = [
             (line.series.entity, line.series.kind, line.values)
             for line in lines

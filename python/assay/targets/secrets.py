@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Mapping, MutableMapping
 
-from assay.command_line import PLACEHOLDER
+from assay.command_line import DESCRIPTOR, PLACEHOLDER, handed_over
 from assay.errors import UsageError
 from assay.log import LOG
 
@@ -68,9 +68,25 @@ class Secret:
 
 
 def take_secrets(environ: MutableMapping[str, str]) -> None:
-    """Move the passwords that `hide_passwords` put into the environment out of it, into this process."""
+    """Take the passwords that `handed_over` left for this process, and those that its environment holds out of it."""
+    descriptor = environ.pop(DESCRIPTOR, "")
+    for pair in _handed_over(descriptor).split(b"\0"):
+        name, _, secret = os.fsdecode(pair).partition("=")
+        if PLACEHOLDER.fullmatch(name):
+            _kept[name] = Secret(secret)
     for name in [name for name in environ if PLACEHOLDER.fullmatch(name)]:
         _kept[name] = Secret(environ.pop(name))
+
+
+def _handed_over(descriptor: str) -> bytes:
+    """What a file in memory holds; it is gone then. Nothing where the number is of something else."""
+    try:
+        if not os.readlink(f"/proc/self/fd/{int(descriptor)}").startswith(f"/memfd:{DESCRIPTOR}"):
+            return b""
+        with open(int(descriptor), "rb") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return b""
 
 
 def secret_named(word: str, environ: Mapping[str, str]) -> Secret | None:
@@ -132,5 +148,5 @@ def keep_secrets(words: Mapping[str, str], typed: str | None) -> None:
 
 
 def secrets_for_child() -> dict[str, str]:
-    """Environment for a process that this one becomes, and which takes them out of it again (`take_secrets`)."""
-    return {word: secret.reveal() for word, secret in _kept.items()}
+    """Environment for a process that this one becomes: it tells where that one takes them from (`take_secrets`)."""
+    return handed_over({word: secret.reveal() for word, secret in _kept.items()})

@@ -2,6 +2,10 @@
 
 It keeps no plan and decides nothing. It ends when its pipe does, whatever it is doing, and leaves everything as after
 Ctrl-C.
+
+The coordinator is foreign input: it gets of an agent what its user gets of `assay` there, and no more. Targets are
+examined as those of a command line are; messages are typed (`from_coordinator.py`), come in an order, and are few at a
+time. An agent to which anything else is sent ends with exit code 3.
 """
 
 from __future__ import annotations
@@ -15,14 +19,42 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
 from assay import _core, errors
 from assay.errors import AssayError
+from assay.paths import plain
 from assay.results.run_folder import RunFolder
+from assay.results.shapes.point import Point
+from assay.run.hosts.from_coordinator import (
+    Again,
+    AskAt,
+    BeginRun,
+    Choose,
+    Close,
+    Command,
+    End,
+    Examine,
+    Interrupt,
+    Keep,
+    Kept,
+    Leave,
+    Measure,
+    Open,
+    Permissions,
+    Ping,
+    Prepare,
+    SayHello,
+    Secrets,
+    Settle,
+    TakeStep,
+    from_coordinator,
+)
 from assay.run.hosts.identity import identities, machine
-from assay.run.hosts.stand_ins import AgentDisplay, AgentFolder, Rendezvous, as_stream
-from assay.run.hosts.wire import GREETING, Message, Receiver, Sender
+from assay.run.hosts.rows import as_stream
+from assay.run.hosts.stand_ins import AgentDisplay, AgentFolder, Rendezvous
+from assay.run.hosts.target import refuse_alone
+from assay.run.hosts.wire import GREETING, Message, NotAMessage, Receiver, Sender
 from assay.run.part import part_from_report
 from assay.run.request import Request
 from assay.run.resumed import refuse_other_volumes
@@ -31,17 +63,20 @@ from assay.targets.host import host_facts
 from assay.targets.secrets import keep_secrets
 from assay.telemetry.recorder import Recorder
 from assay.workloads.opened import OpenWorkload, RunContext
+from assay.workloads.plan import Part
 from assay.workloads.registry import workload_of
 from assay.workloads.spread import Share
-from assay.workloads.steps import Ask, Keep, Measured, Search, Step
+from assay.workloads.steps import Ask, Measured, Search, Step, Steps
+from assay.workloads.steps import Keep as KeepStep
 
-if TYPE_CHECKING:
-    pass
+StepKind = TypeVar("StepKind", Search, KeepStep)
 
 SILENT_S = 60.0
 """An agent that hears nothing for so long was cut off."""
 LEAVE_S = 60.0
 """How long an agent that was cut off may take to leave its target."""
+COMMANDS_MAX = 4
+"""Commands that wait: one at a time is answered, and the last may come early."""
 
 
 class Agent:
@@ -49,27 +84,39 @@ class Agent:
 
     def __init__(self, receiver: Receiver, sender: Sender) -> None:
         self._receiver, self.sender = receiver, sender
-        self._commands: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.interrupt = threading.Event()
         self.display = AgentDisplay(sender)
         self.together = Rendezvous(sender, self.interrupt)
         self._heard_s = time.monotonic()
         self._is_over = threading.Event()
+        self._number = -1
+        self._fault: NotAMessage | None = None
         self._work: _Work | None = None
 
     def run(self) -> None:
-        """Do what comes, until the pipe ends or says so."""
+        """Do what comes, until the pipe ends or says so.
+
+        Raises
+        ------
+        NotAMessage
+            Something came that no coordinator sends; everything was left as after Ctrl-C.
+        """
         for target in (self._listen, self._watch):
             threading.Thread(target=target, name="assay-agent", daemon=True).start()
         try:
-            while (message := self._commands.get()) is not None:
-                self._do(message)
-                if message["do"] == "end":
+            while (command := self._commands.get()) is not None:
+                self._do(command)
+                if isinstance(command, End):
                     break
+        except NotAMessage as error:
+            self._fault = error
         finally:
             self._is_over.set()
             if self._work is not None:
                 self._work.end()
+        if self._fault is not None:
+            raise NotAMessage(f"the coordinator sends what no Assay does: {self._fault}")
 
     # Listening
 
@@ -77,22 +124,28 @@ class Agent:
         try:
             while (received := self._receiver.receive()) is not None:
                 self._heard_s = time.monotonic()
-                self._hear(received[0])
-        except AssayError:
-            pass
+                self._hear(received)
+        except NotAMessage as error:
+            self._fault = error
         finally:
             self.cut_off()
 
-    def _hear(self, message: Message) -> None:
-        if "ping" in message:
+    def _hear(self, received: tuple[Message, bytes]) -> None:
+        message = from_coordinator(*received)
+        if isinstance(message, Ping):
             with suppress(OSError):
-                self.sender.send({"pong": message["ping"], "utc_ns": time.time_ns()})
-        elif "interrupt" in message:
+                self.sender.send({"pong": message.ping, "utc_ns": time.time_ns()})
+        elif isinstance(message, Interrupt):
             self.interrupt.set()
-        elif "together" in message:
-            self.together.answers.put(message["together"])
-        else:
+        elif isinstance(message, Command):
+            if message.number <= self._number:
+                raise NotAMessage("a command out of its order")
+            if self._commands.qsize() >= COMMANDS_MAX:
+                raise NotAMessage("commands before others are answered")
+            self._number = message.number
             self._commands.put(message)
+        else:
+            self.together.take(message.together)
 
     def _watch(self) -> None:
         while not self._is_over.wait(1.0):
@@ -103,18 +156,19 @@ class Agent:
     def cut_off(self) -> None:
         """End as after Ctrl-C; no agent outlives its run, whatever it waits for."""
         self.interrupt.set()
-        self.together.answers.put(None)
         self._commands.put(None)
         if not self._is_over.wait(LEAVE_S):
             os._exit(int(errors.ExitCode.INTERRUPTED))
 
     # Doing
 
-    def _do(self, message: Message) -> None:
-        reply: Message = {"re": message["number"]}
+    def _do(self, command: Command) -> None:
+        reply: Message = {"re": command.number}
         rows = b""
         try:
-            reply["is"], rows = self._done(message)
+            reply["is"], rows = self._done(command)
+        except NotAMessage:
+            raise
         except AssayError as error:
             reply["error"] = [type(error).__name__, str(error)]
         except Exception as error:
@@ -125,9 +179,8 @@ class Agent:
         with suppress(OSError):
             self.sender.send(reply, rows)
 
-    def _done(self, message: Message) -> tuple[Any, bytes]:
-        what = message["do"]
-        if what == "hello":
+    def _done(self, command: Command) -> tuple[Any, bytes]:
+        if isinstance(command, SayHello):
             build = _core.build_info()
             return {
                 "version": build["version"],
@@ -135,36 +188,40 @@ class Agent:
                 "machine": machine(),
                 "host": host_facts(),
             }, b""
-        if what == "end":
+        if isinstance(command, End):
             return None, b""
-        if what == "secrets":
-            keep_secrets(message["words"], message["typed"])
+        if isinstance(command, Secrets):
+            keep_secrets(command.words, command.typed)
             return None, b""
-        if what == "choose":
-            self._work = _Work(self, message)
+        if isinstance(command, Choose):
+            if self._work is not None:
+                raise NotAMessage("a target is chosen twice")
+            self._work = _Work(self, command)
             return self._work.chosen(), b""
-        assert self._work is not None, "a target is chosen first"
-        return getattr(self._work, f"do_{what}")(message), self._work.take_rows()
+        if self._work is None:
+            raise NotAMessage("a command before a target is chosen")
+        return self._work.do(command), self._work.take_rows()
 
 
 class _Work:
     """The share of one host of a run."""
 
-    def __init__(self, agent: Agent, message: Message) -> None:
+    def __init__(self, agent: Agent, command: Choose) -> None:
         self._agent = agent
-        share = Share(**message["share"])
-        request = Request.from_dict(
-            message["request"], overwrite=message["overwrite"], yes_destroy=message["yes_destroy"]
-        )
-        asked = [part_from_report(one, None, source=one["name"]) for one in message["parts"]]
+        share = Share(**dict(command.share))
+        request = Request.from_dict(dict(command.request), overwrite=command.overwrite, yes_destroy=command.yes_destroy)
+        asked = [part_from_report(one.model_dump(), None, source=plain(one.name)) for one in command.parts]
+        refuse_alone(request, asked, "--hosts")
         shared = [replace(part, plan=workload_of(part.plan).share(part.plan, share)) for part in asked]
-        target, parts = choose_targets(request, shared, message["sizes"] or None)
+        target, parts = choose_targets(request, shared, command.sizes or None)
         self.target, self.parts = target, {part.name: part for part in parts}
         self.request = request
         self.targets = PartTargets(shared=target, parts=parts, display=agent.display, interrupt=agent.interrupt)
         self.folder = AgentFolder(agent.sender)
         self._stack = ExitStack()
         self.opened: OpenWorkload | None = None
+        self._steps: Steps | None = None
+        self._step: Step | None = None
         self._asks: list[Ask] = []
         self._rows = b""
 
@@ -196,32 +253,77 @@ class _Work:
 
     # Commands
 
-    def do_again(self, message: Message) -> None:
-        """Refuse to go on where the target is not that of the run."""
-        refuse_other_volumes(message["run"], message["volumes"], [self.target], self.request.overwrite)
+    def do(self, command: Command) -> Any:
+        """Do what is asked of a chosen target; gives the answer.
 
-    def do_begin_run(self, message: Message) -> None:
-        """Take the id of the run."""
-        self.target.begin_run(message["run"])
+        Raises
+        ------
+        NotAMessage
+            It is not the time for it.
+        """
+        match command:
+            case Again():
+                return refuse_other_volumes(command.run, command.volumes, [self.target], self.request.overwrite)
+            case BeginRun():
+                return self.target.begin_run(command.run)
+            case Examine():
+                return self._examine(command)
+            case Prepare():
+                part = self._part(command.part)
+                workload_of(part.plan).prepare(part, self.target, self._agent.display, self._agent.interrupt)
+                return {"facts": self.target.facts()}
+            case Open():
+                return self._open(command)
+            case TakeStep():
+                return self._take_step(self._at_work(), command)
+            case AskAt():
+                return self._told_of(self._step_of(Search).ask(command.load))
+            case Measure():
+                return self._measure(self._at_work(), command)
+            case Keep():
+                measured = self._step_of(KeepStep).measured
+                if measured is None:
+                    raise NotAMessage("a point to keep that is kept")
+                return self._figures(measured(command.point_id))
+            case Kept():
+                return self._kept(self._at_work(), cast(Point, command.point))
+            case Close():
+                return self._close()
+            case Leave():
+                self._close()
+                notices = self.target.leave(self._agent.display)
+                return {"notices": notices, "facts": self.target.facts()}
+            case Settle():
+                return self.target.settle()
+            case Permissions():
+                return self.target.permissions_again(command.yes_destroy)
+        raise NotAMessage("a command that is none")
 
-    def do_examine(self, message: Message) -> Any:
-        """Open the target and refuse what cannot be done with it."""
-        part = self.parts[message["part"]]
-        manifest = message["manifest"]
-        examined = workload_of(part.plan).examine(part, self.target, manifest, self._agent.display)
-        self.parts[message["part"]] = examined
+    def _part(self, name: str) -> Part[Any]:
+        if name not in self.parts:
+            raise NotAMessage("a part that was not chosen")
+        return self.parts[name]
+
+    def _at_work(self) -> OpenWorkload:
+        if self.opened is None:
+            raise NotAMessage("a command for a part, and none is open")
+        return self.opened
+
+    def _step_of(self, kind: type[StepKind]) -> StepKind:
+        if not isinstance(self._step, kind):
+            raise NotAMessage("a command for another step than was taken")
+        return self._step
+
+    def _examine(self, command: Examine) -> Any:
+        part = self._part(command.part)
+        self.parts[part.name] = workload_of(part.plan).examine(part, self.target, command.manifest, self._agent.display)
         return {"facts": self.target.facts()}
 
-    def do_prepare(self, message: Message) -> Any:
-        """Make the target ready."""
-        part = self.parts[message["part"]]
-        workload_of(part.plan).prepare(part, self.target, self._agent.display, self._agent.interrupt)
-        return {"facts": self.target.facts()}
-
-    def do_open(self, message: Message) -> None:
-        """Begin a part."""
-        part = self.parts[message["part"]]
-        self.folder.manifest = message["manifest"]
+    def _open(self, command: Open) -> None:
+        part = self._part(command.part)
+        if self.opened is not None:
+            raise NotAMessage("a part to be opened, and another is open")
+        self.folder.manifest = dict(command.manifest)
         self._stack = ExitStack()
         self.recorder = self._stack.enter_context(Recorder(self.targets.collectors()))
         self.context = RunContext(
@@ -229,28 +331,29 @@ class _Work:
             recorder=self.recorder,
             display=self._agent.display,
             interrupt=self._agent.interrupt,
-            finished={point["key"]: point for point in message["finished"]},
-            keeps_series=message["keeps_series"],
-            for_study=message["for_study"],
-            epoch_ns=message["epoch_ns"],
+            finished={point["key"]: cast(Point, point) for point in command.finished},
+            keeps_series=command.keeps_series,
+            for_study=command.for_study,
+            epoch_ns=command.epoch_ns,
             together=None if self.target.is_virtual else self._agent.together,
         )
         self.opened = workload_of(part.plan).open(part, self.target, self.context)
         self._stack.enter_context(self.recorder.also(self.targets.own_collectors(part)))
         self._steps = self.opened.steps()
-        self._step: Step | None = None
+        self._step = None
         self._asks = []
 
-    def do_step(self, message: Message) -> dict[str, Any]:
+    def _take_step(self, opened: OpenWorkload, command: TakeStep) -> dict[str, Any]:
         """Go on to the next thing to measure, with what came of the last one."""
-        self.context.points += message["points"]
+        if self._steps is None:
+            raise NotAMessage("a step after the last one")
+        self.context.points += [cast(Point, point) for point in command.points]
         try:
-            self._step = step = self._steps.send(message["outcome"])
+            self._step = step = self._steps.send(command.outcome)
         except StopIteration:
-            self._step = None
+            self._step = self._steps = None
             return {"kind": "done", "rest_s": 0.0}
-        assert self.opened is not None
-        common = {"rest_s": self.opened.rest_s}
+        common = {"rest_s": opened.rest_s}
         if isinstance(step, Search):
             return common | {
                 "kind": "search",
@@ -258,59 +361,24 @@ class _Work:
                 "workload": dict(step.workload),
                 "repeats": step.repeats,
             }
-        if isinstance(step, Keep):
+        if isinstance(step, KeepStep):
             held = step.measured is None
             return common | {"kind": "keep", **self._told_of(step.ask), "repeat": step.repeat, "judged": step.judged,
                              "held": held}  # fmt: skip
         return common | {"kind": "measure", **self._told_of(step.ask)}
 
-    def do_ask(self, message: Message) -> dict[str, Any]:
-        """What is to be measured at this host's part of a load."""
-        assert isinstance(self._step, Search)
-        return self._told_of(self._step.ask(message["load"]))
-
-    def do_measure(self, message: Message) -> dict[str, Any]:
+    def _measure(self, opened: OpenWorkload, command: Measure) -> dict[str, Any]:
         """Measure a load with the others."""
-        assert self.opened is not None
+        if command.ask >= len(self._asks):
+            raise NotAMessage("a load that was not asked for")
         self._agent.together.forget()
-        measured = self.opened.measure(
-            self._asks[message["ask"]], repeat=message["repeat"], point_id=message["point_id"]
-        )
-        return self._figures(measured)
+        return self._figures(opened.measure(self._asks[command.ask], repeat=command.repeat, point_id=command.point_id))
 
-    def do_keep(self, message: Message) -> dict[str, Any]:
-        """Give the figures of a point that came by itself."""
-        assert isinstance(self._step, Keep)
-        assert self._step.measured is not None
-        return self._figures(self._step.measured(message["point_id"]))
-
-    def do_kept(self, message: Message) -> None:
+    def _kept(self, opened: OpenWorkload, point: Point) -> None:
         """Know of a point that was kept."""
-        assert self.opened is not None
-        self.context.finished[message["point"]["key"]] = message["point"]
-        self.opened.kept(message["point"])
-        self.context.points.append(message["point"])
-
-    def do_close(self, message: Message) -> dict[str, Any]:
-        """End a part, and say what there is to say of it."""
-        del message
-        return self._close()
-
-    def do_leave(self, message: Message) -> dict[str, Any]:
-        """Leave the target until another part needs it."""
-        del message
-        self._close()
-        notices = self.target.leave(self._agent.display)
-        return {"notices": notices, "facts": self.target.facts()}
-
-    def do_settle(self, message: Message) -> dict[str, Any]:
-        """Say in its marks that the run has ended."""
-        self.target.settle()
-        return {"permissions": self.target.permissions_again(message["yes_destroy"])}
-
-    def do_permissions(self, message: Message) -> list[str]:
-        """Options that the command to go on has to repeat."""
-        return self.target.permissions_again(message["yes_destroy"])
+        self.context.finished[point["key"]] = point
+        opened.kept(point)
+        self.context.points.append(point)
 
     # Their parts
 
@@ -333,21 +401,22 @@ class _Work:
 
     def _close(self) -> dict[str, Any]:
         if self.opened is None:
-            return {"told": None, "notices": [], "files": {}}
+            return {"told": None, "notices": [], "facts": None, "virtual_ns": 0}
         opened, self.opened = self.opened, None
         try:
-            self._steps.close()
+            if self._steps is not None:
+                self._steps.close()
         finally:
             try:
                 opened.close()
             finally:
                 self._stack.close()
         notices = [*self.context.notices, *self.recorder.notices]
+        self.folder.send_files()
         return {
             "told": opened.told,
             "notices": notices,
             "facts": self.target.facts(),
-            "files": self.folder.files(),
             "virtual_ns": opened.virtual_ns,
         }
 

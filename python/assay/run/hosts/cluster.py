@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from assay.errors import NotSupported, OpenFailed, RefusedTarget, UsageError
-from assay.run.hosts.links import ProcessLink, agent_command
+from assay.paths import plain
+from assay.run.hosts.links import HOSTS_MAX, SHOWN_MAX, ProcessLink, agent_command
 
 RAY_OLDEST = (2, 60)
 RESOURCE = "load"
@@ -25,6 +26,8 @@ PLACE_S = 30.0
 ANSWER_S = 30.0
 """A node that carries nothing for so long is cut off."""
 LOOK_S = 1.0
+OUT_MAX = 256
+"""Pieces of at most 64 KiB that wait at an actor."""
 CONCURRENT = 4
 """Calls of an actor at once: one waits for what its agent says, others write and end it."""
 
@@ -34,7 +37,8 @@ class AgentActor:
 
     def __init__(self) -> None:
         self._link = ProcessLink(agent_command())
-        self._out: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        # What nobody takes waits in the agent's pipe.
+        self._out: queue.Queue[bytes] = queue.Queue(OUT_MAX)
         threading.Thread(target=self._listen, name="assay-agent-out", daemon=True).start()
 
     def _listen(self) -> None:
@@ -112,7 +116,7 @@ class RayLink:
         if self._why:
             return self._why
         with contextlib.suppress(Exception):
-            return str(self._ray.get(self._actor.why_ended.remote(), timeout=ANSWER_S))
+            return plain(str(self._ray.get(self._actor.why_ended.remote(), timeout=ANSWER_S)))[:SHOWN_MAX]
         return "is cut off"
 
     def end(self, *, kill: bool = False) -> None:
@@ -179,8 +183,11 @@ def _count(hosts: Sequence[str]) -> int | None:
     if not hosts:
         return None
     text = ",".join(hosts)
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 100_000):
-        raise UsageError(f"--hosts {text}: with --cluster it says how many; give a whole number, or leave it out")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 6 and 0 < int(text) <= HOSTS_MAX):
+        raise UsageError(
+            f"--hosts {plain(text)[:SHOWN_MAX]}: with --cluster it says how many; give a whole number of at most"
+            f" {HOSTS_MAX:,}, or leave it out"
+        )
     return int(text)
 
 
@@ -275,4 +282,4 @@ def _why(ray: Any, error: Exception) -> str:
 
 def _one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:300]
+    return plain(lines[-1] if lines else type(error).__name__)[:SHOWN_MAX]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import select
+import shlex
 import shutil
 import subprocess
 import sys
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from assay.command_line import PREFIX
+from assay.command_line import DESCRIPTOR, PREFIX
 from assay.errors import NotSupported, OpenFailed, UsageError
+from assay.paths import plain
 
 LOCAL = "local"
 """The name of a host that stands for a process here."""
@@ -22,7 +26,14 @@ CONNECT_S = 10
 """How long ssh tries to connect."""
 END_S = 5.0
 """How long a process that was asked to end is waited for before it is killed."""
-STDERR_LINES = 20
+SAID_BYTES_MAX, SHOWN_MAX = 4096, 300
+TAKES_S = 20.0
+"""An agent that takes nothing of a message for so long is given up."""
+HOSTS_MAX = 1000
+USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
+"""Names of users and hosts as ssh gets them: no option, nothing that a shell or a configuration of ssh takes apart."""
+PROGRAM = re.compile(r"/[^/\x00-\x20\x7f][^\x00-\x20\x7f]{0,1023}")
 
 SSH_OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"),
@@ -56,7 +67,7 @@ class ProcessLink:
 
     def __init__(self, command: Sequence[str]) -> None:
         # What others may read of this process's environment holds no password: they go over the pipe.
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith((PREFIX, DESCRIPTOR))}
         try:
             self.process = subprocess.Popen(
                 list(command),
@@ -70,7 +81,10 @@ class ProcessLink:
             )
         except OSError as error:
             raise OpenFailed(f"{command[0]}: cannot be started: {error.strerror}") from error
-        self._said: deque[str] = deque(maxlen=STDERR_LINES)
+        assert self.process.stdin is not None
+        os.set_blocking(self.process.stdin.fileno(), False)
+        self._takes_nothing = False
+        self._said = b""
         self._listener = threading.Thread(target=self._listen, name="assay-agent-stderr", daemon=True)
         self._listener.start()
         self._ending = threading.Lock()
@@ -78,15 +92,28 @@ class ProcessLink:
     def _listen(self) -> None:
         assert self.process.stderr is not None
         with suppress(OSError, ValueError):
-            for line in self.process.stderr:
-                self._said.append(line.decode(errors="replace").strip())
+            # Of a flood, or of a line without end, the last is kept.
+            while said := os.read(self.process.stderr.fileno(), 1 << 16):
+                self._said = (self._said + said)[-SAID_BYTES_MAX:]
         self.process.stderr.close()
 
     def write(self, data: bytes) -> None:
-        """Send bytes to it."""
+        """Send bytes to it; one that does not take them is ended.
+
+        Raises
+        ------
+        OSError
+            It has ended, or was.
+        """
         assert self.process.stdin is not None
         view = memoryview(data)
+        ready = select.poll()
+        ready.register(self.process.stdin.fileno(), select.POLLOUT)
         while view:
+            if not ready.poll(TAKES_S * 1e3):
+                self._takes_nothing = True
+                self.process.kill()
+                raise TimeoutError("it takes nothing")
             view = view[self.process.stdin.write(view) or 0 :]
 
     def read(self, size: int) -> bytes:
@@ -102,10 +129,12 @@ class ProcessLink:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S)
         self._listener.join(1.0)
+        if self._takes_nothing:
+            return f"it took nothing for {TAKES_S:.0f} s"
         code = self.process.returncode
         ended = "is cut off" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = next((line for line in reversed(self._said) if line), "")
-        return f"{ended}: {last}" if last else ended
+        lines = self._said.decode(errors="replace").strip().splitlines()
+        return f"{ended}: {plain(lines[-1].strip())[:SHOWN_MAX]}" if lines else ended
 
     @property
     def exit_code(self) -> int | None:
@@ -144,7 +173,8 @@ def ssh_command(host: str) -> list[str]:
     if ssh is None:
         raise NotSupported("--hosts: there is no ssh on this host; install it, or give the host: local")
     name, program = host_and_program(host)
-    return [ssh, *SSH_OPTIONS, "--", name, program, "agent"]
+    # What follows the name is read by a shell there.
+    return [ssh, *SSH_OPTIONS, "--", name, shlex.quote(program), "agent"]
 
 
 def host_and_program(host: str) -> tuple[str, str]:
@@ -173,15 +203,33 @@ def named_hosts(texts: Sequence[str]) -> list[tuple[str, str]]:
     [('local-1', 'local'), ('local-2', 'local'), ('db2', 'db2')]
     """
     hosts = [host.strip() for text in texts for host in text.split(",")]
+    if len(hosts) > HOSTS_MAX:
+        raise UsageError(f"--hosts: at most {HOSTS_MAX:,} hosts are accepted, and {len(hosts):,} are given")
     for host in hosts:
-        name, program = host_and_program(host)
-        wrong = not name or name.startswith("-") or any(letter.isspace() or not letter.isprintable() for letter in host)
-        if wrong or (":" in host and not program.startswith("/")):
-            raise UsageError(f"--hosts {host!r}: is no host; accepted: NAME, USER@NAME, NAME:/PATH/TO/assay or local")
+        if not _is_host(host):
+            raise UsageError(
+                f"--hosts {plain(repr(host))[:SHOWN_MAX]}: is no host; accepted: NAME, USER@NAME, NAME:/PATH/TO/assay"
+                " or local; what has another name, such as an address of IPv6, gets one in ssh's own configuration"
+            )
     bare = [host_and_program(host)[0].rpartition("@")[2] for host in hosts]
+    counts, numbers = Counter(bare), Counter[str]()
     named = []
-    for place, (host, name) in enumerate(zip(hosts, bare, strict=True)):
-        number = bare[: place + 1].count(name)
-        several = bare.count(name) > 1
-        named.append((f"{name}-{number}" if several else name, host))
+    for host, name in zip(hosts, bare, strict=True):
+        numbers[name] += 1
+        named.append((f"{name}-{numbers[name]}" if counts[name] > 1 else name, host))
+    twice = next((name for name, count in Counter(name for name, _ in named).items() if count > 1), None)
+    if twice is not None:
+        raise UsageError(f"--hosts: two hosts would be called {twice}; give one of them another name")
     return named
+
+
+def _is_host(host: str) -> bool:
+    """Whether a host may be given to ssh, and its name to a folder."""
+    name, program = host_and_program(host)
+    user, separator, bare = name.rpartition("@")
+    has_program = ":" in host
+    return (
+        NAME.fullmatch(bare) is not None
+        and (not separator or USER.fullmatch(user) is not None)
+        and (not has_program or PROGRAM.fullmatch(program) is not None)
+    )

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from assay import errors
-from assay.errors import AssayError, Interrupted, IoFailed
+from assay.errors import AssayError, Interrupted, IoFailed, RunFolderError
+from assay.paths import printable
 from assay.progress import Display
+from assay.results.folder import PRIVATE, Folder
 from assay.results.machines import first_on_machine
 from assay.results.merged import TIMES, merged, slimmed
 from assay.results.shapes.point import Point
 from assay.results.standstill import HOSTS_APART, judged
+from assay.run.hosts.from_agent import (
+    AskOf,
+    AxisOf,
+    Closed,
+    Done,
+    Figures,
+    FromAgent,
+    Keeps,
+    KeepsFile,
+    KeepsPoint,
+    Measures,
+    Meets,
+    Searches,
+)
+from assay.run.hosts.meeting import Meeting
+from assay.run.hosts.member import Member
+from assay.run.hosts.messages import check_histograms, check_measured, check_told
+from assay.run.hosts.rows import from_stream, of_host
 from assay.run.hosts.target import HostsTarget, own_name
-from assay.run.hosts.team import HostLost, Member, Reply
-from assay.run.hosts.wire import Message
+from assay.run.hosts.team import UNREADABLE, HostLost, Reply, error_named
+from assay.run.hosts.wire import NotAMessage
 from assay.workloads.opened import OpenWorkload, RunContext
 from assay.workloads.plan import Part
 from assay.workloads.spread import split_load
@@ -27,13 +45,11 @@ from assay.workloads.workload import Workload
 if TYPE_CHECKING:
     import threading
 
-    import pyarrow as pa
 
 SKEW_MAX_SHARE = 0.01
 """Hosts whose windows lie farther apart, as a share of the window, mark their point: no answer rests on it."""
 DEVICE_SUMS = ("device_iops", "device_bytes_per_s")
-BEGIN_AFTER_NS = 50_000_000
-"""All begin so much, and four round trips, after the slowest is ready."""
+SHOWN_HOSTS = 5
 
 
 class OverHosts(OpenWorkload):
@@ -66,21 +82,29 @@ class OverHosts(OpenWorkload):
         self._ask_all("open", opening)
 
     def _ask_all(self, do: str, arguments: Any = None, told: Any = None) -> dict[str, Reply]:
-        def hears(member: Member, message: Message) -> None:
-            if "manifest" in message:
-                self._keep_told(member, message["manifest"])
-            elif told is not None:
+        def hears(member: Member, message: FromAgent, behind: bytes) -> None:
+            if isinstance(message, Meets) and told is not None:
                 told(member, message)
+            elif isinstance(message, Meets):
+                raise NotAMessage("a question to the other hosts, with no point under way")
+            else:
+                self._heard(member, message, behind)
 
         return self.team.ask(do, arguments, interrupt=self.context.interrupt, display=self.context.display, told=hears)
 
+    def _heard(self, member: Member, message: FromAgent, behind: bytes) -> None:
+        if isinstance(message, Keeps):
+            self._keep_told(member, message.manifest)
+        elif isinstance(message, KeepsFile):
+            self._keep_file(member.name, message.file, behind)
+
     def _keep_told(self, member: Member, keys: Mapping[str, Any]) -> None:
         """What a host tells of its share, on storage too: a run that goes on gives it back."""
-        own = self.target.told_of[member.name]
-        own |= keys
         key = self.workload.document_key
-        if key is None or key not in keys:
-            return
+        if key is None or set(keys) != {key}:
+            raise NotAMessage("what no part of this kind keeps")
+        check_told(keys)
+        self.target.told_of[member.name] |= keys
         self._tell()
         self.context.folder.update(hosts=self.target.hosts(), **{key: self.told})
 
@@ -111,41 +135,52 @@ class OverHosts(OpenWorkload):
                 }
 
             steps = {name: reply.value for name, reply in self._ask_all("step", going_on).items()}
-            kinds = {step["kind"] for step in steps.values()}
-            self.rest_s = max(step["rest_s"] for step in steps.values())
-            if kinds == {"done"}:
+            self.rest_s = max(step.rest_s for step in steps.values())
+            if all(isinstance(step, Done) for step in steps.values()):
                 return
-            if len(kinds) > 1:
-                at = ", ".join(f"{name}: {step['kind']}" for name, step in steps.items())
-                raise IoFailed(f"hosts do not take the same steps ({at}); begin a new run")
-            outcome = yield self._of_all(kinds.pop(), steps)
+            with self._in_words(steps):
+                step = self._of_all(steps)
+            outcome = yield step
 
-    def _of_all(self, kind: str, steps: Mapping[str, Mapping[str, Any]]) -> Measure | Keep | Search:
+    def _of_all(self, steps: Mapping[str, Any]) -> Measure | Keep | Search:
         first = next(iter(steps.values()))
-        if kind == "search":
+        if any(type(step) is not type(first) for step in steps.values()):
+            at = ", ".join(f"{name}: {step.kind}" for name, step in steps.items())
+            raise IoFailed(f"hosts do not take the same steps ({at}); begin a new run")
+        if isinstance(first, Searches):
             return self._search(steps)
         ask = self._asked(steps)
-        if kind == "measure":
+        if isinstance(first, Measures):
             return Measure(ask=ask)
-        measured = None if all(step["held"] for step in steps.values()) else self._keeping(ask)
-        return Keep(ask=ask, measured=measured, repeat=first["repeat"], judged=first["judged"])
+        kept: list[KeepsPoint] = list(steps.values())
+        measured = None if all(step.held for step in kept) else self._keeping(ask)
+        return Keep(ask=ask, measured=measured, repeat=kept[0].repeat, judged=kept[0].judged)
 
-    def _asked(self, told: Mapping[str, Mapping[str, Any]]) -> Ask:
+    @contextlib.contextmanager
+    def _in_words(self, told: Mapping[str, Any]) -> Iterator[None]:
+        """What hosts told is put together here: where it cannot be, no host alone is to blame."""
+        try:
+            yield
+        except (*UNREADABLE, RunFolderError) as error:
+            names = ", ".join(list(told)[:SHOWN_HOSTS])
+            raise IoFailed(f"what hosts told does not fit together ({names}: {type(error).__name__})") from error
+
+    def _asked(self, told: Mapping[str, AskOf]) -> Ask:
         """One load out of those of all hosts."""
-        asked = [one["asked"] for one in told.values()]
+        asked = [one.asked for one in told.values()]
         adds = self.workload.adds
         return Ask(
-            key={"hosts": [[name, one["key"]] for name, one in told.items()]},
-            workload=merged([one["workload"] for one in asked], "workload", adds),
-            load=merged([one["load"] for one in asked], "load", adds),
+            key={"hosts": [[name, one.key] for name, one in told.items()]},
+            workload=merged([one.workload for one in asked], "workload", adds),
+            load=merged([one.load for one in asked], "load", adds),
             what=dict(told),
         )
 
-    def _search(self, steps: Mapping[str, Mapping[str, Any]]) -> Search:
-        axes = [step["axis"] for step in steps.values()]
-        starts = [axis["start"] for axis in axes]
+    def _search(self, steps: Mapping[str, Searches]) -> Search:
+        axes: list[AxisOf] = [step.axis for step in steps.values()]
+        starts = [axis.start for axis in axes]
         first = next(iter(steps.values()))
-        axis = Axis(**{**axes[0], "start": sum(starts), "end": sum(axis["end"] for axis in axes)})
+        axis = Axis(**dict(axes[0]) | {"start": sum(starts), "end": sum(axis.end for axis in axes)})
         names = list(steps)
 
         def ask(load: float) -> Ask:
@@ -153,8 +188,8 @@ class OverHosts(OpenWorkload):
             replies = self._ask_all("ask", lambda member: {"load": parts[member.name]})
             return self._asked({name: reply.value for name, reply in replies.items()})
 
-        workload = merged([step["workload"] for step in steps.values()], "workload", self.workload.adds)
-        return Search(axis=axis, ask=ask, workload=workload, repeats=first["repeats"])
+        workload = merged([step.workload for step in steps.values()], "workload", self.workload.adds)
+        return Search(axis=axis, ask=ask, workload=workload, repeats=first.repeats)
 
     # Points
 
@@ -168,7 +203,7 @@ class OverHosts(OpenWorkload):
         """
 
         def at_work(member: Member) -> Mapping[str, Any]:
-            return {"ask": ask.what[member.name]["ask"], "repeat": repeat, "point_id": point_id}
+            return {"ask": ask.what[member.name].ask, "repeat": repeat, "point_id": point_id}
 
         return self._together("measure", at_work, ask, point_id)
 
@@ -180,30 +215,31 @@ class OverHosts(OpenWorkload):
 
     def _together(self, do: str, arguments: Any, ask: Ask, point_id: str) -> Measured:
         before = self.team.measure_clocks()
-        meeting = _Meeting(members=self.team.members, send=lambda member, message: member.sender.send(message))
+        meeting = Meeting(members=self.team.members, send=lambda member, message: member.sender.send(message))
         started_ns = time.time_ns()
         try:
             replies = self._ask_all(do, arguments, told=meeting.hear)
+            after = self.team.measure_clocks()
+            hosts = [
+                self._host(member, ask, replies[member.name].value, before[member.name], after[member.name].offset_ns)
+                for member in self.team.members
+            ]
+            self._write_series(replies, point_id)
         except HostLost as error:
             return Measured(figures=self._cut_short(started_ns), error=error)
-        after = self.team.measure_clocks()
-        hosts = [
-            self._host(member, ask, replies[member.name], before[member.name], after[member.name].offset_ns)
-            for member in self.team.members
-        ]
-        self._write_series(replies, point_id)
-        failure = next((one for one in replies.values() if one.value["error"] is not None), None)
+        failure = next((name for name, one in replies.items() if one.value.error is not None), None)
         if failure is not None:
-            name = next(name for name, one in replies.items() if one is failure)
-            kind, text = failure.value["error"]
-            its_error: AssayError = getattr(errors, kind, IoFailed)(f"host {name}: {text}")
-            if isinstance(its_error, Interrupted) and not self.context.keeps_interrupted:
-                raise its_error
-            ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
-            figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
-            return Measured(figures=figures, error=its_error)
-        figures = self.workload.merged(self._to_merge(hosts))
-        self.virtual_ns = max(reply.value["virtual_ns"] for reply in replies.values())
+            return self._failed(failure, replies[failure].value, hosts, started_ns)
+        try:
+            with self._in_words(replies):
+                figures = self.workload.merged(self._to_merge(hosts))
+        except IoFailed:
+            try:
+                self._refuse_unreadable(hosts)
+            except HostLost as error:
+                return Measured(figures=self._cut_short(started_ns), error=error)
+            raise
+        self.virtual_ns = max(reply.value.virtual_ns for reply in replies.values())
         together = self._skew(hosts, meeting, figures)
         if together["skewed"]:
             generator = {"gaps": None, **(figures.get("generator") or {})}
@@ -211,9 +247,27 @@ class OverHosts(OpenWorkload):
             figures = figures | {"generator": {**generator, "saturated": True, "reason": stood_still or HOSTS_APART}}
         return Measured(figures=figures | {"hosts": slimmed(hosts), "together": together})
 
-    def _host(self, member: Member, ask: Ask, reply: Reply, before: Any, offset_after_ns: int) -> dict[str, Any]:
-        """A host's own point, its times by this host's clock."""
-        figures = dict(reply.value["figures"])
+    def _failed(self, name: str, failed: Figures, hosts: Sequence[Mapping[str, Any]], started_ns: int) -> Measured:
+        """A point that one host could not measure."""
+        kind, text = failed.error or ["IoFailed", ""]
+        its_error = error_named(kind)(f"host {name}: {text}")
+        if isinstance(its_error, Interrupted) and not self.context.keeps_interrupted:
+            raise its_error
+        ended_by = next(one["point"].get("ended_by", "failed") for one in hosts if one["name"] == name)
+        figures = {"started_utc_ns": started_ns, "ended_by": ended_by, "measured_s": 0.0, "hosts": slimmed(hosts)}
+        return Measured(figures=figures, error=its_error)
+
+    def _host(self, member: Member, ask: Ask, told: Figures, before: Any, offset_after_ns: int) -> dict[str, Any]:
+        """A host's own point, its times by this host's clock.
+
+        Raises
+        ------
+        HostLost
+            It is no point.
+        """
+        figures = dict(told.figures)
+        with self._at(member):
+            check_measured({**figures, **dict(ask.what[member.name].asked)})
         offset_ns = 0 if figures.get("clock") == "virtual" else before.offset_ns
         for key in TIMES:
             if figures.get(key) is not None:
@@ -227,8 +281,36 @@ class OverHosts(OpenWorkload):
             "clock_offset_ns": before.offset_ns,
             "clock_error_ns": before.error_ns,
             "clock_drift_ns": offset_after_ns - before.offset_ns,
-            "point": figures | ask.what[member.name]["asked"],
+            "point": figures | dict(ask.what[member.name].asked),
         }
+
+    @contextlib.contextmanager
+    def _at(self, member: Member) -> Iterator[None]:
+        """What comes of a host's figures here is that host's.
+
+        Raises
+        ------
+        HostLost
+            They are none.
+        """
+        try:
+            yield
+        except NotAMessage as error:
+            why = f"its agent sends what none of Assay does: {error}"
+            self.team.lose(member, why)
+            raise HostLost(f"host {member.name}: {why}") from None
+
+    def _refuse_unreadable(self, hosts: Sequence[Mapping[str, Any]]) -> None:
+        """Find the host whose figures cannot be put together with others.
+
+        Raises
+        ------
+        HostLost
+            There is one.
+        """
+        for member, host in zip(self.team.members, hosts, strict=True):
+            with self._at(member):
+                check_histograms(host["point"])
 
     def _to_merge(self, hosts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Points of hosts with the names of each, what a machine's devices counted in one alone of those on it."""
@@ -251,7 +333,7 @@ class OverHosts(OpenWorkload):
             found.append(point)
         return found
 
-    def _skew(self, hosts: Sequence[Mapping[str, Any]], meeting: _Meeting, figures: Mapping[str, Any]) -> Any:
+    def _skew(self, hosts: Sequence[Mapping[str, Any]], meeting: Meeting, figures: Mapping[str, Any]) -> Any:
         """How far apart hosts began and ended, by one clock."""
         points = [host["point"] for host in hosts]
         is_virtual = figures.get("clock") == "virtual"
@@ -292,9 +374,10 @@ class OverHosts(OpenWorkload):
         """Rows of all hosts on this host's clock, each with the name of its host."""
         writer = self.context.folder.series_writer()
         for member in self.team.members:
-            batches = _rows_of(replies[member.name].rows)
-            hostname = str(member.facts.get("hostname"))
-            writer.write([_as_of(batch, member.name, hostname, member.clock.offset_ns) for batch in batches])
+            with self._at(member):
+                batches = from_stream(replies[member.name].rows)
+            hostname = str(member.hostname)
+            writer.write([of_host(batch, member.name, hostname, member.clock.offset_ns) for batch in batches])
         writer.close_segment(point_id)
 
     def _own_point(self, member: Member, point: Point) -> dict[str, Any]:
@@ -320,113 +403,42 @@ class OverHosts(OpenWorkload):
             if member.lost is not None:
                 self.context.note(f"host {member.name} was lost: {member.lost}")
         try:
-            replies = self.team.ask("close", display=self.context.display, told=self._heard_at_the_end)
+            replies = self.team.ask("close", display=self.context.display, told=self._heard)
         except AssayError as error:
             self.context.note(str(error))
             return
         finally:
             self.context.folder.update(hosts=self.target.hosts())
+        key = self.workload.document_key
         for name, reply in replies.items():
-            told = reply.value
-            self.target.facts_of[name] = told.get("facts") or self.target.facts_of[name]
-            for notice in told["notices"]:
+            closed: Closed = reply.value
+            self.target.facts_of[name] = closed.facts or self.target.facts_of[name]
+            for notice in closed.notices:
                 notices.setdefault(notice, []).append(name)
-            self._take_files(name, told["files"])
-            if told["told"] is not None and self.workload.document_key is not None:
-                self.target.told_of[name][self.workload.document_key] = told["told"]
+            if closed.told is not None and key is not None:
+                try:
+                    check_told({key: closed.told})
+                except NotAMessage as error:
+                    self.context.note(f"host {name}: what it told at the end is left out: {error}")
+                else:
+                    self.target.told_of[name][key] = closed.told
         for notice, names in notices.items():
             everyone = len(names) == len(self.team.members)
             self.context.note(notice if everyone else f"host {', '.join(names)}: {notice}")
-        self._tell()
+        with self._in_words(replies):
+            self._tell()
         self.context.folder.update(hosts=self.target.hosts())
 
-    def _heard_at_the_end(self, member: Member, message: Message) -> None:
-        if "manifest" in message:
-            self._keep_told(member, message["manifest"])
-
-    def _take_files(self, host: str, files: Mapping[str, str]) -> None:
-        """Files that a host's part made, into a folder of its own within the run folder."""
-        root = self.context.folder.path / "hosts" / host
-        for name, text in files.items():
-            place = PurePosixPath(name)
-            if place.is_absolute() or ".." in place.parts:
-                continue
-            path = root / Path(*place.parts)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("latin-1"))
-
-
-@dataclass(kw_only=True)
-class _Meeting:
-    """Agrees on a start and on the window in which all ran, as agents ask for them."""
-
-    members: Sequence[Member]
-    send: Any
-    begins: set[str] = field(default_factory=set)
-    windows: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def hear(self, member: Member, message: Message) -> None:
-        """Take what an agent asks for; answer all once all have asked."""
-        if message.get("at") == "begin":
-            self.begins.add(member.name)
-            if len(self.begins) == len(self.members):
-                self._begin()
-        elif message.get("at") == "window":
-            first, last = message["window"]
-            offset_ns = member.clock.offset_ns
-            self.windows[member.name] = first - offset_ns, last - offset_ns
-            if len(self.windows) == len(self.members):
-                self._meet()
-
-    def _begin(self) -> None:
-        slowest_ns = max(member.clock.error_ns for member in self.members)
-        at_ns = time.time_ns() + BEGIN_AFTER_NS + 8 * slowest_ns
-        for member in self.members:
-            self._answer(member, {"begin_utc_ns": at_ns + member.clock.offset_ns})
-
-    def _meet(self) -> None:
-        first = max(begin for begin, _ in self.windows.values())
-        last = min(end for _, end in self.windows.values())
-        for member in self.members:
-            if last <= first:
-                refused = "hosts did not run at the same time: there is no window in which all of them did"
-                self._answer(member, {"refused": refused})
-            else:
-                offset_ns = member.clock.offset_ns
-                self._answer(member, {"window": [first + offset_ns, last + offset_ns]})
-
-    def _answer(self, member: Member, answer: Message) -> None:
+    def _keep_file(self, host: str, name: str, content: bytes) -> None:
+        """A file that a host's part made, into a folder of its own within the run folder, for its owner alone."""
+        *folders, last = name.split("/")
         try:
-            self.send(member, {"together": answer})
-        except (OSError, ValueError):
-            # That it is gone is seen where its pipe ends.
-            return
-
-
-def _rows_of(rows: bytes) -> list[pa.RecordBatch]:
-    if not rows:
-        return []
-    import pyarrow as pa
-
-    with pa.ipc.open_stream(rows) as reader:
-        return list(reader)
-
-
-def _as_of(batch: pa.RecordBatch, name: str, hostname: str, offset_ns: int) -> pa.RecordBatch:
-    """Rows as those of a host, its wall clock set to this host's."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wall = pc.equal(batch.column("clock").cast(pa.string()), "wall")
-    shifted = pc.if_else(wall, pc.subtract(batch.column("t_ns"), offset_ns), batch.column("t_ns"))
-    hosts = batch.column("host").cast(pa.string())
-    named = pc.if_else(pc.equal(hosts, hostname), name, hosts)
-    for column, values in (("t_ns", shifted), ("host", named)):
-        place = batch.schema.get_field_index(column)
-        field_ = batch.schema.field(place)
-        values = values.dictionary_encode().cast(field_.type) if column == "host" else values
-        batch = batch.set_column(place, field_, values)
-    return batch
+            folder = Folder.open(self.context.folder.path)
+            for one in ("hosts", host, *folders):
+                folder = folder.folder(one, make=True, mode=PRIVATE)
+            folder.replace(last, content, mode=0o600)
+        except OSError as error:
+            self.context.note(f"host {host}: its file {name} is left out: {printable(str(error.strerror))}")
 
 
 class SpreadWorkload:
@@ -441,13 +453,13 @@ class SpreadWorkload:
     def lines(self, part: Part[Any], target: Any) -> list[str]:
         """The part of each host in words."""
         del target
-        own = {member.name: self._target.chosen[member.name]["parts"][part.name] for member in self._target.members}
-        return [f"host {name}: {line}" for name, one in own.items() for line in one["lines"]]
+        own = {member.name: self._target.chosen[member.name].parts[part.name] for member in self._target.members}
+        return [f"host {name}: {line}" for name, one in own.items() for line in one.lines]
 
     def document(self, part: Part[Any], target: Any) -> dict[str, Any]:
         """What `--dry-run --json` says of the part: what all hosts have in common."""
         del target
-        own = [self._target.chosen[member.name]["parts"][part.name]["document"] for member in self._target.members]
+        own = [self._target.chosen[member.name].parts[part.name].document for member in self._target.members]
         return {key: own[0][key] for key in own[0] if all(one.get(key) == own[0][key] for one in own)}
 
     def examine(self, part: Part[Any], target: Any, manifest: Mapping[str, Any], display: Display) -> Part[Any]:
@@ -470,7 +482,7 @@ class SpreadWorkload:
 
     def _take_facts(self, replies: Mapping[str, Reply]) -> None:
         for name, reply in replies.items():
-            self._target.facts_of[name] = reply.value["facts"]
+            self._target.facts_of[name] = reply.value.facts
 
     def open(self, part: Part[Any], target: Any, context: RunContext) -> OverHosts:
         """Begin a part on all hosts."""

@@ -10,19 +10,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.errors import Interrupted, IoFailed
 from assay.progress import Shown, Status
-from assay.run.hosts.wire import Message, Sender
+from assay.run.hosts.from_coordinator import Begin, Refused, Stop, Window
+from assay.run.hosts.wire import Message, NotAMessage, Sender
 from assay.run.nowhere import Nowhere
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Answer = TypeVar("Answer", Begin, Window)
+
 SHOW_EVERY_S = 0.5
-EVIDENCE_BYTES_MAX = 64 << 20
+FILES_BYTES_MAX, FILES_MAX = 64 << 20, 10_000
 """Files of a part that the coordinator takes into the run folder."""
+STARTS_WITHIN_S = 120.0
+"""All begin no later than so long after this host is ready."""
+ANSWERS_MAX = 4
+"""Answers that wait to be taken: there are two for each point."""
 
 
 class AgentFolder(Nowhere):
@@ -57,37 +64,22 @@ class AgentFolder(Nowhere):
         batches, self._batches = self._batches, []
         return batches
 
-    def files(self) -> dict[str, str]:
-        """Files of the part as Latin-1 text by their names, which may lie in folders."""
+    def send_files(self) -> None:
+        """Send the files of the part by their names, which may lie in folders."""
         if self._temporary is None:
-            return {}
-        found: dict[str, str] = {}
-        left = EVIDENCE_BYTES_MAX
+            return
+        left_bytes, left = FILES_BYTES_MAX, FILES_MAX
         for path in sorted(self.path.rglob("*")):
-            if path.is_file() and path.stat().st_size <= left:
+            if left and path.is_file() and not path.is_symlink() and path.stat().st_size <= left_bytes:
                 data = path.read_bytes()
-                left -= len(data)
-                found[str(path.relative_to(self.path))] = data.decode("latin-1")
-        return found
+                left_bytes, left = left_bytes - len(data), left - 1
+                with suppress(OSError):
+                    self._sender.send({"file": str(path.relative_to(self.path))}, data)
 
     def remove(self) -> None:
         """Take the folder away."""
         if self._temporary is not None:
             self._temporary.cleanup()
-
-
-def as_stream(batches: list[pa.RecordBatch]) -> bytes:
-    """Rows as they go over a pipe; nothing for none."""
-    if not batches:
-        return b""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
 
 
 class AgentDisplay:
@@ -132,17 +124,31 @@ class Rendezvous:
 
     def __init__(self, sender: Sender, interrupt: threading.Event) -> None:
         self._sender, self._interrupt = sender, interrupt
-        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def take(self, answer: Begin | Window | Refused | Stop) -> None:
+        """Take an answer of the coordinator.
+
+        Raises
+        ------
+        NotAMessage
+            Others wait that nobody asked for.
+        """
+        if self._answers.qsize() >= ANSWERS_MAX:
+            raise NotAMessage("answers that nobody asked for")
+        self._answers.put(answer)
 
     def forget(self) -> None:
         """Forget what was meant for an earlier point."""
         with suppress(queue.Empty):
             while True:
-                self.answers.get_nowait()
+                self._answers.get_nowait()
 
     def begin(self) -> None:
         """Wait for the moment at which all begin."""
-        at_ns = self._answer({"at": "begin"})["begin_utc_ns"]
+        at_ns = self._answer({"at": "begin"}, Begin).begin_utc_ns
+        if at_ns - time.time_ns() > STARTS_WITHIN_S * 1e9:
+            raise NotAMessage("a beginning that lies too far ahead")
         while (left_ns := at_ns - time.time_ns()) > 0:
             if self._interrupt.wait(max(left_ns - 2_000_000, 0) / 1e9):
                 raise Interrupted("interrupted")
@@ -151,19 +157,20 @@ class Rendezvous:
 
     def window(self, from_utc_ns: int, to_utc_ns: int) -> tuple[int, int]:
         """The part of a window in which all ran."""
-        answer = self._answer({"at": "window", "window": [from_utc_ns, to_utc_ns]})
-        if "refused" in answer:
-            raise IoFailed(answer["refused"])
-        first, last = answer["window"]
+        first, last = self._answer({"at": "window", "window": [from_utc_ns, to_utc_ns]}, Window).window
         return first, last
 
-    def _answer(self, question: Message) -> dict[str, Any]:
+    def _answer(self, question: Message, kind: type[Answer]) -> Answer:
         self._sender.send(question)
         while True:
             if self._interrupt.is_set():
                 raise Interrupted("interrupted; the point that was running is not kept")
             with suppress(queue.Empty):
-                answer = self.answers.get(timeout=0.2)
-                if answer is None or "stop" in answer:
+                answer = self._answers.get(timeout=0.2)
+                if isinstance(answer, Stop):
                     raise Interrupted("the point was ended, because another host did not go on")
-                return cast(dict[str, Any], answer)
+                if isinstance(answer, Refused):
+                    raise IoFailed(answer.refused)
+                if not isinstance(answer, kind):
+                    raise NotAMessage("an answer to another question")
+                return answer

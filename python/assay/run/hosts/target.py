@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from assay.errors import AssayError, NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.progress import SILENT, Display
+from assay.run.hosts.from_agent import Chosen
 from assay.run.hosts.identity import servers
 from assay.run.hosts.links import LOCAL, Link, ProcessLink, agent_command, named_hosts, ssh_command
-from assay.run.hosts.team import HostLost, Member, Team, greet
+from assay.run.hosts.member import Member
+from assay.run.hosts.team import HostLost, Team, greet
 from assay.run.part import part_report
 from assay.run.request import Request
 from assay.targets.secrets import secrets_for_wire
@@ -21,6 +25,7 @@ from assay.workloads.plan import Part
 CLOCKS_APART_S = 60.0
 """Clocks farther apart are refused: times of one host's log could not be found in another's."""
 CHOOSE_S = 600.0
+PERMISSIONS = ("--overwrite", "--yes-destroy")
 SSH_FAILED, NO_PROGRAM = 255, (126, 127)
 """Exit codes of ssh itself, and of a shell that finds or may start no program."""
 
@@ -31,7 +36,7 @@ class HostsTarget:
 
     team: Team
     shared: bool
-    chosen: dict[str, dict[str, Any]]
+    chosen: dict[str, Chosen]
     facts_of: dict[str, dict[str, Any]]
     clocks: dict[str, Any]
     notices: list[str] = field(default_factory=list)
@@ -42,6 +47,8 @@ class HostsTarget:
     device_names: list[str] = field(default_factory=list)
     told_of: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What workloads told of each host, by its name."""
+    named: dict[str, list[str]] = field(default_factory=dict)
+    """Paths that the command line names on each host."""
     is_broken: bool = False
     """Whether a host was lost: the others are left, and nothing more is asked of them."""
 
@@ -53,18 +60,19 @@ class HostsTarget:
     @property
     def runs_on(self) -> Literal["storage", "databases"]:
         """What the hosts have: volumes or databases."""
-        return "databases" if any(one["is_databases"] for one in self.chosen.values()) else "storage"
+        return "databases" if any(one.is_databases for one in self.chosen.values()) else "storage"
 
     @property
     def is_virtual(self) -> bool:
         """Whether all hosts run models."""
-        return all(one["is_virtual"] for one in self.chosen.values())
+        return all(one.is_virtual for one in self.chosen.values())
 
     @property
     def layout_bytes(self) -> int | None:
         """How much laying out writes, on all hosts."""
-        sizes = [one["layout_bytes"] for one in self.chosen.values()]
-        return None if None in sizes else sum(sizes)
+        sizes = [one.layout_bytes for one in self.chosen.values()]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -72,7 +80,7 @@ class HostsTarget:
         return {
             _own(member.name, name): size
             for member in self.members
-            for name, size in self.chosen[member.name]["sizes"].items()
+            for name, size in self.chosen[member.name].sizes.items()
         }
 
     def lines(self) -> list[str]:
@@ -80,13 +88,13 @@ class HostsTarget:
         how = "share one target" if self.shared else "have a target each"
         lines = [f"{len(self.members)} hosts, which {how}"]
         for member in self.members:
-            lines += [f"host {member.name}: {line}" for line in self.chosen[member.name]["lines"]]
+            lines += [f"host {member.name}: {line}" for line in self.chosen[member.name].lines]
         return lines
 
     def document(self) -> dict[str, Any]:
         """Hosts with their volumes or databases, for `--dry-run --json`."""
         hosts = [
-            {"name": member.name, "hostname": member.facts["hostname"], **self.chosen[member.name]["document"]}
+            {"name": member.name, "hostname": member.hostname} | _without_names(self.chosen[member.name].document)
             for member in self.members
         ]
         return {"shared": self.shared, "hosts": hosts}
@@ -96,12 +104,15 @@ class HostsTarget:
         found: dict[str, Any] = {}
         for member in self.members:
             facts = self.facts_of[member.name]
-            found.setdefault("cache_notice", facts["cache_notice"])
+            found.setdefault("cache_notice", facts.get("cache_notice"))
             if "array" in facts:
                 found.setdefault("array", facts["array"])
             for key in ("volumes", "databases"):
-                if key in facts:
-                    own = [one | {"name": _own(member.name, one["name"]), "host": member.name} for one in facts[key]]
+                if facts.get(key):
+                    own = [
+                        one | {"name": _own(member.name, str(one.get("name"))), "host": member.name}
+                        for one in facts[key]
+                    ]
                     found.setdefault(key, []).extend(own)
         return found
 
@@ -110,10 +121,10 @@ class HostsTarget:
         return [
             {
                 "name": member.name,
-                "hostname": member.facts.get("hostname"),
-                "host": member.facts.get("host"),
-                "machine": member.facts.get("machine"),
-                "servers": servers(self.chosen[member.name]["identities"]),
+                "hostname": member.hostname,
+                "host": None if member.facts is None else member.facts.host,
+                "machine": None if member.facts is None else member.facts.machine,
+                "servers": servers(self.chosen[member.name].identities),
                 "clock_offset_ns": self.clocks[member.name].offset_ns,
                 "clock_error_ns": self.clocks[member.name].error_ns,
                 "lost": member.lost,
@@ -151,14 +162,14 @@ class HostsTarget:
             return [str(error)] if isinstance(error, HostLost) else []
         notices = []
         for name, reply in replies.items():
-            self.facts_of[name] = reply.value["facts"]
-            notices += [f"host {name}: {notice}" for notice in reply.value["notices"]]
+            self.facts_of[name] = reply.value.facts
+            notices += [f"host {name}: {notice}" for notice in reply.value.notices]
         return notices
 
     def settle(self) -> None:
         """Say in marks that the run has ended, and end all agents."""
         with contextlib.suppress(AssayError):
-            self.team.ask("settle", {"yes_destroy": []}, longest_s=CHOOSE_S)
+            self.team.ask("settle", longest_s=CHOOSE_S)
         self.team.end()
 
     def permissions_again(self, yes_destroy: Collection[str]) -> list[str]:
@@ -167,10 +178,26 @@ class HostsTarget:
             return list(self._permissions)
         with contextlib.suppress(AssayError, NotAnswering):
             replies = self.team.ask("permissions", {"yes_destroy": list(yes_destroy)}, longest_s=CHOOSE_S)
-            self._permissions = list(dict.fromkeys(option for reply in replies.values() for option in reply.value))
+            pairs = [pair for name, reply in replies.items() for pair in self._permitted(name, reply.value)]
+            self._permissions = [word for pair in dict.fromkeys(pairs) for word in pair]
         return list(self._permissions)
 
+    def _permitted(self, host: str, options: Sequence[str]) -> list[tuple[str, str]]:
+        """Options of a host that name what the command line named there: a host asks for no permission of its own."""
+        pairs = list(zip(options[::2], options[1::2], strict=False))
+        return [(option, path) for option, path in pairs if option in PERMISSIONS and _is_named(path, self.named[host])]
+
     _permissions: list[str] = field(default_factory=list)
+
+
+def _is_named(path: str, named: Sequence[str]) -> bool:
+    """Whether a path is one of these, or lies in a folder that is."""
+    return os.path.isabs(path) and ".." not in path.split("/") and any(Path(path).is_relative_to(one) for one in named)
+
+
+def _without_names(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host tells of itself, but for its names, which are told here."""
+    return {key: value for key, value in document.items() if key not in ("name", "hostname")}
 
 
 def _own(host: str, name: str) -> str:
@@ -199,7 +226,7 @@ def choose_over_hosts(
     RefusedTarget
         A host has another Assay, its clock is far off, a volume must not be written to or was given twice.
     """
-    _refuse_alone(request, parts)
+    refuse_alone(request, parts, "--hosts" if request.cluster is None else "--cluster")
     team = Team(_links(request))
     try:
         return _chosen(team, request, parts, sizes)
@@ -242,18 +269,22 @@ def _chosen(team: Team, request: Request, parts: Sequence[Part[Any]], sizes: Map
         return _given(member, team, request, parts, sizes)
 
     replies = team.ask("choose", given, longest_s=CHOOSE_S)
-    chosen = {name: reply.value for name, reply in replies.items()}
+    chosen: dict[str, Chosen] = {name: reply.value for name, reply in replies.items()}
+    for name, one in chosen.items():
+        if set(one.parts) != {part.name for part in parts}:
+            raise OpenFailed(f"host {name}: its agent does not tell of the parts that it was asked for")
     if not request.shared:
         _refuse_same(team, chosen)
     target = HostsTarget(
         team=team,
         shared=request.shared,
         chosen=chosen,
-        facts_of={name: one["facts"] for name, one in chosen.items()},
+        facts_of={name: one.facts for name, one in chosen.items()},
         clocks=clocks,
+        named={member.name: _paths_of(given(member)) for member in team.members},
     )
     for member in team.members:
-        target.notices += [f"host {member.name}: {notice}" for notice in chosen[member.name]["notices"]]
+        target.notices += [f"host {member.name}: {notice}" for notice in chosen[member.name].notices]
     return target
 
 
@@ -300,11 +331,18 @@ def _given(
     }
 
 
-def _refuse_same(team: Team, chosen: Mapping[str, Mapping[str, Any]]) -> None:
+def _paths_of(given: Mapping[str, Any]) -> list[str]:
+    """Paths that a host was given; what an option says before a path, such as a role, is left out."""
+    request = given["request"]
+    texts = [*request["paths"], *(text.partition("=")[2] for text in request["volumes"])]
+    return [text for text in [*texts, *given["overwrite"], *given["yes_destroy"]] if os.path.isabs(text)]
+
+
+def _refuse_same(team: Team, chosen: Mapping[str, Chosen]) -> None:
     """What two hosts were given twice under two names, or under one."""
     seen: dict[tuple[str, ...], str] = {}
     for member in team.members:
-        for name, words in chosen[member.name]["identities"].items():
+        for name, words in chosen[member.name].identities.items():
             shown = f"{name} of host {member.name}"
             before = seen.setdefault(tuple(words), shown)
             if before != shown:
@@ -314,9 +352,14 @@ def _refuse_same(team: Team, chosen: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
-def _refuse_alone(request: Request, parts: Sequence[Part[Any]]) -> None:
-    """Refuse what only one host can do."""
-    option = "--hosts" if request.cluster is None else "--cluster"
+def refuse_alone(request: Request, parts: Sequence[Part[Any]], option: str) -> None:
+    """Refuse what only one host can do, on both sides.
+
+    Raises
+    ------
+    UsageError, NotSupported
+        A part does something that others could not do, too.
+    """
     if request.crash_journal or request.after_crash:
         raise UsageError(f"{option}: a crash journal is one host's; leave it out")
     for part in parts:

@@ -9,14 +9,17 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from assay import errors
-from assay.errors import AssayError, Interrupted, IoFailed, NotSupported
-from assay.progress import SILENT, Display, Gauge, Moment
+from assay.errors import AssayError, Interrupted, IoFailed
+from assay.progress import SILENT, Display, Step
+from assay.run.hosts.from_agent import FromAgent, Hello, Meets, Replies, Shows, answer_to
 from assay.run.hosts.links import Link
-from assay.run.hosts.wire import Message, Receiver, Sender
+from assay.run.hosts.member import GREETS, Clock, Ended, Inbox, Member, listen
+from assay.run.hosts.moments import moment_of_all
+from assay.run.hosts.wire import Message, NotAMessage
 
 HANG_S = 20.0
 """An agent that says nothing for so long, not even that it is there, is given up."""
@@ -27,60 +30,12 @@ END_S = 90.0
 """How long agents that were told to stop may take for it: as long as an I/O may stay away, and then some."""
 ROUND_TRIPS = 30
 PROBERS = 16
+UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+"""What comes of values that have the right form and make no sense together."""
 
 
 class HostLost(IoFailed):
     """An agent died, hangs, or is cut off."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clock:
-    """How far a host's clock is ahead of this one's.
-
-    Attributes
-    ----------
-    offset_ns
-        By the fastest of `ROUND_TRIPS`.
-    error_ns
-        Half of that round trip: the offset is no farther off.
-    """
-
-    offset_ns: int
-    error_ns: int
-
-
-@dataclass(kw_only=True)
-class Member:
-    """An agent, as the coordinator knows it.
-
-    Attributes
-    ----------
-    place
-        Its number.
-    name
-        Of its host, as it was given.
-    last, moment
-        What it showed last, in words and as figures.
-    heard_s
-        When it said something last; None until it has greeted, which may take long.
-    lost
-        Why it is no member any more.
-    """
-
-    place: int
-    name: str
-    link: Link
-    sender: Sender = field(init=False)
-    facts: dict[str, Any] = field(default_factory=dict)
-    clock: Clock = field(default_factory=lambda: Clock(offset_ns=0, error_ns=0))
-    heard_s: float | None = None
-    last: str = ""
-    moment: Moment | None = None
-    lost: str | None = None
-    pongs: queue.SimpleQueue[tuple[Any, int, int]] = field(default_factory=queue.SimpleQueue)
-
-    def __post_init__(self) -> None:
-        self.sender = Sender(self.link.write)
 
 
 @dataclass(kw_only=True)
@@ -91,8 +46,11 @@ class Reply:
     rows: bytes = b""
 
 
-Told = Callable[[Member, Message], None]
-"""Takes what an agent says without being asked."""
+Told = Callable[[Member, FromAgent, bytes], None]
+"""Takes what an agent says without being asked, and the bytes behind it.
+
+It raises `NotAMessage` where this is not the time for it; the agent is given up.
+"""
 
 
 class Team:
@@ -106,14 +64,15 @@ class Team:
 
     def __init__(self, links: Sequence[tuple[str, Link]]) -> None:
         self.members = [Member(place=place, name=name, link=link) for place, (name, link) in enumerate(links)]
-        self._inbox: queue.SimpleQueue[tuple[Member, Message | None, bytes]] = queue.SimpleQueue()
+        self._inbox: Inbox = queue.SimpleQueue()
         self._number = 0
         self._beat_s = 0.0
         self.is_ended = False
+        self._has_begun = False
         self._finalizer = weakref.finalize(self, _end_all, [member.link for member in self.members])
         for member in self.members:
             listener = threading.Thread(
-                target=_listen, args=(member, self._inbox), name=f"assay-{member.name}", daemon=True
+                target=listen, args=(member, self._inbox), name=f"assay-{member.name}", daemon=True
             )
             listener.start()
 
@@ -157,10 +116,12 @@ class Team:
             One could not do it; it says which.
         """
         self._number += 1
-        asking = _Asking(team=self, number=self._number, interrupt=interrupt, display=display, told=told)
+        self._has_begun = self._has_begun or do not in ("hello", "secrets")
+        asking = _Asking(team=self, do=do, interrupt=interrupt, display=display, told=told)
         members = self.alive
         for member in members:
             given = arguments(member) if callable(arguments) else arguments or {}
+            member.owes = self._number
             self._send(member, {"do": do, "number": self._number, **given})
         return asking.run(members, self._inbox, longest_s)
 
@@ -209,8 +170,9 @@ class Team:
     def _clock(self, member: Member) -> Clock:
         best: Clock | None = None
         for trip in range(ROUND_TRIPS):
+            member.probe = [self._number, trip]
             sent_ns = time.time_ns()
-            self._send(member, {"ping": [self._number, trip]})
+            self._send(member, {"ping": member.probe})
             deadline = time.monotonic() + HANG_S
             while time.monotonic() < deadline and member.lost is None:
                 with contextlib.suppress(queue.Empty):
@@ -229,8 +191,9 @@ class Team:
         """End all agents; harmless when done twice."""
         if self.is_ended:
             return
-        with contextlib.suppress(AssayError):
-            self.ask("end", longest_s=END_S)
+        if self._has_begun:
+            with contextlib.suppress(AssayError):
+                self.ask("end", longest_s=END_S)
         self.is_ended = True
         self._finalizer()
 
@@ -248,32 +211,12 @@ def _end_all(links: Sequence[Link]) -> None:
             link.end()
 
 
-def _listen(member: Member, inbox: queue.SimpleQueue[Any]) -> None:
-    """Take what an agent sends; what it says of its clock is noted at once."""
-    receiver = Receiver(member.link.read)
-    try:
-        if receiver.greeting():
-            member.heard_s = time.monotonic()
-            inbox.put((member, {"greets": True}, b""))
-            while (received := receiver.receive()) is not None:
-                member.heard_s = time.monotonic()
-                message, rows = received
-                if "pong" in message:
-                    if message["pong"] is not None:
-                        member.pongs.put((message["pong"], message["utc_ns"], time.time_ns()))
-                else:
-                    inbox.put((member, message, rows))
-    except NotSupported as error:
-        inbox.put((member, {"noise": str(error)}, b""))
-    inbox.put((member, None, b""))
-
-
 @dataclass(kw_only=True)
 class _Asking:
     """One question to all, until all have answered."""
 
     team: Team
-    number: int
+    do: str
     interrupt: threading.Event | None
     display: Display
     told: Told | None
@@ -282,9 +225,7 @@ class _Asking:
     passed_on: bool = False
     deadline_s: float | None = None
 
-    def run(
-        self, members: Sequence[Member], inbox: queue.SimpleQueue[Any], longest_s: float | None
-    ) -> dict[str, Reply]:
+    def run(self, members: Sequence[Member], inbox: Inbox, longest_s: float | None) -> dict[str, Reply]:
         waiting = {member.name: member for member in members}
         self.deadline_s = None if longest_s is None else time.monotonic() + longest_s
         for member in self.team.members:
@@ -293,22 +234,37 @@ class _Asking:
         while waiting:
             self._look(waiting)
             try:
-                member, message, rows = inbox.get(timeout=0.1)
+                member, message, behind = inbox.get(timeout=0.1)
             except queue.Empty:
                 continue
-            if message is None or "noise" in message:
-                why = member.link.why_ended() if message is None else message["noise"]
-                self._lose(member, f"its agent ended ({why})", waiting)
-            elif message.get("re") == self.number:
-                waiting.pop(member.name, None)
-                self._take(member, message, rows)
-            elif "shows" in message:
-                self._show(member, message)
-            elif self.told is not None:
-                self.told(member, message)
+            if isinstance(message, Ended):
+                if member.lost is None:
+                    why = message.why or f"its agent ended ({member.link.why_ended()})"
+                    self._lose(member, why, waiting)
+                continue
+            member.room.release()
+            if member.lost is None:
+                self._hear(member, message, behind, waiting)
         self._raise()
         # In the order of the hosts, whoever was first to answer: keys of points are made of them.
         return {member.name: self.replies[member.name] for member in members if member.name in self.replies}
+
+    def _hear(self, member: Member, message: Any, behind: bytes, waiting: dict[str, Member]) -> None:
+        """Take a message of an agent; what is wrong with it is that agent's."""
+        try:
+            if isinstance(message, Replies):
+                self._take(member, message, behind)
+                waiting.pop(member.name, None)
+            elif isinstance(message, Shows):
+                self._show(member, message)
+            elif self.told is not None and message is not GREETS:
+                self.told(member, message, behind)
+            elif isinstance(message, Meets):
+                raise NotAMessage("a question to the other hosts, with no point under way")
+        except NotAMessage as error:
+            self._lose(member, f"its agent sends what none of Assay does: {error}", waiting)
+        except UNREADABLE as error:
+            self._lose(member, f"its agent sends what makes no sense ({type(error).__name__})", waiting)
 
     def _look(self, waiting: dict[str, Member]) -> None:
         self.team.beat()
@@ -327,18 +283,19 @@ class _Asking:
         self.deadline_s = deadline_s if self.deadline_s is None else min(self.deadline_s, deadline_s)
 
     def _lose(self, member: Member, why: str, waiting: dict[str, Member]) -> None:
-        had = f"; until then: {member.last}" if member.last else ""
-        self.team.lose(member, why)
-        if waiting.pop(member.name, None) is not None:
+        if member.lost is None:
+            had = f"; until then: {member.last}" if member.last else ""
+            self.team.lose(member, why)
+            # One that has answered is missed as well: what follows would be without it.
             self._fail(member, HostLost(f"host {member.name}: {why}{had}"))
+        waiting.pop(member.name, None)
 
-    def _take(self, member: Member, message: Message, rows: bytes) -> None:
-        if "error" in message:
-            name, text = message["error"]
-            kind = getattr(errors, name, IoFailed)
-            self._fail(member, kind(f"host {member.name}: {text}"))
+    def _take(self, member: Member, message: Replies, rows: bytes) -> None:
+        if message.error is not None:
+            name, text = message.error
+            self._fail(member, error_named(name)(f"host {member.name}: {text}"))
         else:
-            self.replies[member.name] = Reply(value=message["is"], rows=rows)
+            self.replies[member.name] = Reply(value=answer_to(self.do, message.value), rows=rows)
 
     def _fail(self, member: Member, error: AssayError) -> None:
         """One host's failure ends what the others do: a sum without it would be wrong."""
@@ -349,15 +306,15 @@ class _Asking:
             self.team.tell({"interrupt": True})
             self._stop_within(END_S)
 
-    def _show(self, member: Member, message: Message) -> None:
-        text = f"{member.name}: {message['text']}"
-        if message["shows"] == "tell":
+    def _show(self, member: Member, message: Shows) -> None:
+        text = f"{member.name}: {message.text}"
+        if message.shows == "tell":
             self.display.tell(text)
             return
-        member.last = message["text"]
-        member.moment = _moment(message.get("moment"))
+        member.last = message.text
+        member.moment = None if message.moment is None else message.moment.moment()
         moments = [one.moment for one in self.team.alive if one.moment is not None]
-        self.display.point(_Shown(line=text, moment=moment_of_all(moments)))
+        self.display.point(Step(line=text, moment=moment_of_all(moments)))
 
     def _raise(self) -> None:
         """The failure that all others follow from."""
@@ -379,41 +336,10 @@ class _Asking:
         raise error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shown:
-    line: str
-    moment: Moment | None = None
-
-
-ADDING = frozenset({"iops", "bytes_per_s"})
-"""Units of gauges that add up over hosts; of others the highest is shown."""
-
-
-def moment_of_all(moments: Sequence[Moment]) -> Moment | None:
-    """What is under way on all hosts together; the slowest tells how far it is."""
-    if not moments:
-        return None
-    first = max(moments, key=lambda one: one.left_s or 0.0)
-    gauges = []
-    for gauge in first.gauges:
-        values = [
-            one.value for moment in moments for one in moment.gauges if one.name == gauge.name and one.value is not None
-        ]
-        total = (sum(values) if gauge.unit in ADDING else max(values)) if values else None
-        gauges.append(replace(gauge, value=total))
-    return replace(
-        first,
-        what=f"{first.what}, {len(moments)} hosts",
-        gauges=gauges,
-        errors=(sum(moment.errors[0] for moment in moments), first.errors[1]),
-    )
-
-
-def _moment(told: Mapping[str, Any] | None) -> Moment | None:
-    if told is None:
-        return None
-    gauges = [Gauge(**gauge) for gauge in told["gauges"]]
-    return Moment(**{**told, "gauges": gauges, "errors": tuple(told["errors"])})
+def error_named(name: str) -> type[AssayError]:
+    """The error of this name, where Assay has one."""
+    found = getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, AssayError) else IoFailed
 
 
 def greet(team: Team) -> None:
@@ -430,8 +356,9 @@ def greet(team: Team) -> None:
     replies = team.ask("hello", longest_s=GREETING_S)
     own = _core.build_info()["version"]
     for member in team.members:
-        member.facts = replies[member.name].value
-        if member.facts["version"] != own:
+        facts: Hello = replies[member.name].value
+        member.facts = facts
+        if facts.version != own:
             raise RefusedTarget(
-                f"host {member.name}: has Assay {member.facts['version']}, and this is {own}; install the same there"
+                f"host {member.name}: has Assay {facts.version}, and this is {own}; install the same there"
             )
