@@ -80,6 +80,11 @@ class _Sample(NamedTuple):
     data: bytes
     session_ns: int
 
+    @property
+    def minute_ns(self) -> int:
+        """Beginning of the minute that the interval ends in."""
+        return floor_ns(self.t_ns, MINUTE_NS)
+
 
 class FlightWriter:
     """The files of one recording, which no other recorder writes meanwhile.
@@ -307,15 +312,11 @@ class FlightWriter:
         if self._file != self._seconds.name:
             self._go_on()
         while self._pending:
-            minute_ns, session_ns = floor_ns(self._pending[0].t_ns, MINUTE_NS), self._pending[0].session_ns
-            own = list(
-                itertools.takewhile(
-                    lambda one: (floor_ns(one.t_ns, MINUTE_NS), one.session_ns) == (minute_ns, session_ns),  # noqa: B023
-                    self._pending,
-                )
-            )
+            minute_ns = floor_ns(self._pending[0].t_ns, MINUTE_NS)
             if self._minute_ns not in (None, minute_ns) or self._seconds.is_half_full():
                 self._end_minute()
+            key = (minute_ns, self._pending[0].session_ns)
+            own = list(itertools.takewhile(lambda one: (one.minute_ns, one.session_ns) == key, self._pending))  # noqa: B023
             self._write_samples(own)
             del self._pending[: len(own)]
             self._minute_ns = minute_ns
