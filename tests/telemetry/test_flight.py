@@ -37,10 +37,10 @@ from assay.results.rolled import (
     unpack_rolled,
 )
 from assay.telemetry.columns import Reading
+from assay.telemetry.flight import level as leveling
 from assay.telemetry.flight import writer as writing
 from assay.telemetry.flight.metrics import Exposition, parse_address
 from assay.telemetry.flight.unit import unit_text
-from assay.telemetry.flight import level as leveling
 from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 
 FIRST = "recording-000001.sqlite"
@@ -122,7 +122,9 @@ def feed(
     for number in range(minutes * 60 // step_s):
         t_ns = begin_ns + (number + 1) * step_s * SECOND
         found = [
-            Reading(device(place), "read_ios_count", "delta", float((number * 7 + place * place) % 100 * step_s) + noise())
+            Reading(
+                device(place), "read_ios_count", "delta", float((number * 7 + place * place) % 100 * step_s) + noise()
+            )
             for place in range(series)
         ]
         found.append(Reading("cpu", "user_share", "gauge", number % 10 / 10))

@@ -83,6 +83,21 @@ class Load:
     share: float | None = None
 
 
+def gaps_told(recording: Mapping[str, Any]) -> list[str]:
+    """A sentence on the times in which a recorder did not run, of what a manifest says of its recording."""
+    from assay.document.text import moment
+    from assay.units import count_of
+
+    gaps = recording.get("gaps_utc_ns") or []
+    if not gaps:
+        return []
+    longest = max(gaps, key=lambda gap: gap[1] - gap[0])
+    return [
+        f"Nothing was recorded in {count_of(len(gaps), 'gap')}; the longest is from {moment(longest[0])} to"
+        f" {moment(longest[1])}."
+    ]
+
+
 def is_stacked(name: str) -> bool:
     """Whether a device lies on others, or holds no data.
 

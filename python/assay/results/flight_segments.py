@@ -104,12 +104,17 @@ def segments_in(folder: Folder) -> list[Segment]:
     return _segments_of(folder.names())
 
 
+def segment_names(folder: Path) -> list[str]:
+    """Names of the flight recorder's files in a folder; none where it cannot be read."""
+    try:
+        return [one.name for one in _segments_of(os.listdir(folder))]
+    except OSError:
+        return []
+
+
 def has_recording(folder: Path) -> bool:
     """Whether a folder holds a flight recorder's files."""
-    try:
-        return bool(_segments_of(os.listdir(folder)))
-    except OSError:
-        return False
+    return bool(segment_names(folder))
 
 
 def _segments_of(names: Sequence[str]) -> list[Segment]:
