@@ -388,6 +388,8 @@ def test_the_unit_drops_every_right_and_holds_no_password() -> None:
     text = unit_text(Path("/var/lib/assay/recording"), ["--keep", "2GB"], processes=False, databases=[])
 
     assert "CapabilityBoundingSet=\n" in text
+    assert "InaccessiblePaths" not in text
+    assert "ProtectProc=invisible" in text
     assert "NoNewPrivileges=yes" in text
     assert "IPAddressDeny=any" in text
     with pytest.raises(UsageError, match="password"):

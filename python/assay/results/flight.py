@@ -65,7 +65,7 @@ def told_of(folder: Path) -> dict[str, Any]:
     Raises
     ------
     RunFolderError
-        No file can be read.
+        The folder cannot be read.
     """
     found, failed = from_each(folder, _told)
     sessions = [session for one in found for session in one.sessions]

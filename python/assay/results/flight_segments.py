@@ -316,7 +316,7 @@ def from_each(path: Path, take: Callable[[sqlite3.Connection], Told]) -> tuple[l
     Raises
     ------
     RunFolderError
-        No file can be read.
+        The folder cannot be read, or holds no recording.
     """
     folder, segments = recording_at(path)
     found, failed = list[Told](), list[str]()
@@ -329,6 +329,4 @@ def from_each(path: Path, take: Callable[[sqlite3.Connection], Told]) -> tuple[l
             continue
         except RunFolderError as error:
             failed.append(str(error))
-    if failed and not found:
-        raise RunFolderError(failed[0])
     return found, failed

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from assay.errors import RunFolderError
 from assay.results.flight_reading import Reading, Rolls, Samples, is_reading
-from assay.results.flight_segments import ROLLED_NS, TIME_MAX_NS, Layout, from_each, layouts_of
+from assay.results.flight_segments import ROLLED_NS, TIME_MAX_NS, Layout, Told, from_each, layouts_of
 from assay.results.rolled import SERIES_MAX, Series
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def catalogue(folder: Path) -> list[Layout]:
         No file can be read.
     """
     found: dict[tuple[str, str, str], Layout] = {}
-    for layouts in from_each(folder, layouts_of)[0]:
+    for layouts in _of_any(folder, layouts_of):
         for layout in layouts.values():
             kept = found.setdefault(layout[:3], Layout(*layout[:3], []))
             known = set(kept.series)
@@ -60,9 +61,16 @@ def span(folder: Path) -> tuple[int, int]:
     RunFolderError
         No file can be read.
     """
-    times = [int(one) for pair in from_each(folder, _span)[0] for one in pair if one is not None]
+    times = [int(one) for pair in _of_any(folder, _span) for one in pair if one is not None]
     known = [one for one in times if 0 < one < TIME_MAX_NS]
     return (min(known), max(known)) if known else (0, 0)
+
+
+def _of_any(folder: Path, take: Callable[[sqlite3.Connection], Told]) -> list[Told]:
+    found, failed = from_each(folder, take)
+    if failed and not found:
+        raise RunFolderError(failed[0])
+    return found
 
 
 def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:

@@ -7,6 +7,7 @@ once (`assay.targets.secrets`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -50,7 +51,7 @@ class Flight:
         self._signal = 0
         self._full = False
         self._told_s = 0.0
-        self._away: dict[str, float] = {}
+        self._away: dict[str, tuple[float, float]] = {}
 
     def stop(self, number: int = 0, _: FrameType | None = None) -> None:
         """End at the next moment."""
@@ -85,7 +86,9 @@ class Flight:
             used = writer.bytes_used
         if settings.get("json"):
             told = {"run_folder": settings["folder"], "seconds": round(time.monotonic() - began_s, 3), "bytes": used}
-            print(json.dumps({"schema_version": 1, "verb": "record", **told, "notices": writer.notices}))
+            with contextlib.suppress(OSError):
+                document = {"schema_version": 1, "verb": "record", **told, "notices": writer.notices}
+                print(json.dumps(document), flush=True)
         return int(ExitCode.INTERRUPTED) if self._signal == signal.SIGINT else int(ExitCode.DONE)
 
     def _wait_s(self, ends_s: float | None) -> float:
@@ -113,23 +116,26 @@ class Flight:
             writer.commit()
         except OutOfSpace as error:
             self._is_full(writer, error)
-            return
-        if self._full:
-            self._full = False
-            self._tell("note: samples are written again")
+        else:
+            if self._full:
+                self._full = False
+                self._tell("note: samples are written again")
+        for text in writer.said():
+            self._tell(f"note: {text}")
 
     def _note_absences(self, recorder: Recorder, writer: FlightWriter) -> None:
         """Note servers that stop answering, and how long that was when they answer again: the others go on."""
         for collector in recorder.collectors():
             reason = getattr(collector, "away", "")
-            since_s = self._away.get(collector.name)
-            if reason and since_s is None:
-                self._away[collector.name] = time.time()
+            since = self._away.get(collector.name)
+            if reason and since is None:
+                self._away[collector.name] = (time.time(), time.monotonic())
                 self._tell(f"note: {collector.name} does not answer: {reason}")
-            elif not reason and since_s is not None:
+            elif not reason and since is not None:
                 del self._away[collector.name]
-                began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since_s))
-                text = f"{collector.name} did not answer for {time.time() - since_s:,.0f} s from {began} UTC on"
+                began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since[0]))
+                # The clock of the day may have been set meanwhile.
+                text = f"{collector.name} did not answer for {time.monotonic() - since[1]:,.0f} s from {began} UTC on"
                 writer.notice(text)
                 self._tell(f"note: {text}")
 
@@ -206,14 +212,35 @@ def main() -> int:
     with open(int(sys.argv[1]), encoding="utf-8") as file:
         settings = json.load(file)
     take_secrets(os.environ)
-    flight = Flight(settings, lambda line: print(line, file=sys.stderr, flush=True))
-    signal.signal(signal.SIGINT, flight.stop)
-    signal.signal(signal.SIGTERM, flight.stop)
+    # What a recording holds is for its owner alone.
+    os.umask(0o077)
+    flight = Flight(settings, _say)
+    end_at_signals(flight)
     try:
         return flight.run()
     except AssayError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        _say(f"assay: {error}")
         return int(error.exit_code)
+
+
+def end_at_signals(flight: Flight) -> None:
+    """Let Ctrl-C, SIGTERM and a terminal that hangs up end a recorder at its next moment.
+
+    A hangup that is ignored stays so (nohup). A service has no terminal, and what sends it SIGHUP wants it to read its
+    settings anew, of which it has none: it goes on.
+    """
+    signal.signal(signal.SIGINT, flight.stop)
+    signal.signal(signal.SIGTERM, flight.stop)
+    # systemd.exec(5): the process that systemd itself started, and no child of it.
+    is_service = os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_service else flight.stop)
+
+
+def _say(line: str) -> None:
+    """A line for people; a terminal or a pipe that is gone ends no recording."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -111,8 +111,7 @@ class FlightWriter:
             raise UsageError(f"--keep: {keep_bytes} bytes are too few; {KEEP_MIN_BYTES >> 20} MiB are the least")
         self._keep_bytes, self._host = keep_bytes, host
         self.notices: list[str] = []
-        self.told: list[str] = []
-        """Sentences for people that were not told yet."""
+        self._told: list[str] = []
         self.lost_count = 0
         """Samples that could not be written, and waited for too long."""
         self._pending: list[_Sample] = []
@@ -126,7 +125,7 @@ class FlightWriter:
         self._layouts: dict[int, Layout] = {}
         self._file = ""
         """The segment that the numbers of layouts are of."""
-        self._folder = _own_folder(Path(folder))
+        self._folder = own_folder(Path(folder))
         self._levels: list[Level] = []
         self._lock = self._locked()
         try:
@@ -276,7 +275,13 @@ class FlightWriter:
 
     def _say(self, text: str) -> None:
         self.notice(text)
-        self.told.append(text)
+        self._told.append(text)
+        del self._told[:-NOTICES_MAX]
+
+    def said(self) -> list[str]:
+        """Sentences for people that are new since the last call."""
+        told, self._told = self._told, []
+        return told
 
     def commit(self) -> None:
         """Write what was added and the notices; fold minutes that are over, and prune.
@@ -507,7 +512,7 @@ _LOSSES = (
 )
 
 
-def _own_folder(path: Path) -> Folder:
+def own_folder(path: Path) -> Folder:
     """The folder of a recording, which no other user may read or exchange.
 
     Raises
