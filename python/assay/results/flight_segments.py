@@ -51,7 +51,7 @@ TIME_MAX_NS = 2**62
 _LOG_BYTES_MAX = 256 * 2**20
 _BLOB_BYTES_MAX = 64 * 2**20
 _LAYOUTS_MAX = 2000
-_STEPS_MAX = 300_000
+STEPS_MAX = 300_000
 """Thousands of steps of SQLite's machine that one file may take: a table may claim more rows than could be read."""
 
 SCHEMA = """
@@ -218,7 +218,7 @@ def _connected(folder: Folder, name: str) -> sqlite3.Connection:
     mode = "mode=ro&immutable=1" if is_shut else "mode=ro"
     connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=10.0, isolation_level=None)
     steps = itertools.count(1)
-    connection.set_progress_handler(lambda: next(steps) > _STEPS_MAX, 1000)
+    connection.set_progress_handler(lambda: next(steps) > STEPS_MAX, 1000)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BLOB_BYTES_MAX)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA query_only=ON")

@@ -307,12 +307,12 @@ class Level:
 
     def taken_of(self, below: Level) -> int:
         """Up to which row of the level below this level was made; a segment that does not know begins with the next."""
-        with self.faults():
-            name, rowid = json.loads(self.meta["taken"]) if "taken" in self.meta else (below.name, None)
-            if name != below.name:
-                return 0
-            if rowid is not None:
-                return int(rowid)
+        if "taken" in self.meta:
+            with self.faults():
+                # What cannot be read is not carried over into the segment that takes this one's place.
+                name, rowid = parsed(self.meta.pop("taken").encode())
+                self.meta |= {"taken": json.dumps([str(name), int(rowid)])}
+                return int(rowid) if name == below.name else 0
         table = "rolled" if below.level else "blocks"
         newest = below.ask(f"SELECT max(rowid) FROM {table}")[0][0] or 0
         self.meta |= self.taken(below, newest)
@@ -345,6 +345,7 @@ class Level:
             Another cannot be made.
         """
         self.close()
+        taken = {key: self.meta[key] for key in ("taken",) if key in self.meta}
         names = set(self._folder.names())
         aside = f"{self.name}.damaged"
         number = 2
@@ -361,6 +362,7 @@ class Level:
         self._folder.sync()
         self.segment = self._made()
         self.open()
+        self.meta |= taken
         return aside if is_there else ""
 
     def prune(self, room_bytes: int) -> None:

@@ -316,6 +316,9 @@ class FlightWriter:
                 level.open()
         if self._file != self._seconds.name:
             self._go_on()
+        # A segment that was begun says from where on it was made, before more is below it.
+        self._minutes.taken_of(self._seconds)
+        self._quarters.taken_of(self._minutes)
         while self._pending:
             minute_ns = floor_ns(self._pending[0].t_ns, MINUTE_NS)
             if self._minute_ns not in (None, minute_ns) or self._seconds.is_half_full():
