@@ -33,6 +33,9 @@ COMMIT_S = 5.0
 RETRY_S = 60.0
 STATUS_S = 60.0
 
+COST_SHARE = 0.005
+"""Of a processor that one collector may take."""
+
 
 class Flight:
     """One recorder at work.
@@ -72,7 +75,7 @@ class Flight:
                     "told": json.dumps(settings.get("told") or {}),
                 }
             )
-            recorder = Recorder(collectors, interval_s=settings["interval_s"], retry_s=RETRY_S)
+            recorder = Recorder(collectors, interval_s=settings["interval_s"], retry_s=RETRY_S, cost_share=COST_SHARE)
             recorder.start()
             began_s = time.monotonic()
             ends_s = began_s + settings["for_s"] if settings.get("for_s") else None
@@ -167,20 +170,20 @@ class _Sink:
 def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) -> list[Collector[Any]]:
     """Everything that this host can tell, and the databases that were named."""
     from assay.telemetry.collectors import BlockCollector, host_collectors
-    from assay.telemetry.collectors.block import whole_devices
+    from assay.telemetry.collectors.block import busiest, whole_devices
     from assay.telemetry.collectors.interfaces import InterfacesCollector
-    from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, multipath_maps
+    from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, first_paths, multipath_maps
     from assay.telemetry.collectors.nfs import NfsCollector, has_nfs
     from assay.telemetry.collectors.processes import ProcessesCollector
     from assay.telemetry.collectors.raid import RaidCollector
     from assay.telemetry.collectors.volumes import VolumesCollector
 
     roles = dict(settings.get("roles") or {})
-    devices = sorted({*whole_devices(), *roles})
+    devices = busiest({*whole_devices(), *roles}, roles, notice)
     found: list[Collector[Any]] = [*host_collectors(), InterfacesCollector(), VolumesCollector()]
     if devices:
         found.append(BlockCollector(devices, roles=roles, totals=True))
-    maps = multipath_maps()
+    maps = first_paths(multipath_maps(), notice)
     if maps:
         found += [MultipathCollector(), PathsCollector(maps)]
     if any(device.startswith("md") for device in devices):

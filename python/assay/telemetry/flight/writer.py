@@ -249,17 +249,20 @@ class FlightWriter:
             self._numbers[key], self._places[number] = number, {}
         places, layout = self._places[number], self._layouts[number]
         values = array("d", [_NAN]) * len(layout.series)
+        left_out = False
         for one in readings:
             place = places.get((one.entity, one.metric))
             if place is None:
                 if len(layout.series) >= SERIES_MAX:
-                    self.notice(f"{key[1]}: more than {SERIES_MAX:,} series; new ones are left out")
+                    left_out = True
                     continue
                 place = places[one.entity, one.metric] = len(layout.series)
                 layout.series.append(Series(one.entity, one.role, one.metric, str(one.kind)))
                 values.append(_NAN)
             if abs(one.value) < VALUE_MAX:
                 values[place] = one.value
+        if left_out:
+            self.notice(f"{key[1]}: more than {SERIES_MAX:,} series; new ones are left out")
         self._pending.append(_Sample(t_ns, interval_ns, number, values.tobytes(), session_ns))
 
     def _see_clock(self, t_ns: int, interval_ns: int) -> None:
