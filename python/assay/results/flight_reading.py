@@ -115,7 +115,7 @@ class Reading:
                             self._parts_count += 1
                             yield part
                     if not level:
-                        for samples in self._fresh(connection, layouts, order[:place]):
+                        for samples in self._fresh(connection, layouts):
                             self._parts_count += 1
                             yield samples
         if not self._parts_count and len(self._failed) == len(self._segments):
@@ -217,14 +217,12 @@ class Reading:
     def _fault(self, segment: Segment, error: Exception) -> str:
         return f"{printable(self._folder.path / segment.name)}: cannot be read: {reason_of(error)}"
 
-    def _fresh(
-        self, connection: sqlite3.Connection, layouts: dict[int, Layout], before: Sequence[int]
-    ) -> Iterator[Samples]:
-        """What is in no minute yet."""
+    def _fresh(self, connection: sqlite3.Connection, layouts: dict[int, Layout]) -> Iterator[Samples]:
+        """What is in no minute yet, and so in no level that was read before."""
         query = "SELECT t_ns, interval_ns, layout, data FROM fresh WHERE t_ns > ? AND t_ns <= ? ORDER BY t_ns"
         for t_ns, interval_ns, number, data in connection.execute(query, (self._since_ns, self._until_ns)):
             layout = layouts[number]
-            if self._takes(layout) and not self._is_told(0, int(t_ns), layout, before):
+            if self._takes(layout):
                 values = floats_of(data)
                 yield Samples(layout, [(int(t_ns), int(interval_ns))], [array("d", (one,)) for one in values])
                 self._told(0, int(t_ns), layout)

@@ -27,7 +27,7 @@ _SHORTEST_SHARE = 0.05
 (4 or 10 ms) say nothing over less, and what happened is in the next interval."""
 
 
-_COST_TOLD = 5.0
+_COST_TOLD = 3.0
 """Times a collector's share that a look has to cost for it to be told: a page fault or two is no news."""
 
 _LATEST_SOURCES = ("host", "block")
@@ -304,10 +304,14 @@ class Recorder:
 
     def _space_out(self, watched: _Watched, now_ns: int, cost_ns: int) -> None:
         """Look less often at what costs much: the values of a longer interval are as true."""
-        if self._cost_share is None or cost_ns <= self._interval_ns * self._cost_share:
+        if self._cost_share is None:
+            return
+        # Who asks for ten samples a second asks for their cost.
+        most_ns = max(self._interval_ns, 10**9) * self._cost_share
+        if cost_ns <= most_ns:
             return
         watched.due_ns = now_ns + round(cost_ns / self._cost_share) - self._interval_ns // 2
-        if cost_ns > _COST_TOLD * self._interval_ns * self._cost_share:
+        if cost_ns > _COST_TOLD * most_ns:
             self._notice(
                 f"recorder: a look at {watched.collector.name} takes long, as of very many of them: it is recorded less"
                 " often than the rest"

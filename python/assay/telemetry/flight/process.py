@@ -33,7 +33,7 @@ COMMIT_S = 5.0
 RETRY_S = 60.0
 STATUS_S = 60.0
 
-COST_SHARE = 0.005
+COST_SHARE = 0.01
 """Of a processor that one collector may take."""
 
 

@@ -35,9 +35,7 @@ from assay.results.flight_segments import (
 from assay.results.folder import PRIVATE, Folder
 from assay.results.rolled import (
     SERIES_MAX,
-    VALUE_MAX,
     Rolled,
-    Series,
     floats_of,
     merge,
     pack_block,
@@ -48,6 +46,7 @@ from assay.results.rolled import (
 )
 from assay.targets.trust import open_own
 from assay.telemetry.columns import Reading
+from assay.telemetry.flight.layouts import Layouts, Source
 from assay.telemetry.flight.level import Level, SegmentDamaged, bytes_used, remove_segment, size_of
 
 KEEP_MIN_BYTES = 16 * 2**20
@@ -115,14 +114,12 @@ class FlightWriter:
         self.lost_count = 0
         """Samples that could not be written, and waited for too long."""
         self._pending: list[_Sample] = []
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._places: dict[int, dict[tuple[str, str], int]] = {}
         self._minute_ns: int | None = None
         self._quarter_ns: int | None = None
         """Beginning of the minute and the quarter hour that are not over."""
         self._tick_ns = self._session_ns = self._written_ns = 0
         self._boot, self._meta = "", dict[str, str]()
-        self._layouts: dict[int, Layout] = {}
+        self._layouts = Layouts(host, {})
         self._file = ""
         """The segment that the numbers of layouts are of."""
         self._folder = own_folder(Path(folder))
@@ -193,14 +190,10 @@ class FlightWriter:
     def _take_over(self) -> None:
         """Go on with the layouts and notices of the newest segment of samples."""
         seconds = self._seconds
-        self._file, self._layouts = seconds.name, seconds.layouts
+        self._file, self._layouts = seconds.name, Layouts(self._host, seconds.layouts)
         with seconds.faults():
             self._earlier = seconds.notices()
             self._lost_before = int(seconds.meta.get("lost", "0")) - self.lost_count
-        self._numbers, self._places = {}, {}
-        for number, layout in self._layouts.items():
-            self._numbers[layout.tier, layout.source] = number
-            self._places[number] = {(one.entity, one.metric): place for place, one in enumerate(layout.series)}
 
     def begin(self, meta: Mapping[str, str]) -> None:
         """Note that recording begins, on which boot of the host, and what a reader must know."""
@@ -239,31 +232,15 @@ class FlightWriter:
         self._see_clock(t_ns, interval_ns)
         self._keep(readings, t_ns, interval_ns, (tier, source), self._session_ns)
 
-    def _keep(
-        self, readings: Iterable[Reading], t_ns: int, interval_ns: int, key: tuple[str, str], session_ns: int
-    ) -> None:
-        number = self._numbers.get(key)
-        if number is None:
-            number = 1 + max((*self._layouts, *self._minutes.layouts, *self._quarters.layouts), default=0)
-            self._layouts[number] = Layout(key[0], self._host, key[1], [])
-            self._numbers[key], self._places[number] = number, {}
-        places, layout = self._places[number], self._layouts[number]
-        values = array("d", [_NAN]) * len(layout.series)
-        left_out = False
-        for one in readings:
-            place = places.get((one.entity, one.metric))
-            if place is None:
-                if len(layout.series) >= SERIES_MAX:
-                    left_out = True
-                    continue
-                place = places[one.entity, one.metric] = len(layout.series)
-                layout.series.append(Series(one.entity, one.role, one.metric, str(one.kind)))
-                values.append(_NAN)
-            if abs(one.value) < VALUE_MAX:
-                values[place] = one.value
+    def _keep(self, readings: Iterable[Reading], t_ns: int, interval_ns: int, source: Source, session_ns: int) -> None:
+        found, left_out = self._layouts.arranged(readings, source, self._next_number)
         if left_out:
-            self.notice(f"{key[1]}: more than {SERIES_MAX:,} series; new ones are left out")
-        self._pending.append(_Sample(t_ns, interval_ns, number, values.tobytes(), session_ns))
+            self.notice(f"{source[1]}: more than {SERIES_MAX:,} series; new ones are left out")
+        for number, values in found.items():
+            self._pending.append(_Sample(t_ns, interval_ns, number, values.tobytes(), session_ns))
+
+    def _next_number(self) -> int:
+        return 1 + max((*self._layouts.by_number, *self._minutes.layouts, *self._quarters.layouts), default=0)
 
     def _see_clock(self, t_ns: int, interval_ns: int) -> None:
         """Tell a clock that was set, or a host that slept: an interval begins where the one before it ended."""
@@ -388,7 +365,7 @@ class FlightWriter:
         if from_ns is None:
             from_ns = self._pending[0].t_ns - self._pending[0].interval_ns if self._pending else time.time_ns()
         self._minute_ns = None
-        layouts = self._layouts
+        layouts = self._layouts.by_number
         self._take_over()
         pending, self._pending = self._pending, []
         session_ns, self._session_ns = self._session_ns, from_ns
