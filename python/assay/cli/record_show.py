@@ -45,7 +45,6 @@ def draw(directory: Path, last_ns: int) -> None:
     assert isinstance(frame, pl.DataFrame)
     if frame.is_empty():
         raise UsageError(f"{printable(directory)}: nothing was recorded in that time; give a longer --last")
-    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in ("source", "entity", "metric", "kind"))
     begin_ns = int(frame["t_ns"].min())  # type: ignore[arg-type]
     table = Table(title=_title(begin_ns, end_ns), title_justify="left")
     for column in ("what", "now", "most", f"over {_span(end_ns - begin_ns)}"):
@@ -138,6 +137,7 @@ def _lines(
     own = frame.filter((pl.col("source") == source) & (pl.col("metric") == metric))
     if own.is_empty():
         return []
+    own = own.with_columns(pl.col(name).cast(pl.String) for name in ("entity", "kind"))
     length = max((end_ns - begin_ns) / WIDTH, 1.0)
     stepped = own.with_columns(
         step=((pl.col("t_ns") - 1 - begin_ns) / length).floor().clip(0, WIDTH - 1).cast(pl.Int64)
