@@ -28,7 +28,7 @@ from assay.results.rolled import VALUE_MAX, Rolled, floats_of, unpack_block, unp
 if TYPE_CHECKING:
     import sqlite3
 
-VALUES_MAX = (10_000_000, 10_000_000, 5_000_000)
+VALUES_MAX = (4_000_000, 4_000_000, 4_000_000)
 """Values that are read of each level: the newest; what is older is read at the next."""
 
 INTERVAL_MAX_NS = 366 * 24 * 60 * MINUTE_NS

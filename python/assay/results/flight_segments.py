@@ -271,7 +271,9 @@ def layouts_of(connection: sqlite3.Connection) -> dict[int, Layout]:
         made = parsed(text.encode())
         if not isinstance(made, list) or len(made) > SERIES_MAX or len(found) >= _LAYOUTS_MAX:
             raise ValueError("there are too many series")
-        series = [Series(*(str(word)[:TEXT_MAX] for word in one)) for one in made]
+        # Half a character of two, which JSON can hold, is none that a table can.
+        texts = ((str(word)[:TEXT_MAX].encode("utf-8", "replace").decode() for word in one) for one in made)
+        series = [Series(*one) for one in texts]
         if any(one.kind not in ("gauge", "delta") for one in series):
             raise ValueError("a series is neither gauge nor delta")
         found[int(number)] = Layout(str(tier)[:TEXT_MAX], str(host)[:TEXT_MAX], str(source)[:TEXT_MAX], series)

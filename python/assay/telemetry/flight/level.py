@@ -119,9 +119,12 @@ class Level:
         for pragma in (
             f"page_size={PAGE_BYTES}", "trusted_schema=OFF", "journal_mode=WAL", "synchronous=NORMAL",
             "cache_size=-1000", f"wal_autocheckpoint={max(self._log_bytes // 4 // PAGE_BYTES, 16)}",
-            f"journal_size_limit={self._log_bytes // 2}", f"max_page_count={self.share_bytes // PAGE_BYTES}",
+            f"journal_size_limit={self._log_bytes // 2}",
         ):  # fmt: skip
             connection.execute(f"PRAGMA {pragma}")
+        # A budget that was larger left a segment that is beyond it, which is folded before another follows.
+        pages = max(connection.execute("PRAGMA page_count").fetchone()[0] * 3 // 2, self.share_bytes // PAGE_BYTES)
+        connection.execute(f"PRAGMA max_page_count={pages}")
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         refuse_others(connection, printable(self.name))

@@ -87,11 +87,15 @@ class Flight:
             recorder.stop()
             self._write(recorder, writer, exposition)
             used = writer.bytes_used
+            if self._full:
+                self._tell("assay: the last samples could not be written, and are lost")
         if settings.get("json"):
             told = {"run_folder": settings["folder"], "seconds": round(time.monotonic() - began_s, 3), "bytes": used}
             with contextlib.suppress(OSError):
                 document = {"schema_version": 1, "verb": "record", **told, "notices": writer.notices}
                 print(json.dumps(document), flush=True)
+        if self._full:
+            return int(ExitCode.TARGET_FAILED)
         return int(ExitCode.INTERRUPTED) if self._signal == signal.SIGINT else int(ExitCode.DONE)
 
     def _wait_s(self, ends_s: float | None) -> float:

@@ -350,9 +350,13 @@ class FlightWriter:
         self._minute_ns = None
         self._take_minutes()
         self._prune()
-        if seconds.is_due(self._written_ns):
+        if seconds.is_due(self._now_ns()):
             seconds.follow()
-            self._go_on(self._written_ns)
+            self._go_on(self._written_ns or None)
+
+    def _now_ns(self) -> int:
+        """Time of what is to be written next."""
+        return self._pending[0].t_ns if self._pending else self._written_ns
 
     def _go_on(self, from_ns: int | None = None) -> None:
         """Go on in a new segment of samples, which has those series alone that are still recorded.
@@ -389,7 +393,7 @@ class FlightWriter:
             for quarter_ns, own in itertools.groupby(rows, key=lambda row: floor_ns(int(row[1]), ROLLED_NS[2])):
                 if self._quarter_ns not in (None, quarter_ns):
                     self._take_quarters()
-                    if minutes.is_due(self._written_ns):
+                    if minutes.is_due(self._now_ns()):
                         minutes.follow(minutes.taken(seconds, minutes.taken_of(seconds)))
                 self._write_minutes(list(own))
                 self._quarter_ns = quarter_ns
@@ -431,7 +435,7 @@ class FlightWriter:
             quarters.tell(quarters.taken(minutes, newest))
         if made and quarters.begun_ns is None:
             quarters.begun_ns = made[0][1]
-        if quarters.is_due(self._written_ns):
+        if quarters.is_due(self._now_ns()):
             quarters.follow(quarters.taken(minutes, newest))
 
     def _quarter(self, number: int, rows: list[tuple[int, int]]) -> tuple[int, int, int, bytes]:
