@@ -228,6 +228,10 @@ def main() -> int:
     except AssayError as error:
         _say(f"assay: {error}")
         return int(error.exit_code)
+    except (OSError, MemoryError) as error:
+        # Such as no descriptors: what was committed is whole.
+        _say(f"assay: cannot go on recording: {error}")
+        return int(ExitCode.TARGET_FAILED)
 
 
 def end_at_signals(flight: Flight) -> None:

@@ -8,6 +8,7 @@ part of the next level exactly once whenever the recorder ends.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import itertools
 import json
@@ -118,6 +119,7 @@ class FlightWriter:
         self._quarter_ns: int | None = None
         """Beginning of the minute and the quarter hour that are not over."""
         self._tick_ns = self._session_ns = self._written_ns = 0
+        self._used_bytes = 0
         self._boot, self._meta = "", dict[str, str]()
         self._layouts = Layouts(host, {})
         self._file = ""
@@ -472,8 +474,10 @@ class FlightWriter:
 
     @property
     def bytes_used(self) -> int:
-        """What the recording takes of the disk."""
-        return bytes_used(self._folder)[0]
+        """What the recording takes of the disk; what was last known where the folder cannot be listed now."""
+        with contextlib.suppress(OSError):
+            self._used_bytes = bytes_used(self._folder)[0]
+        return self._used_bytes
 
     def close(self) -> None:
         """Close the files and let go of the folder."""
