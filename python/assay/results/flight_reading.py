@@ -92,7 +92,7 @@ class Reading:
         self._minutes: dict[int, set[tuple[int, Source]]] = {0: set(), 1: set()}
         self._quarters: dict[int, set[tuple[int, Source]]] = {0: set(), 1: set(), 2: set()}
         self._failed: dict[str, str] = {}
-        self._parts_count = 0
+        self._parts_count = self._newest_ns = 0
 
     def parts(self, order: Sequence[int]) -> Iterator[Samples | Rolls]:
         """What is kept of each time at the first of these levels that holds it.
@@ -118,6 +118,9 @@ class Reading:
                         for samples in self._fresh(connection, layouts):
                             self._parts_count += 1
                             yield samples
+            if not level and self._newest_ns and own[-1].name not in self._failed:
+                # What came while samples were read is not told at a coarser level, with a gap before it.
+                self._until_ns = min(self._until_ns, self._newest_ns)
         if not self._parts_count and len(self._failed) == len(self._segments):
             raise RunFolderError(next(iter(self._failed.values())))
 
@@ -180,6 +183,8 @@ class Reading:
     def _told(self, level: int, t_ns: int, layout: Layout) -> None:
         source = (layout.tier, layout.host, layout.source)
         self._quarters[level].add((floor_ns(t_ns, ROLLED_NS[2]), source))
+        if not level:
+            self._newest_ns = max(self._newest_ns, t_ns)
         if level < 2:
             self._minutes[level].add((floor_ns(t_ns, MINUTE_NS), source))
 

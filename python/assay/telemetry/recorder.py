@@ -284,9 +284,10 @@ class Recorder:
     def _sample_one(self, watched: _Watched, t_ns: int) -> bool:
         """Record one collector's interval; False if it failed and is dropped."""
         collector = watched.collector
-        began_ns, now_ns = time.thread_time_ns(), time.monotonic_ns()
+        now_ns = time.monotonic_ns()
         if now_ns < watched.due_ns:
             return True
+        began_ns = time.thread_time_ns() if self._cost_share is not None else 0
         try:
             state = collector.sample()
             interval_ns = now_ns - watched.sampled_ns
@@ -299,18 +300,17 @@ class Recorder:
         except Exception as error:
             self._notice(f"recorder: {collector.name} is not recorded: {_one_line(error)}")
             return False
-        self._space_out(watched, now_ns, time.thread_time_ns() - began_ns)
+        if self._cost_share is not None:
+            self._space_out(watched, now_ns, time.thread_time_ns() - began_ns, self._cost_share)
         return True
 
-    def _space_out(self, watched: _Watched, now_ns: int, cost_ns: int) -> None:
+    def _space_out(self, watched: _Watched, now_ns: int, cost_ns: int, cost_share: float) -> None:
         """Look less often at what costs much: the values of a longer interval are as true."""
-        if self._cost_share is None:
-            return
         # Who asks for ten samples a second asks for their cost.
-        most_ns = max(self._interval_ns, 10**9) * self._cost_share
+        most_ns = max(self._interval_ns, 10**9) * cost_share
         if cost_ns <= most_ns:
             return
-        watched.due_ns = now_ns + round(cost_ns / self._cost_share) - self._interval_ns // 2
+        watched.due_ns = now_ns + round(cost_ns / cost_share) - self._interval_ns // 2
         if cost_ns > _COST_TOLD * most_ns:
             self._notice(
                 f"recorder: a look at {watched.collector.name} takes long, as of very many of them: it is recorded less"

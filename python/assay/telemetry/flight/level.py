@@ -45,6 +45,9 @@ SEGMENTS = 8
 CLOSE_NS = 2 * 10**9
 """Times that are no further apart follow on each other."""
 
+_PART = ".recording.part"
+"""A segment that is being made."""
+
 _WAITS = ("FULL", "BUSY", "LOCKED", "IOERR", "READONLY", "NOMEM", "PERM", "CANTOPEN", "INTERRUPT", "PROTOCOL")
 """What keeps a file from being written, and says nothing of what is in it."""
 _HARMS = ("SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_DATA", "SQLITE_READONLY_DBMOVED")
@@ -106,7 +109,7 @@ class Level:
         """
         with self.faults():
             self._inode = self._checked()
-            path = os.path.join(os.readlink(f"/proc/self/fd/{self._folder.descriptor}"), self.name)
+            path = self._path(self.name)
             connection = sqlite3.connect(path, timeout=LOCKED_MAX_S, isolation_level=None, check_same_thread=False)
             try:
                 self._take_over(connection)
@@ -117,7 +120,7 @@ class Level:
 
     def _take_over(self, connection: sqlite3.Connection) -> None:
         for pragma in (
-            f"page_size={PAGE_BYTES}", "trusted_schema=OFF", "journal_mode=WAL", "synchronous=NORMAL",
+            "trusted_schema=OFF", "journal_mode=WAL", "synchronous=NORMAL",
             "cache_size=-1000", f"wal_autocheckpoint={max(self._log_bytes // 4 // PAGE_BYTES, 16)}",
             f"journal_size_limit={self._log_bytes // 2}",
         ):  # fmt: skip
@@ -125,8 +128,6 @@ class Level:
         # A budget that was larger left a segment that is beyond it, which is folded before another follows.
         pages = max(connection.execute("PRAGMA page_count").fetchone()[0] * 3 // 2, self.share_bytes // PAGE_BYTES)
         connection.execute(f"PRAGMA max_page_count={pages}")
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         refuse_others(connection, printable(self.name))
         self.layouts = read_layouts(connection)
         self._written = {number: len(layout.series) for number, layout in self.layouts.items()}
@@ -329,10 +330,30 @@ class Level:
         self.put("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", [(begin_ns, end_ns, boot)])
 
     def _made(self) -> Segment:
+        """A segment with its tables: it has its name when it is whole, so that no reader sees less of it.
+
+        Raises
+        ------
+        SegmentDamaged, sqlite3.Error, OSError
+            It cannot be made.
+        """
         segment = next_segment(self.level, self._folder.names())
-        os.close(self._folder.create(segment.name, 0o600))
+        for ending in ("", "-journal"):
+            self._folder.remove(f"{_PART}{ending}")
+        os.close(self._folder.create(_PART, 0o600))
+        connection = sqlite3.connect(self._path(_PART), isolation_level=None)
+        try:
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        finally:
+            connection.close()
+        self._folder.rename(_PART, segment.name)
         self._folder.sync()
         return segment
+
+    def _path(self, name: str) -> str:
+        """Where a file of the folder really lies."""
+        return os.path.join(os.readlink(f"/proc/self/fd/{self._folder.descriptor}"), name)
 
     def set_aside(self) -> str:
         """Move the newest segment out of the way and begin another.
