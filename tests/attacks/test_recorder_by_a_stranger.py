@@ -26,6 +26,7 @@ from assay.telemetry.flight.writer import KEEP_MIN_BYTES, FlightWriter
 from assay.telemetry.importers import opening
 from assay.telemetry.importers.importer import NotTaken, Options
 from assay.telemetry.importers.reading import import_file
+from assay_command import Bench
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -214,6 +215,19 @@ def test_names_that_reorder_and_escape_are_told_as_they_are(tmp_path: Path) -> N
             writer.add([reading], t_ns=t_ns, interval_ns=SECOND, tier="storage", source="block")
         writer.commit()
     assert read_recording(tmp_path).num_rows == 99
+
+
+@pytest.mark.parametrize("options", [[], ["--overwrite"]])
+def test_a_unit_is_never_written_through_a_link(bench: Bench, options: list[str]) -> None:
+    """A link that leads nowhere has the unit's name: root made the file that it names."""
+    victim, unit = bench.folder / "victim", bench.folder / "assay-record.service"
+    unit.symlink_to(victim)
+
+    outcome = bench.assay("record", "install", "--unit", unit, *options)
+
+    assert outcome.code == (0 if options else 2)
+    assert not victim.exists()
+    assert unit.is_symlink() == (not options)
 
 
 def test_half_questions_hold_up_neither_metrics_nor_recorder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,6 +301,7 @@ def install(
 ) -> None:
     """Write a systemd unit that records from boot on, with no right that it does not need."""
     del debug
+    from assay.results.folder import replace_file
     from assay.telemetry.flight.unit import unit_text
 
     if metrics is not None:
@@ -317,12 +318,11 @@ def install(
     if only_print:
         print(text, end="")
         return
-    if unit.exists() and not overwrite:
+    if os.path.lexists(unit) and not overwrite:
         raise UsageError(f"{printable(unit)}: is there already; look at it, and replace it with --overwrite")
     try:
-        unit.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{printable(unit)}: cannot be written: {error.strerror}; run as root, or see --print"
-        ) from None
+        # A link that has the name is replaced, not followed: another user may have put it there.
+        replace_file(Path(os.path.abspath(unit)), text.encode())
+    except AssayError as error:
+        raise UsageError(f"{error}; run as root, or see --print") from None
     print(f"written: {unit}\nstart it with: systemctl daemon-reload && systemctl enable --now {unit.name}")
