@@ -16,7 +16,6 @@ import os
 import sqlite3
 import stat
 import time
-from array import array
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +27,6 @@ from assay.results.flight_segments import (
     MINUTE_NS,
     NAME,
     NOTICES_MAX,
-    ROLLED_NS,
     VERSION,
     Layout,
     floor_ns,
@@ -36,19 +34,13 @@ from assay.results.flight_segments import (
 from assay.results.folder import PRIVATE, Folder
 from assay.results.rolled import (
     SERIES_MAX,
-    Rolled,
     floats_of,
-    merge,
-    pack_block,
-    pack_rolled,
-    roll,
-    unpack_block,
-    unpack_rolled,
 )
 from assay.targets.trust import open_own
 from assay.telemetry.columns import Reading
 from assay.telemetry.flight.layouts import Layouts, Source
 from assay.telemetry.flight.level import Level, SegmentDamaged, bytes_used, remove_segment, size_of
+from assay.telemetry.flight.rolling import Rolling, last_step
 
 KEEP_MIN_BYTES = 16 * 2**20
 
@@ -116,9 +108,9 @@ class FlightWriter:
         """Samples that could not be written, and waited for too long."""
         self._pending: list[_Sample] = []
         self._minute_ns: int | None = None
-        self._quarter_ns: int | None = None
-        """Beginning of the minute and the quarter hour that are not over."""
-        self._tick_ns = self._session_ns = self._written_ns = 0
+        """Beginning of the minute that is not over."""
+        self._tick_ns = self._session_ns = 0
+        self._written_ns = self._written_session_ns = 0
         self._used_bytes = 0
         self._boot, self._meta = "", dict[str, str]()
         self._layouts = Layouts(host, {})
@@ -142,6 +134,7 @@ class FlightWriter:
             Level(self._folder, level, share_bytes=shares[level], log_bytes=LOG_BYTES[level]) for level in range(3)
         ]
         self._seconds, self._minutes, self._quarters = self._levels
+        self._rolling = Rolling(*self._levels)
         for _ in range(_ASIDE_TRIES):
             try:
                 for level in self._levels:
@@ -177,7 +170,7 @@ class FlightWriter:
         SegmentDamaged, sqlite3.Error, OSError
             As of `Level.open`.
         """
-        seconds, minutes = self._seconds, self._minutes
+        seconds = self._seconds
         with seconds.faults():
             version = int(seconds.meta.get("version", VERSION))
         if version > VERSION:
@@ -186,8 +179,8 @@ class FlightWriter:
             if not all(_is_same(layout, seconds.layouts.get(number)) for number, layout in level.layouts.items()):
                 level.follow()
         self._take_over()
-        self._minute_ns = _last_step(seconds, "fresh", MINUTE_NS)
-        self._quarter_ns = _last_step(minutes, "rolled", ROLLED_NS[2])
+        self._minute_ns = last_step(seconds, "fresh", MINUTE_NS)
+        self._rolling.open()
 
     def _take_over(self) -> None:
         """Go on with the layouts and notices of the newest segment of samples."""
@@ -298,9 +291,7 @@ class FlightWriter:
                 level.open()
         if self._file != self._seconds.name:
             self._go_on()
-        # A segment that was begun says from where on it was made, before more is below it.
-        self._minutes.taken_of(self._seconds)
-        self._quarters.taken_of(self._minutes)
+        self._rolling.begin()
         while self._pending:
             minute_ns = floor_ns(self._pending[0].t_ns, MINUTE_NS)
             if self._minute_ns not in (None, minute_ns) or self._seconds.is_half_full():
@@ -326,7 +317,7 @@ class FlightWriter:
             seconds.put("UPDATE sessions SET ended_ns = ? WHERE started_ns = ?", [(ends_ns, session_ns)])
         if seconds.begun_ns is None:
             seconds.begun_ns = ends_ns
-        self._written_ns = ends_ns
+        self._written_ns, self._written_session_ns = ends_ns, session_ns
 
     def _keep_waiting(self) -> None:
         size = sum(len(one.data) for one in self._pending)
@@ -340,17 +331,9 @@ class FlightWriter:
     def _end_minute(self) -> None:
         """Make blocks of the samples that are in none yet, and all that follows of a minute that is over."""
         seconds = self._seconds
-        with seconds.writing():
-            for (number,) in seconds.ask("SELECT DISTINCT layout FROM fresh"):
-                rows = seconds.ask(
-                    "SELECT t_ns, interval_ns, data FROM fresh WHERE layout = ? ORDER BY t_ns", (number,)
-                )
-                for begin_ns, own in itertools.groupby(rows, key=lambda row: floor_ns(int(row[0]), MINUTE_NS)):
-                    block = _block(begin_ns, number, list(own), len(seconds.layouts[number].series))
-                    seconds.put("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", [block])
-            seconds.put("DELETE FROM fresh", [()])
+        self._rolling.fold()
         self._minute_ns = None
-        self._take_minutes()
+        self._rolling.take_minutes(self._now_ns(), self._boot)
         self._prune()
         if seconds.is_due(self._now_ns()):
             seconds.follow()
@@ -374,7 +357,10 @@ class FlightWriter:
         layouts = self._layouts.by_number
         self._take_over()
         pending, self._pending = self._pending, []
-        session_ns, self._session_ns = self._session_ns, from_ns
+        # One that began with a jump of the clock keeps its beginning, and the gap before it.
+        goes_on_ns = self._written_session_ns if pending else self._session_ns
+        if self._session_ns == goes_on_ns:
+            self._session_ns = from_ns
         for one in pending:
             layout = layouts[one.number]
             readings = [
@@ -382,75 +368,8 @@ class FlightWriter:
                 for series, value in zip(layout.series, floats_of(one.data), strict=False)
                 if value == value
             ]
-            own_ns = from_ns if one.session_ns <= session_ns else one.session_ns
+            own_ns = from_ns if one.session_ns == goes_on_ns else one.session_ns
             self._keep(readings, one.t_ns, one.interval_ns, (layout.tier, layout.source), own_ns)
-
-    def _take_minutes(self) -> None:
-        """Make minutes of the blocks that are in none yet, and quarter hours of minutes when these are over."""
-        seconds, minutes = self._seconds, self._minutes
-        while rows := seconds.ask(
-            "SELECT rowid, end_ns, layout, data FROM blocks WHERE rowid > ? ORDER BY rowid LIMIT ?",
-            (minutes.taken_of(seconds), _ROWS_AT_A_TIME),
-        ):
-            for quarter_ns, own in itertools.groupby(rows, key=lambda row: floor_ns(int(row[1]), ROLLED_NS[2])):
-                if self._quarter_ns not in (None, quarter_ns):
-                    self._take_quarters()
-                    if minutes.is_due(self._now_ns()):
-                        minutes.follow(minutes.taken(seconds, minutes.taken_of(seconds)))
-                self._write_minutes(list(own))
-                self._quarter_ns = quarter_ns
-
-    def _write_minutes(self, rows: list[Any]) -> None:
-        """Roll blocks up."""
-        seconds, minutes = self._seconds, self._minutes
-        made: list[tuple[int, int, int, bytes]] = []
-        covered: list[tuple[int, int]] = []
-        with seconds.faults():
-            for _, end_ns, number, data in rows:
-                times, columns = unpack_block(data)
-                made.append((1, end_ns, number, pack_rolled(roll(seconds.layouts[number].series, times, columns))))
-                covered.append((times[0][0] - times[0][1], end_ns))
-        with minutes.writing():
-            for number in {number for _, _, number, _ in made}:
-                minutes.put_layout(number, seconds.layouts[number])
-            minutes.put("INSERT INTO rolled VALUES (?, ?, ?, ?)", made)
-            minutes.cover(min(begin for begin, _ in covered), max(end for _, end in covered), self._boot)
-            minutes.tell(minutes.taken(seconds, rows[-1][0]))
-        minutes.begun_ns = made[0][1] if minutes.begun_ns is None else minutes.begun_ns
-
-    def _take_quarters(self) -> None:
-        """Make quarter hours of the minutes that are in none yet."""
-        minutes, quarters = self._minutes, self._quarters
-        taken = quarters.taken_of(minutes)
-        newest = minutes.ask("SELECT max(rowid) FROM rolled")[0][0] or 0
-        made = []
-        for (number,) in minutes.ask("SELECT DISTINCT layout FROM rolled WHERE rowid > ?", (taken,)):
-            rows = minutes.ask(
-                "SELECT rowid, t_ns FROM rolled WHERE rowid > ? AND layout = ? ORDER BY rowid", (taken, number)
-            )
-            for _, own in itertools.groupby(rows, key=lambda row: floor_ns(int(row[1]), ROLLED_NS[2])):
-                made.append(self._quarter(number, list(own)))
-        with quarters.writing():
-            for _, _, number, _ in made:
-                quarters.put_layout(number, minutes.layouts[number])
-            quarters.put("INSERT INTO rolled VALUES (?, ?, ?, ?)", made)
-            quarters.tell(quarters.taken(minutes, newest))
-        if made and quarters.begun_ns is None:
-            quarters.begun_ns = made[0][1]
-        if quarters.is_due(self._now_ns()):
-            quarters.follow(quarters.taken(minutes, newest))
-
-    def _quarter(self, number: int, rows: list[tuple[int, int]]) -> tuple[int, int, int, bytes]:
-        """A quarter hour of minutes, one after the other: those of a large host together would take much memory."""
-        series = self._minutes.layouts[number].series
-        merged: list[Rolled | None] = [None] * len(series)
-        for rowid, _ in rows:
-            data = self._minutes.ask("SELECT data FROM rolled WHERE rowid = ?", (rowid,))[0][0]
-            with self._minutes.faults():
-                for place, value in enumerate(unpack_rolled(data)):
-                    if value is not None:
-                        merged[place] = merge([merged[place], value], is_delta=series[place].kind == "delta")
-        return 2, max(int(t_ns) for _, t_ns in rows), number, pack_rolled(merged)
 
     def _prune(self) -> None:
         """Remove the oldest segments of each level that is over its share."""
@@ -523,29 +442,12 @@ def own_folder(path: Path) -> Folder:
     return folder
 
 
-def _last_step(level: Level, table: str, step_ns: int) -> int | None:
-    """Step that the last row of a table belongs to."""
-    found = level.ask(f"SELECT t_ns FROM {table} ORDER BY rowid DESC LIMIT 1")
-    with level.faults():
-        return floor_ns(int(found[0][0]), step_ns) if found else None
-
-
 def _is_same(layout: Layout, other: Layout | None) -> bool:
     """Whether a layout of a coarser level is that of samples, which may have grown since."""
     if other is None:
         return True
     shorter = min(len(layout.series), len(other.series))
     return layout[:3] == other[:3] and layout.series[:shorter] == other.series[:shorter]
-
-
-def _block(begin_ns: int, number: int, rows: list[Any], width: int) -> tuple[int, int, int, int, bytes]:
-    """Samples of a layout in one minute as a row of blocks."""
-    samples = [floats_of(data) for _, _, data in rows]
-    columns = [
-        array("d", [values[place] if place < len(values) else _NAN for values in samples]) for place in range(width)
-    ]
-    times = [(int(t_ns), int(interval_ns)) for t_ns, interval_ns, _ in rows]
-    return begin_ns, times[-1][0], number, len(times), pack_block(times, columns)
 
 
 def _moment(t_ns: int) -> str:
