@@ -36,7 +36,7 @@ STEMS = ("recording", "recording-minutes", "recording-quarters")
 """How names of segments begin, by level."""
 _NAME = re.compile(r"(recording(?:-minutes|-quarters)?)-([0-9]{6})\.sqlite")
 _ASIDE = re.compile(r"(recording(?:-minutes|-quarters)?)-([0-9]{6})\.sqlite\.damaged")
-SEGMENTS_MAX = 5000
+SEGMENTS_MAX = 1000
 
 VERSION = 1
 
@@ -51,7 +51,7 @@ TIME_MAX_NS = 2**62
 _LOG_BYTES_MAX = 256 * 2**20
 _BLOB_BYTES_MAX = 64 * 2**20
 _LAYOUTS_MAX = 2000
-STEPS_MAX = 300_000
+STEPS_MAX = 50_000
 """Thousands of steps of SQLite's machine that one file may take: a table may claim more rows than could be read."""
 
 SCHEMA = """
