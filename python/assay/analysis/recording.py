@@ -83,6 +83,21 @@ class Load:
     share: float | None = None
 
 
+def gaps_told(recording: Mapping[str, Any]) -> list[str]:
+    """A sentence on the times in which a recorder did not run, of what a manifest says of its recording."""
+    from assay.document.text import moment
+    from assay.units import count_of
+
+    gaps = recording.get("gaps_utc_ns") or []
+    if not gaps:
+        return []
+    longest = max(gaps, key=lambda gap: gap[1] - gap[0])
+    return [
+        f"Nothing was recorded in {count_of(len(gaps), 'gap')}; the longest is from {moment(longest[0])} to"
+        f" {moment(longest[1])}."
+    ]
+
+
 def is_stacked(name: str) -> bool:
     """Whether a device lies on others, or holds no data.
 
@@ -105,13 +120,14 @@ def device_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "role", "metric", "source")]
-    rows = frame.with_columns(text).filter(pl.col("interval_ns") > 0)
-    of_devices = rows.filter(pl.col("source") == "block")
-    chosen = of_devices if of_devices.height else rows.filter(pl.col("source") == "volume")
-    chosen = chosen.filter(pl.col("metric").is_in(_METRICS))
+    # Texts have numbers in a series, and become texts again in what is left of it: a day is millions of rows.
+    source = "block" if (frame["source"] == "block").any() else "volume"
+    of_metrics = pl.any_horizontal(pl.col("metric") == name for name in _METRICS)
+    chosen = frame.filter((pl.col("interval_ns") > 0) & (pl.col("source") == source) & of_metrics)
     index = ["t_ns", "interval_ns", "host", "entity", "role"]
+    chosen = chosen.select(*index, pl.col("metric").cast(pl.String), "value")
     wide = chosen.pivot(on="metric", index=index, values="value", aggregate_function="first")
+    wide = wide.with_columns(pl.col(name).cast(pl.String) for name in ("host", "entity", "role"))
     missing = [pl.lit(None, dtype=pl.Float64).alias(name) for name in _METRICS if name not in wide.columns]
     both = pl.sum_horizontal("read_ios_count", "write_ios_count")
     apart = pl.any_horizontal(pl.col("read_ios_count", "write_ios_count").is_not_null())
@@ -200,8 +216,9 @@ def trends(frame: pl.DataFrame) -> list[Trend]:
     import polars as pl
     from scipy import stats
 
-    text = [pl.col(name).cast(pl.String) for name in ("host", "entity", "metric", "source")]
-    rows = frame.with_columns(text)
+    names = ("host", "entity", "metric", "source")
+    sizes = (pl.col("metric") == "used_bytes") | (pl.col("metric") == "size_bytes")
+    rows = frame.filter(sizes).with_columns(pl.col(name).cast(pl.String) for name in names)
     wanted = ((pl.col("source") == "volume") & (pl.col("metric") == "used_bytes")) | (
         (pl.col("source") != "volume") & (pl.col("metric") == "size_bytes")
     )

@@ -89,6 +89,8 @@ def start(
         anywhere=metrics_anywhere, processes=processes,
     )  # fmt: skip
     settings["json"] = json
+    # What a recording holds is for its owner alone.
+    os.umask(0o077)
     _prepare(directory, settings)
     print(f"recording into {printable(directory)}; stop with Ctrl-C", file=sys.stderr, flush=True)
     _become(settings)
@@ -201,6 +203,7 @@ def _prepare(directory: Path, settings: dict[str, Any]) -> None:
     from assay.results.flight import has_recording
     from assay.results.run_folder import RunFolder
     from assay.targets.host import host_facts
+    from assay.telemetry.flight.writer import own_folder
 
     host = host_facts()
     told = {
@@ -218,15 +221,31 @@ def _prepare(directory: Path, settings: dict[str, Any]) -> None:
         "status": "done",
         "recording": {"files": [], "hosts": [host["hostname"]], "notices": [], **told},
     }
-    if directory.is_dir() and any(directory.iterdir()):
+    if _holds_something(directory):
         folder = RunFolder.open(directory)
         if folder.manifest.get("verb") != "record":
             raise UsageError(f"{printable(directory)}: holds a run, no recording; give another folder")
         if not has_recording(directory) or folder.manifest.get("host", {}).get("hostname") in (None, host["hostname"]):
             return
         raise UsageError(f"{printable(directory)}: holds the recording of another host; give another folder")
+    own_folder(directory).close()
     with RunFolder.create_at(directory, "record", manifest):
         return
+
+
+def _holds_something(directory: Path) -> bool:
+    """Whether a folder holds anything; one that is missing is made.
+
+    Raises
+    ------
+    UsageError
+        It cannot be made or read.
+    """
+    try:
+        directory.mkdir(0o700, parents=True, exist_ok=True)
+        return any(directory.iterdir())
+    except OSError as error:
+        raise UsageError(f"{printable(directory)}: cannot be recorded into: {error.strerror}") from None
 
 
 def _shown(text: str) -> str:
@@ -282,6 +301,7 @@ def install(
 ) -> None:
     """Write a systemd unit that records from boot on, with no right that it does not need."""
     del debug
+    from assay.results.folder import replace_file
     from assay.telemetry.flight.unit import unit_text
 
     if metrics is not None:
@@ -298,12 +318,11 @@ def install(
     if only_print:
         print(text, end="")
         return
-    if unit.exists() and not overwrite:
+    if os.path.lexists(unit) and not overwrite:
         raise UsageError(f"{printable(unit)}: is there already; look at it, and replace it with --overwrite")
     try:
-        unit.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{printable(unit)}: cannot be written: {error.strerror}; run as root, or see --print"
-        ) from None
+        # A link that has the name is replaced, not followed: another user may have put it there.
+        replace_file(Path(os.path.abspath(unit)), text.encode())
+    except AssayError as error:
+        raise UsageError(f"{error}; run as root, or see --print") from None
     print(f"written: {unit}\nstart it with: systemctl daemon-reload && systemctl enable --now {unit.name}")

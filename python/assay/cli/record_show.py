@@ -31,18 +31,20 @@ def draw(directory: Path, last_ns: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.results.flight import has_recording, read_recording
+    from assay.analysis.recording import gaps_told
+    from assay.results.flight import has_recording, read_recording, unread_of
     from assay.results.run_folder import RunFolder
 
     folder = RunFolder.open(directory)
     if not has_recording(directory):
         raise UsageError(f"{printable(directory)}: nothing is recorded there yet")
-    end_ns = int(folder.manifest["recording"].get("to_utc_ns") or time.time_ns())
-    frame = pl.from_arrow(read_recording(directory, since_ns=end_ns - last_ns))
+    told = folder.manifest["recording"]
+    end_ns = int(told.get("to_utc_ns") or time.time_ns())
+    series = read_recording(directory, since_ns=end_ns - last_ns)
+    frame = pl.from_arrow(series)
     assert isinstance(frame, pl.DataFrame)
     if frame.is_empty():
         raise UsageError(f"{printable(directory)}: nothing was recorded in that time; give a longer --last")
-    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in ("source", "entity", "metric", "kind"))
     begin_ns = int(frame["t_ns"].min())  # type: ignore[arg-type]
     table = Table(title=_title(begin_ns, end_ns), title_justify="left")
     for column in ("what", "now", "most", f"over {_span(end_ns - begin_ns)}"):
@@ -53,7 +55,7 @@ def draw(directory: Path, last_ns: int) -> None:
             table.add_row(Text(plain(what)), Text(show(known[-1])), Text(show(max(known))), Text(spark(values)))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     console.print(table)
-    for notice in folder.manifest["recording"].get("notices") or []:
+    for notice in (*gaps_told(told), *(told.get("notices") or ()), *unread_of(series)):
         console.print(Text(plain(f"note: {notice}")))
 
 
@@ -135,6 +137,7 @@ def _lines(
     own = frame.filter((pl.col("source") == source) & (pl.col("metric") == metric))
     if own.is_empty():
         return []
+    own = own.with_columns(pl.col(name).cast(pl.String) for name in ("entity", "kind"))
     length = max((end_ns - begin_ns) / WIDTH, 1.0)
     stepped = own.with_columns(
         step=((pl.col("t_ns") - 1 - begin_ns) / length).floor().clip(0, WIDTH - 1).cast(pl.Int64)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
-from assay.results.flight import has_recording, spreads
+from assay.results.flight import has_recording, spreads, unread_of
 from assay.results.machines import without_twins
 from assay.results.points import current_points
 from assay.results.run_folder import RunFolder
@@ -80,13 +80,15 @@ def _load_series(run_path: Path) -> tuple[polars.DataFrame | None, list[str]]:
     from assay.results.series import read_series
 
     try:
-        frame = polars.from_arrow(read_series(run_path))
+        table = read_series(run_path)
+        frame = polars.from_arrow(table)
     # pyarrow raises subclasses of ValueError and OSError for a damaged file.
     except (OSError, ValueError, AssayError, polars.exceptions.PolarsError) as error:
         return None, [f"the series could not be read: {clean(str(error))}"]
+    unread = [str(clean(text)) for text in unread_of(table)]
     if not isinstance(frame, polars.DataFrame) or frame.is_empty():
-        return None, []
-    return frame, []
+        return None, unread
+    return frame, unread
 
 
 def workload_of_run(facts: RunFacts) -> Workload[Any] | None:

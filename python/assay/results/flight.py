@@ -1,215 +1,123 @@
-"""What a flight recorder keeps: seconds, minutes and quarter hours in one SQLite file, and how they are read.
+"""A flight recorder's folder: what it says of itself, and its values as the tall table that all runs have.
 
-`recording.sqlite` of a recording holds samples of each collector, at three levels of time. A rolled-up value keeps the
-number of intervals, their mean or sum, both extremes, and a histogram of them, which merges exactly. So a percentile
-over a year is one of its seconds, and no mean of means. The writer is `assay.telemetry.flight`; this module knows the
-form, and reads it as the tall table that all runs have. A file that is read may come from anywhere: it is opened for
-reading only, nothing in it is run, and what it unfolds to is bounded.
+A recording holds samples of each collector, at three levels of time. A rolled-up value keeps the number of intervals,
+their mean or sum, both extremes, and a histogram of them, which merges exactly. So a percentile over a year is one of
+its seconds, and no mean of means. The writer is `assay.telemetry.flight`, the form `assay.results.flight_segments`.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
-import struct
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assay.errors import RunFolderError
-from assay.paths import printable
-from assay.results.rolled import SERIES_MAX, Rolled, Series, floats_of, roll, unpack_block, unpack_rolled
+from assay.results.documents import parsed
+from assay.results.flight_reading import INTERVAL_MAX_NS, Reading, Rolls, Samples
+from assay.results.flight_segments import (
+    MINUTE_NS,
+    NAME,
+    NOTICES_MAX,
+    ROLLED_NS,
+    TEXT_MAX,
+    TIME_MAX_NS,
+    Layout,
+    floor_ns,
+    from_each,
+    has_recording,
+)
+from assay.results.rolled import VALUE_MAX, Rolled, roll
 
 if TYPE_CHECKING:
     import sqlite3
 
+    import numpy as np
     import pyarrow as pa
 
-NAME = "recording.sqlite"
+__all__ = [
+    "MINUTE_NS",
+    "NAME",
+    "ROLLED_NS",
+    "Layout",
+    "Spread",
+    "floor_ns",
+    "has_recording",
+    "read_recording",
+    "spreads",
+    "told_of",
+    "unread_of",
+]
 
-VERSION = 1
+_GAPS_MAX = 200
+_SESSIONS_MAX = 100_000
+_UNREAD_KEY = b"assay.unread"
 
-MINUTE_NS = 60 * 10**9
-ROLLED_NS = {1: MINUTE_NS, 2: 15 * MINUTE_NS}
-"""Length of what is rolled up, by level: minutes and quarter hours."""
-
-SECONDS_ROWS_MAX = 10_000_000
-"""Values by the second that are read: the newest; what is older is read by the minute."""
-ROWS_MAX = 24_000_000
-"""Values that are read in all."""
-
-_TEXT_MAX = 1000
-
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sessions (started_ns INTEGER PRIMARY KEY, ended_ns INTEGER NOT NULL, boot TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS layouts (id INTEGER PRIMARY KEY, tier TEXT NOT NULL, host TEXT NOT NULL,
-    source TEXT NOT NULL, series TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS fresh (t_ns INTEGER NOT NULL, interval_ns INTEGER NOT NULL, layout INTEGER NOT NULL,
-    data BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS fresh_times ON fresh (layout, t_ns);
-CREATE TABLE IF NOT EXISTS blocks (begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, layout INTEGER NOT NULL,
-    samples INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS block_times ON blocks (end_ns);
-CREATE TABLE IF NOT EXISTS rolled (level INTEGER NOT NULL, t_ns INTEGER NOT NULL, layout INTEGER NOT NULL,
-    data BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS rolled_times ON rolled (level, t_ns);
-"""
-
-
-class Layout(NamedTuple):
-    """What the values of a collector's samples are of, in their order; it grows at its end."""
-
-    tier: str
-    host: str
-    source: str
-    series: list[Series]
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The file of a recording, for reading only; its recorder may be at work.
-
-    Raises
-    ------
-    RunFolderError
-        It cannot be read, or is not of this form.
-    """
-    # Few commands look at a recording: the others start without it.
-    import sqlite3
-
-    path = Path(folder) / NAME
-    shown = printable(path)
-    if path.is_symlink() or not path.is_file():
-        raise RunFolderError(f"{shown}: is no regular file")
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10.0)
-    except sqlite3.Error as error:
-        raise RunFolderError(f"{shown}: cannot be opened: {error}") from None
-    try:
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute("PRAGMA query_only=ON")
-        # A view of that name could hold anything.
-        wanted = {"meta", "sessions", "layouts", "fresh", "blocks", "rolled"}
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not wanted <= tables:
-            raise RunFolderError(f"{shown}: is no recording: it lacks {', '.join(sorted(wanted - tables))}")
-        yield connection
-    except (sqlite3.Error, ValueError, TypeError, OverflowError, struct.error) as error:
-        raise RunFolderError(f"{shown}: cannot be read: {error}") from None
-    finally:
-        connection.close()
-
-
-def has_recording(folder: Path) -> bool:
-    """Whether a folder holds a flight recorder's file."""
-    return (Path(folder) / NAME).exists()
-
-
-def layouts_of(connection: sqlite3.Connection) -> dict[int, Layout]:
-    """Layouts by number.
-
-    Raises
-    ------
-    ValueError
-        One has another form.
-    """
-    found = {}
-    for number, tier, host, source, text in connection.execute("SELECT id, tier, host, source, series FROM layouts"):
-        made = json.loads(text)
-        if len(made) > SERIES_MAX:
-            raise ValueError("a layout has too many series")
-        series = [Series(*(str(word)[:_TEXT_MAX] for word in one)) for one in made]
-        if any(one.kind not in ("gauge", "delta") for one in series):
-            raise ValueError("a series is neither gauge nor delta")
-        found[int(number)] = Layout(str(tier), str(host), str(source), series)
-    return found
-
-
-def _sessions(connection: sqlite3.Connection) -> list[tuple[int, int]]:
-    """When the recorder ran: its beginning, and its last sample."""
-    rows = connection.execute("SELECT started_ns, ended_ns FROM sessions ORDER BY started_ns")
-    return [(int(started), int(ended)) for started, ended in rows]
+SERIES_READ_MAX = 32_000
+"""Series that are read: numbers of texts have two bytes."""
+_LEFT_OUT = -1
 
 
 def told_of(folder: Path) -> dict[str, Any]:
-    """What a manifest's `recording` says of a flight recorder's file: when it recorded, its gaps and its notices.
+    """What a manifest's `recording` says of a flight recorder's files: when it recorded, its gaps and its notices.
 
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        The folder cannot be read.
     """
-    with opened(folder) as connection:
-        meta = {str(key): str(value) for key, value in connection.execute("SELECT key, value FROM meta")}
-        sessions = _sessions(connection)
-        notices = [str(text)[:_TEXT_MAX] for text in json.loads(meta.get("notices", "[]"))]
-        lost = int(meta.get("lost", "0"))
-    if lost:
+    found, failed = from_each(folder, _told)
+    sessions = [session for one in found for session in one.sessions]
+    notices = [notice for one in found for notice in one.notices]
+    if lost := sum(one.lost_count for one in found):
         notices.append(f"{lost:,} samples are lost: they could not be written, and more came than wait in memory")
-    gaps = [[before[1], after[0]] for before, after in itertools.pairwise(sessions) if after[0] > before[1]]
+    notices += [f"{text}; it is left out" for text in failed]
     return {
-        "hosts": [meta["host"]] if "host" in meta else [],
-        "from_utc_ns": sessions[0][0] if sessions else None,
+        "hosts": [one.host for one in found if one.host][-1:],
+        "from_utc_ns": min((begun for begun, _ in sessions), default=None),
         "to_utc_ns": max((ended for _, ended in sessions), default=None),
-        "gaps_utc_ns": gaps[-_GAPS_MAX:],
-        "notices": notices,
+        "gaps_utc_ns": _gaps(sessions)[-_GAPS_MAX:],
+        "notices": list(dict.fromkeys(notices))[-NOTICES_MAX:],
     }
 
 
-_GAPS_MAX = 200
+class _Told(NamedTuple):
+    """What a file says of itself."""
+
+    host: str
+    sessions: list[tuple[int, int]]
+    notices: list[str]
+    lost_count: int
 
 
-class _Samples(NamedTuple):
-    """Samples of a layout: its number, times, and columns by series."""
-
-    layout: int
-    times: list[tuple[int, int]]
-    columns: list[array[float]]
-
-
-def _seconds(connection: sqlite3.Connection, since_ns: int) -> Iterator[_Samples]:
-    for layout, data in connection.execute(
-        "SELECT layout, data FROM blocks WHERE end_ns > ? ORDER BY end_ns", (since_ns,)
-    ):
-        times, columns = unpack_block(data)
-        yield _Samples(layout, times, columns)
-    for t_ns, interval_ns, layout, data in connection.execute(
-        "SELECT t_ns, interval_ns, layout, data FROM fresh WHERE t_ns > ? ORDER BY t_ns", (since_ns,)
-    ):
-        yield _Samples(layout, [(int(t_ns), int(interval_ns))], [array("d", (value,)) for value in floats_of(data)])
+def _told(connection: sqlite3.Connection) -> _Told:
+    meta = {str(key): str(value) for key, value in connection.execute("SELECT key, value FROM meta LIMIT 1000")}
+    notices = parsed(meta.get("notices", "[]").encode())
+    if not isinstance(notices, list):
+        raise ValueError("its notices are no list")
+    told = [str(text)[:TEXT_MAX] for text in notices[:NOTICES_MAX]]
+    return _Told(meta.get("host", "")[:TEXT_MAX], _sessions(connection), told, max(int(meta.get("lost", "0")), 0))
 
 
-def _seconds_from(connection: sqlite3.Connection, layouts: dict[int, Layout], since_ns: int) -> int:
-    """Where the seconds begin that are read: as many of the newest as are read."""
-    rows = 0
-    begin_ns = connection.execute("SELECT min(begin_ns) FROM blocks").fetchone()[0]
-    if begin_ns is None:
-        first = connection.execute("SELECT min(t_ns) FROM fresh").fetchone()[0]
-        # Without any second all that there is are minutes and quarter hours.
-        return max(floor_ns(int(first), MINUTE_NS), since_ns) if first is not None else 2**62
-    for end_ns, layout, samples in connection.execute(
-        "SELECT end_ns, layout, samples FROM blocks WHERE end_ns > ? ORDER BY end_ns DESC", (since_ns,)
-    ):
-        rows += samples * len(layouts[layout].series)
-        if rows > SECONDS_ROWS_MAX:
-            return max(floor_ns(int(end_ns), MINUTE_NS) + MINUTE_NS, since_ns)
-    return max(int(begin_ns), since_ns)
+def _sessions(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    """When the recorder ran, as a file tells it: beginnings, and last samples."""
+    query = "SELECT started_ns, ended_ns FROM sessions ORDER BY started_ns DESC LIMIT ?"
+    found = [(int(begun), int(ended)) for begun, ended in connection.execute(query, (_SESSIONS_MAX,))]
+    if any(not 0 < time_ns < TIME_MAX_NS for session in found for time_ns in session):
+        raise ValueError("a session is at no time that a host has")
+    return found
 
 
-def floor_ns(t_ns: int, step_ns: int) -> int:
-    """Beginning of the step that an interval which ends then belongs to.
-
-    Examples
-    --------
-    >>> floor_ns(MINUTE_NS, MINUTE_NS), floor_ns(MINUTE_NS + 1, MINUTE_NS) == MINUTE_NS
-    (0, True)
-    """
-    return (t_ns - 1) // step_ns * step_ns
+def _gaps(sessions: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Times between sessions that none of them covers."""
+    gaps: list[list[int]] = []
+    covered_ns: int | None = None
+    for begun, ended in sorted(sessions):
+        if covered_ns is not None and begun > covered_ns:
+            gaps.append([covered_ns, begun])
+        covered_ns = max(covered_ns or 0, begun, ended)
+    return gaps
 
 
 def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
@@ -220,99 +128,114 @@ def read_recording(folder: Path, *, since_ns: int = 0) -> pa.Table:
     since_ns
         Only what ended after this time.
 
+    Returns
+    -------
+    pyarrow.Table
+        Of `READ_SCHEMA`, by time; `unread_of` says what could not be read.
+
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        No file can be read.
     """
-    import pyarrow as pa
-
-    from assay.results.series_schema import READ_SCHEMA
-
-    with opened(folder) as connection:
-        # One moment of it, while the recorder goes on.
-        connection.execute("BEGIN")
-        layouts = layouts_of(connection)
-        fine_ns = _seconds_from(connection, layouts, since_ns)
-        batches = []
-        room = ROWS_MAX
-        coarse_ns = min(_minutes_from(connection, fine_ns), fine_ns)
-        for level, begin, end in ((2, since_ns, coarse_ns), (1, max(since_ns, coarse_ns), fine_ns)):
-            for t_ns, number, data in connection.execute(
-                "SELECT t_ns, layout, data FROM rolled WHERE level = ? AND t_ns > ? AND t_ns <= ? ORDER BY t_ns",
-                (level, begin, end),
-            ):
-                batches.append(_rolled_batch(layouts[number], int(t_ns), unpack_rolled(data)))
-                room -= batches[-1].num_rows
-        for samples in _seconds(connection, fine_ns):
-            batches.append(_batch(layouts[samples.layout], samples))
-            room -= batches[-1].num_rows
-            if room < 0:
-                raise ValueError(f"more than {ROWS_MAX:,} values")
-    if not batches:
-        return pa.Table.from_batches([], schema=READ_SCHEMA)
-    table = pa.Table.from_batches(batches).unify_dictionaries()
-    return table.cast(READ_SCHEMA).sort_by("t_ns")
+    reading = Reading(folder, since_ns=since_ns)
+    rows = _Rows()
+    for part in reading.parts((0, 1, 2)):
+        if isinstance(part, Rolls):
+            rows.add_rolled(part)
+        else:
+            rows.add_samples(part)
+    return rows.table(reading.unread)
 
 
-def _minutes_from(connection: sqlite3.Connection, default_ns: int) -> int:
-    """Where the minutes begin that are kept: whole quarter hours of them."""
-    first = connection.execute("SELECT min(t_ns) FROM rolled WHERE level = 1").fetchone()[0]
-    return floor_ns(int(first), ROLLED_NS[2]) if first is not None else default_ns
+def unread_of(table: pa.Table) -> list[str]:
+    """What could not be read of a recording that a table was made of, a sentence each."""
+    return [str(text) for text in json.loads((table.schema.metadata or {}).get(_UNREAD_KEY, b"[]"))]
 
 
 class _Rows:
-    """Rows of a layout as they are found, column by column."""
+    """Rows as they are found: each with the number of its series, whose texts are kept once."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._columns: dict[str, list[Any]] = {name: [] for name in ("t_ns", "interval_ns", "value", *Series._fields)}
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._of_layouts: dict[int, tuple[Layout, np.ndarray[Any, Any]]] = {}
+        self._parts: dict[str, list[Any]] = {"t_ns": [], "interval_ns": [], "value": [], "series": []}
+        self._rolled: dict[str, array[Any]] = {
+            "t_ns": array("q"), "interval_ns": array("q"), "value": array("d"), "series": array("l"),
+        }  # fmt: skip
 
-    def add(self, one: Series, times: Sequence[tuple[int, int]], values: Sequence[float]) -> None:
-        """Add values of a series, each with the end and the length of its interval."""
-        columns = self._columns
-        columns["t_ns"] += [t_ns for t_ns, _ in times]
-        columns["interval_ns"] += [interval_ns for _, interval_ns in times]
-        columns["value"] += values
-        for name, text in zip(Series._fields, one, strict=True):
-            columns[name] += [text] * len(values)
+    def _series(self, layout: Layout) -> np.ndarray[Any, Any]:
+        """Numbers of a layout's series."""
+        import numpy as np
 
-    def batch(self) -> pa.RecordBatch:
-        """The rows as a batch of the series schema."""
+        kept = self._of_layouts.get(id(layout))
+        if kept is None:
+            texts = (("wall", layout.tier, layout.host, layout.source, *one) for one in layout.series)
+            numbers = [self._number(text) for text in texts]
+            # The layout is kept too, so that no other gets its identity.
+            kept = self._of_layouts[id(layout)] = (layout, np.array(numbers, np.int64))
+        return kept[1]
+
+    def _number(self, texts: tuple[str, ...]) -> int:
+        if len(self._numbers) >= SERIES_READ_MAX:
+            return self._numbers.get(texts, _LEFT_OUT)
+        return self._numbers.setdefault(texts, len(self._numbers))
+
+    def add_samples(self, part: Samples) -> None:
+        """Add samples, series by series."""
+        import numpy as np
+
+        count = min(len(part.columns), len(part.layout.series))
+        if not count:
+            return
+        times = np.array(part.times, np.int64).reshape(-1, 2)
+        values = np.frombuffer(b"".join(part.columns[:count]), np.float64).reshape(count, -1)
+        # A value that is none, NaN, is not below the bound either.
+        in_time = (times[:, 0] > 0) & (times[:, 0] < TIME_MAX_NS) & (times[:, 1] > 0) & (times[:, 1] <= INTERVAL_MAX_NS)
+        series, places = np.nonzero((np.abs(values) < VALUE_MAX) & in_time)
+        parts = self._parts
+        parts["t_ns"].append(times[places, 0])
+        parts["interval_ns"].append(times[places, 1])
+        parts["value"].append(values[series, places])
+        parts["series"].append(self._series(part.layout)[series])
+
+    def add_rolled(self, part: Rolls) -> None:
+        """Add rolled-up values."""
+        if not 0 < part.t_ns < TIME_MAX_NS:
+            return
+        numbers = self._series(part.layout)
+        for number, one in zip(numbers.tolist(), part.values, strict=False):
+            if one is not None and 0 < one.covered_ns <= INTERVAL_MAX_NS and abs(one.value) < VALUE_MAX:
+                self._rolled["t_ns"].append(part.t_ns)
+                self._rolled["interval_ns"].append(one.covered_ns)
+                self._rolled["value"].append(one.value)
+                self._rolled["series"].append(number)
+
+    def table(self, unread: Sequence[str]) -> pa.Table:
+        """The rows by time."""
+        import numpy as np
         import pyarrow as pa
 
-        from assay.results.series_schema import READ_SCHEMA
+        from assay.results.series_schema import READ_SCHEMA, TEXTS
 
-        texts = pa.dictionary(pa.int16(), pa.string())
-        count = len(self._columns["value"])
-        layout = self._layout
-        common = {"clock": "wall", "tier": layout.tier, "host": layout.host, "source": layout.source}
-        columns: dict[str, Any] = {
-            name: pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int16()), pa.array([text]))
-            for name, text in common.items()
+        found = {
+            name: np.concatenate([*self._parts.pop(name), np.array(self._rolled.pop(name))])
+            for name in tuple(self._parts)
         }
-        for name in Series._fields:
-            columns[name] = pa.array(self._columns[name], pa.string()).dictionary_encode().cast(texts)
-        for name in ("t_ns", "interval_ns"):
-            columns[name] = pa.array(self._columns[name], pa.int64())
-        columns["value"] = pa.array(self._columns["value"], pa.float64())
-        return pa.RecordBatch.from_arrays([columns[name] for name in READ_SCHEMA.names], schema=READ_SCHEMA)
-
-
-def _batch(layout: Layout, samples: _Samples) -> pa.RecordBatch:
-    rows = _Rows(layout)
-    for one, column in zip(layout.series, samples.columns, strict=False):
-        known = [place for place, value in enumerate(column) if math.isfinite(value) and samples.times[place][1] > 0]
-        rows.add(one, [samples.times[place] for place in known], [column[place] for place in known])
-    return rows.batch()
-
-
-def _rolled_batch(layout: Layout, t_ns: int, values: Sequence[Rolled | None]) -> pa.RecordBatch:
-    rows = _Rows(layout)
-    for one, value in zip(layout.series, values, strict=False):
-        if value is not None and value.covered_ns > 0:
-            rows.add(one, [(t_ns, value.covered_ns)], [value.value])
-    return rows.batch()
+        notes = list(unread)
+        if len(self._numbers) >= SERIES_READ_MAX:
+            notes.append(f"more than {SERIES_READ_MAX:,} series were recorded; those that came last are left out")
+        order = np.argsort(found["t_ns"], kind="stable")
+        order = order[found["series"][order] != _LEFT_OUT]
+        series = found.pop("series").astype(np.int32)[order]
+        columns: dict[str, Any] = {name: pa.array(found.pop(name)[order]) for name in tuple(found)}
+        for name, texts in zip(TEXTS, zip(*self._numbers, strict=True) if self._numbers else ((),) * 8, strict=True):
+            names = list(dict.fromkeys(texts))
+            codes = {text: code for code, text in enumerate(names)}
+            of_series = np.array([codes[text] for text in texts], np.int16)
+            columns[name] = pa.DictionaryArray.from_arrays(of_series[series], pa.array(names, pa.string()))
+        schema = READ_SCHEMA.with_metadata({_UNREAD_KEY: json.dumps(notes)} if notes else None)
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 class Spread(NamedTuple):
@@ -329,30 +252,32 @@ def spreads(folder: Path, metrics: Sequence[str]) -> dict[tuple[str, str, str, s
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        No file can be read.
     """
-    found: dict[tuple[str, str, str, str], Spread] = {}
     wanted = set(metrics)
-
-    def add(layout: Layout, t_ns: int, values: Sequence[Rolled | None]) -> None:
-        for one, value in zip(layout.series, values, strict=False):
-            if value is None or one.metric not in wanted:
-                continue
-            key = (layout.host, layout.source, one.entity, one.metric)
-            old = found.get(key) or Spread({}, -math.inf, 0)
-            for bucket, count in value.histogram.items():
-                old.histogram[bucket] = old.histogram.get(bucket, 0) + count
-            found[key] = Spread(old.histogram, value.most, t_ns) if value.most > old.most else old
-
-    with opened(folder) as connection:
-        layouts = layouts_of(connection)
-        before_ns = _minutes_from(connection, 2**62)
-        query = "SELECT t_ns, layout, data FROM rolled WHERE (level = 1) OR (level = 2 AND t_ns <= ?)"
-        for t_ns, number, data in connection.execute(query, (before_ns,)):
-            add(layouts[number], int(t_ns), unpack_rolled(data))
-        # What is in no minute yet.
-        for t_ns, interval_ns, number, data in connection.execute("SELECT t_ns, interval_ns, layout, data FROM fresh"):
-            times = [(int(t_ns), max(int(interval_ns), 1))]
-            columns = [[value] for value in floats_of(data)]
-            add(layouts[number], int(t_ns), roll(layouts[number].series, times, columns))
+    found: dict[tuple[str, str, str, str], Spread] = {}
+    reading = Reading(folder, takes=lambda layout: any(one.metric in wanted for one in layout.series))
+    # Samples are rolled up where no minute is kept of them, as of what is in no minute yet.
+    for part in reading.parts((1, 0, 2)):
+        if isinstance(part, Rolls):
+            t_ns, values = part.t_ns, part.values
+        else:
+            t_ns, values = part.times[-1][0], rolled_of(part)
+        for one, value in zip(part.layout.series, values, strict=False):
+            if value is not None and one.metric in wanted:
+                key = (part.layout.host, part.layout.source, one.entity, one.metric)
+                found[key] = _spread(found.get(key) or Spread({}, -math.inf, 0), value, t_ns)
     return found
+
+
+def rolled_of(part: Samples) -> list[Rolled | None]:
+    """Samples as one value of each series; nothing where their times are none."""
+    if not part.times or any(not 0 < interval_ns <= INTERVAL_MAX_NS for _, interval_ns in part.times):
+        return []
+    return roll(part.layout.series, part.times, part.columns)
+
+
+def _spread(old: Spread, value: Rolled, t_ns: int) -> Spread:
+    for bucket, count in value.histogram.items():
+        old.histogram[bucket] = old.histogram.get(bucket, 0) + count
+    return Spread(old.histogram, value.most, t_ns) if value.most > old.most else old

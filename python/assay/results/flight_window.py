@@ -6,13 +6,14 @@ Arrow, so that a process that watches a recording for weeks stays small.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assay.results.flight import ROLLED_NS, Layout, floor_ns, layouts_of, opened
-from assay.results.rolled import Series, floats_of, unpack_block, unpack_rolled
+from assay.errors import RunFolderError
+from assay.results.flight_reading import Reading, Rolls, Samples, is_reading
+from assay.results.flight_segments import ROLLED_NS, TIME_MAX_NS, Layout, Told, from_each, layouts_of
+from assay.results.rolled import SERIES_MAX, Series
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,6 +24,8 @@ MINUTES_SPAN_NS = 4 * 24 * 3600 * 10**9
 """Minutes are read of at most so long a time, quarter hours of a longer one."""
 
 Wanted = Callable[[Layout, Series], bool]
+Layout3 = tuple[str, str, str]
+"""Tier, host and source of a layout."""
 
 
 class Line(NamedTuple):
@@ -34,15 +37,20 @@ class Line(NamedTuple):
 
 
 def catalogue(folder: Path) -> list[Layout]:
-    """What a recording holds.
+    """What a recording holds; what cannot be read of it is left out.
 
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        No file can be read.
     """
-    with opened(folder) as connection:
-        return list(layouts_of(connection).values())
+    found: dict[tuple[str, str, str], Layout] = {}
+    for layouts in _of_any(folder, layouts_of):
+        for layout in layouts.values():
+            kept = found.setdefault(layout[:3], Layout(*layout[:3], []))
+            known = set(kept.series)
+            kept.series.extend(one for one in layout.series[: SERIES_MAX - len(known)] if one not in known)
+    return list(found.values())
 
 
 def span(folder: Path) -> tuple[int, int]:
@@ -51,15 +59,27 @@ def span(folder: Path) -> tuple[int, int]:
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        No file can be read.
     """
-    with opened(folder) as connection:
-        first, last = connection.execute(
-            "SELECT min(first), max(last) FROM (SELECT min(begin_ns) AS first, max(end_ns) AS last FROM blocks"
-            " UNION ALL SELECT min(t_ns - interval_ns), max(t_ns) FROM fresh"
-            " UNION ALL SELECT min(t_ns), max(t_ns) FROM rolled)"
-        ).fetchone()
-    return (int(first), int(last)) if first is not None else (0, 0)
+    times = [int(one) for pair in _of_any(folder, _span) for one in pair if one is not None]
+    known = [one for one in times if 0 < one < TIME_MAX_NS]
+    return (min(known), max(known)) if known else (0, 0)
+
+
+def _of_any(folder: Path, take: Callable[[sqlite3.Connection], Told]) -> list[Told]:
+    found, failed = from_each(folder, take)
+    if failed and not found:
+        raise RunFolderError(failed[0])
+    return found
+
+
+def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
+    first, last = connection.execute(
+        "SELECT min(first), max(last) FROM (SELECT min(begin_ns) AS first, max(end_ns) AS last FROM blocks"
+        " UNION ALL SELECT min(t_ns - interval_ns), max(t_ns) FROM fresh"
+        " UNION ALL SELECT min(t_ns), max(t_ns) FROM rolled)"
+    ).fetchone()
+    return first, last
 
 
 def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -> tuple[list[int], list[Line]]:
@@ -80,34 +100,45 @@ def window(folder: Path, from_ns: int, to_ns: int, steps: int, wanted: Wanted) -
     Raises
     ------
     RunFolderError
-        The file cannot be read.
+        No file can be read.
     """
     level = level_of(to_ns - from_ns)
     step_ns = max(-(-(to_ns - from_ns) // max(steps, 1)), ROLLED_NS.get(level, 10**9))
     count = max(-(-(to_ns - from_ns) // step_ns), 1)
-    sums: dict[tuple[int, int], _Sums] = {}
-    with opened(folder) as connection:
-        # One moment of it, while the recorder goes on.
-        connection.execute("BEGIN")
-        layouts = layouts_of(connection)
-        chosen = {
-            number: [place for place, one in enumerate(layout.series) if wanted(layout, one)]
-            for number, layout in layouts.items()
-        }
-        for number, t_ns, interval_ns, values in _rows(connection, level, from_ns, to_ns, chosen):
-            step = min(max((t_ns - 1 - from_ns) // step_ns, 0), count - 1)
-            for place in chosen[number]:
-                value = values[place] if place < len(values) else None
-                if value is not None and math.isfinite(value):
-                    kept = sums.get((number, place))
-                    if kept is None:
-                        kept = sums[number, place] = _Sums(count)
-                    kept.add(step, value, interval_ns, layouts[number].series[place].kind == "delta")
+    sums: dict[tuple[Layout3, Series], _Sums] = {}
+    reading = Reading(
+        folder, since_ns=from_ns, until_ns=to_ns, takes=lambda layout: any(wanted(layout, one) for one in layout.series)
+    )
+    # The level that is wanted, then finer ones where it lacks something, and coarser ones.
+    for part in reading.parts(((0, 1, 2), (1, 0, 2), (2, 1, 0))[level]):
+        chosen = [place for place, one in enumerate(part.layout.series) if wanted(part.layout, one)]
+        for t_ns, interval_ns, place, value in _values(part, chosen):
+            if from_ns < t_ns <= to_ns and is_reading(t_ns, interval_ns, value):
+                one = part.layout.series[place]
+                key = (part.layout[:3], one)
+                kept = sums.get(key)
+                if kept is None:
+                    kept = sums[key] = _Sums(count)
+                kept.add(
+                    min(max((t_ns - 1 - from_ns) // step_ns, 0), count - 1), value, interval_ns, one.kind == "delta"
+                )
     times = [from_ns + (step + 1) * step_ns for step in range(count)]
-    lines = [
-        Line(layouts[number], layouts[number].series[place], one.values()) for (number, place), one in sums.items()
-    ]
+    lines = [Line(Layout(*of_layout, []), series, one.values()) for (of_layout, series), one in sums.items()]
     return times, lines
+
+
+def _values(part: Samples | Rolls, chosen: Sequence[int]) -> Iterator[tuple[int, int, int, float]]:
+    """End, length, place in the layout and value of what was recorded of some series."""
+    if isinstance(part, Rolls):
+        for place in chosen:
+            one = part.values[place] if place < len(part.values) else None
+            if one is not None:
+                yield part.t_ns, one.covered_ns, place, one.value
+        return
+    for place in chosen:
+        if place < len(part.columns):
+            for (t_ns, interval_ns), value in zip(part.times, part.columns[place], strict=False):
+                yield t_ns, interval_ns, place, value
 
 
 def level_of(span_ns: int) -> int:
@@ -134,50 +165,6 @@ class _Sums:
 
     def values(self) -> list[float | None]:
         return [total / weight if weight else None for total, weight in zip(self._totals, self._weights, strict=True)]
-
-
-_Row = tuple[int, int, int, Sequence[float | None]]
-
-
-def _rows(
-    connection: sqlite3.Connection, level: int, from_ns: int, to_ns: int, chosen: dict[int, list[int]]
-) -> Iterator[_Row]:
-    """Layout, end, length and values of what is kept between two times, each time once."""
-    first_block_ns = connection.execute("SELECT min(begin_ns) FROM blocks").fetchone()[0]
-    first_minute_ns = connection.execute("SELECT min(t_ns) FROM rolled WHERE level = 1").fetchone()[0]
-    last_quarter_ns = connection.execute("SELECT max(t_ns) FROM rolled WHERE level = 2").fetchone()[0]
-    # From where on a finer level is read; what is older is kept at the next coarser one alone.
-    seconds_ns = to_ns if level or first_block_ns is None else max(int(first_block_ns), from_ns)
-    minutes_ns = from_ns
-    if level == 2 and last_quarter_ns is not None:
-        minutes_ns = max(int(last_quarter_ns), from_ns)
-    elif first_minute_ns is not None:
-        minutes_ns = max(floor_ns(int(first_minute_ns), ROLLED_NS[2]), from_ns)
-    yield from _rolled_rows(connection, 2, from_ns, min(minutes_ns, to_ns), chosen)
-    yield from _rolled_rows(connection, 1, minutes_ns, min(seconds_ns, to_ns), chosen)
-    query = "SELECT layout, data FROM blocks WHERE end_ns > ? AND begin_ns <= ? ORDER BY end_ns"
-    for number, data in connection.execute(query, (seconds_ns, to_ns)) if not level else ():
-        if chosen.get(number):
-            times, columns = unpack_block(data)
-            for place, (t_ns, interval_ns) in enumerate(times):
-                if seconds_ns < t_ns <= to_ns:
-                    yield number, t_ns, interval_ns, [column[place] for column in columns]
-    # What is in no minute yet.
-    query = "SELECT layout, t_ns, interval_ns, data FROM fresh WHERE t_ns > ? AND t_ns <= ? ORDER BY t_ns"
-    for number, t_ns, interval_ns, data in connection.execute(query, (from_ns, to_ns)):
-        if chosen.get(number):
-            yield int(number), int(t_ns), int(interval_ns), floats_of(data)
-
-
-def _rolled_rows(
-    connection: sqlite3.Connection, level: int, from_ns: int, to_ns: int, chosen: dict[int, list[int]]
-) -> Iterator[_Row]:
-    query = "SELECT layout, t_ns, data FROM rolled WHERE level = ? AND t_ns > ? AND t_ns <= ? ORDER BY t_ns"
-    for number, t_ns, data in connection.execute(query, (level, from_ns, to_ns)):
-        if chosen.get(number):
-            rolled = unpack_rolled(data)
-            covered = max((one.covered_ns for one in rolled if one is not None), default=0)
-            yield int(number), int(t_ns), covered, [None if one is None else one.value for one in rolled]
 
 
 def told(layouts: Sequence[Layout]) -> list[dict[str, Any]]:

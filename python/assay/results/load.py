@@ -163,13 +163,24 @@ class Run:
         RunFolderError
             A closed segment or `series.parquet` is damaged.
         """
+        return self._series[0]
+
+    @property
+    def unread(self) -> list[str]:
+        """What of the series could not be read, a sentence each: damaged files of a flight recording."""
+        return self._series[1]
+
+    @cached_property
+    def _series(self) -> tuple[pl.DataFrame, list[str]]:
         import polars as pl
 
+        from assay.results.flight import unread_of
         from assay.results.series import read_series
 
-        frame = pl.from_arrow(read_series(self.path))
+        table = read_series(self.path)
+        frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
-        return frame
+        return frame, unread_of(table)
 
 
 def load(path: str | os.PathLike[str]) -> Run:

@@ -60,6 +60,11 @@ class Rolled(NamedTuple):
 
 ZERO = -(2**20)
 """Bucket of zero, and of what is below."""
+_BUCKETS = (-1100 * STEPS_PER_DOUBLING, 1000 * STEPS_PER_DOUBLING)
+"""The first and the last bucket that a number can lie in."""
+
+VALUE_MAX = 1e24
+"""A larger value is no reading: squares and sums of those that are read stay finite."""
 
 
 def bucket_of(value: float) -> int:
@@ -133,7 +138,8 @@ def _rolled(
     least, most = math.inf, -math.inf
     histogram: dict[int, int] = {}
     for place, value in enumerate(column):
-        if value != value:
+        # NaN, which is none, is not below the bound either.
+        if not abs(value) < VALUE_MAX:
             continue
         interval_ns = times[place][1]
         count, covered_ns = count + 1, covered_ns + interval_ns
@@ -193,7 +199,10 @@ def unpack_rolled(data: bytes) -> list[Rolled | None]:
         It is damaged, or unfolds to more than is read.
     """
     found: list[Rolled | None] = []
-    made = json.loads(_unfolded(data))
+    try:
+        made = json.loads(_unfolded(data))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(made, list) or len(made) > SERIES_MAX:
         raise ValueError("no list of values")
     for one in made:
@@ -204,10 +213,18 @@ def unpack_rolled(data: bytes) -> list[Rolled | None]:
         if not all(math.isfinite(float(number)) for number in (weight, value, least, most)):
             raise ValueError("a value is not finite")
         histogram = dict(zip(map(int, flat[::2]), map(int, flat[1::2]), strict=True))
+        if histogram and not _is_countable(histogram):
+            raise ValueError("a histogram counts what no value is")
         found.append(
             Rolled(int(count), int(covered_ns), float(weight), float(value), float(least), float(most), histogram)
         )
     return found
+
+
+def _is_countable(histogram: dict[int, int]) -> bool:
+    least = min((bucket for bucket in histogram if bucket != ZERO), default=0)
+    counts = histogram.values()
+    return _BUCKETS[0] <= least and max(histogram) <= _BUCKETS[1] and min(counts) >= 0 and max(counts) < 2**53
 
 
 def pack_block(times: Sequence[tuple[int, int]], columns: Sequence[Sequence[float]]) -> bytes:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from assay.errors import AssayError
 from assay.paths import printable
 from assay.results import live
-from assay.results.flight import NAME as RECORDING_NAME
+from assay.results.flight_segments import segment_names
 from assay.results.folder import Folder
 from assay.results.run_folder import MANIFEST_NAME, POINTS_NAME, RunFolder
 
@@ -127,9 +127,9 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 def stamp_of(path: Path) -> Stamp:
     """State of a run's files."""
-    log = _state(path / f"{RECORDING_NAME}-wal")
-    base = _state(path / RECORDING_NAME)
-    recording = base if log == NOTHING else (base[0] or 1, max(base[1], log[1]), base[2] + log[2])
+    files = [_state(path / f"{name}{ending}") for name in segment_names(path) for ending in ("", "-wal")]
+    known = [one for one in files if one != NOTHING]
+    recording = (known[0][0], max(one[1] for one in known), sum(one[2] for one in known)) if known else NOTHING
     return Stamp(_state(path / MANIFEST_NAME), _state(path / POINTS_NAME), _state(path / live.NAME), recording)
 
 

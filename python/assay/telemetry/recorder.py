@@ -27,6 +27,9 @@ _SHORTEST_SHARE = 0.05
 (4 or 10 ms) say nothing over less, and what happened is in the next interval."""
 
 
+_COST_TOLD = 3.0
+"""Times a collector's share that a look has to cost for it to be told: a page fault or two is no news."""
+
 _LATEST_SOURCES = ("host", "block")
 """Sources whose latest values are shown while a run goes on."""
 
@@ -77,6 +80,8 @@ class _Watched:
         self.state: Any = None
         self.sampled_ns = 0
         self.away_ns = 0
+        self.due_ns = 0
+        """When it is looked at again, where a look costs much."""
 
 
 class _Batch(NamedTuple):
@@ -104,6 +109,9 @@ class Recorder:
         Time between samples in seconds.
     retry_s
         After how long a collector that failed is tried again; None: never, as in a run, which is over soon.
+    cost_share
+        Share of a processor that one collector may take; one that takes more, as of thousands of devices, is looked at
+        less often. None: no bound, as in a run, whose points have edges.
 
     Raises
     ------
@@ -112,8 +120,9 @@ class Recorder:
     """
 
     def __init__(
-        self, collectors: Sequence[Collector[Any]], *, interval_s: float = 1.0, retry_s: float | None = None
-    ) -> None:
+        self, collectors: Sequence[Collector[Any]], *, interval_s: float = 1.0, retry_s: float | None = None,
+        cost_share: float | None = None,
+    ) -> None:  # fmt: skip
         if not interval_s > 0:
             raise UsageError(f"interval of the recorder: {interval_s} s is not above zero")
         self.notices: list[str] = []
@@ -121,6 +130,7 @@ class Recorder:
         self._watched = [_Watched(collector) for collector in collectors]
         self._away: list[_Watched] = []
         self._retry_ns = None if retry_s is None else round(retry_s * 10**9)
+        self._cost_share = cost_share
         self._interval_ns = round(interval_s * 10**9)
         self._pending: deque[_Batch] = deque()
         self._latest: dict[str, dict[tuple[str, str], float]] = {source: {} for source in _LATEST_SOURCES}
@@ -274,8 +284,11 @@ class Recorder:
     def _sample_one(self, watched: _Watched, t_ns: int) -> bool:
         """Record one collector's interval; False if it failed and is dropped."""
         collector = watched.collector
+        now_ns = time.monotonic_ns()
+        if now_ns < watched.due_ns:
+            return True
+        began_ns = time.thread_time_ns() if self._cost_share is not None else 0
         try:
-            now_ns = time.monotonic_ns()
             state = collector.sample()
             interval_ns = now_ns - watched.sampled_ns
             if watched.sampled_ns and interval_ns > 0:
@@ -287,7 +300,22 @@ class Recorder:
         except Exception as error:
             self._notice(f"recorder: {collector.name} is not recorded: {_one_line(error)}")
             return False
+        if self._cost_share is not None:
+            self._space_out(watched, now_ns, time.thread_time_ns() - began_ns, self._cost_share)
         return True
+
+    def _space_out(self, watched: _Watched, now_ns: int, cost_ns: int, cost_share: float) -> None:
+        """Look less often at what costs much: the values of a longer interval are as true."""
+        # Who asks for ten samples a second asks for their cost.
+        most_ns = max(self._interval_ns, 10**9) * cost_share
+        if cost_ns <= most_ns:
+            return
+        watched.due_ns = now_ns + round(cost_ns / cost_share) - self._interval_ns // 2
+        if cost_ns > _COST_TOLD * most_ns:
+            self._notice(
+                f"recorder: a look at {watched.collector.name} takes long, as of very many of them: it is recorded less"
+                " often than the rest"
+            )
 
     def _record_cost(self, t_ns: int) -> None:
         """Record the CPU time this object used since the last sample, over that time."""

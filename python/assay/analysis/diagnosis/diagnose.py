@@ -12,6 +12,7 @@ from assay.analysis.diagnosis.causes.registry import CAUSES
 from assay.analysis.diagnosis.matrix import HOT, NONE, CellOf, first_to_saturate, matrix_of
 from assay.analysis.diagnosis.observed import SAMPLES_MIN, Observed, Source, observe, unrecorded
 from assay.analysis.diagnosis.signals import Signal, Suspicion
+from assay.analysis.recording import gaps_told
 
 TITLES = {cause.name: cause.title for cause in CAUSES} | {"none": "Nothing is wrong that was recorded"}
 
@@ -175,6 +176,9 @@ def _notices(observed: Observed) -> list[str]:
     for source in observed.sources:
         if source.series is None or source.series.is_empty():
             notices.append(f"{source.name}: holds no series; nothing of it is in the matrix")
+        if source.manifest.get("verb") == "record":
+            told = source.manifest.get("recording") or {}
+            notices += [f"{source.name}: {text}" for text in (*gaps_told(told), *(told.get("notices") or ()))]
     spans = {
         source.name: (int(source.series["t_ns"].min()), int(source.series["t_ns"].max()))  # type: ignore[arg-type]
         for source in observed.sources

@@ -62,7 +62,11 @@ def source_of(path: Path) -> Source:
 def _read(path: Path, name: str) -> Source:
     run = load(path)
     points = [clean(point) for point in records(current_points(run.points_raw))]
-    return Source(name=clean(name), manifest=clean(run.manifest), points=points, series=run.series)
+    manifest = dict(run.manifest)
+    if run.unread:
+        told = manifest.get("recording") or {}
+        manifest["recording"] = {**told, "notices": [*(told.get("notices") or ()), *run.unread]}
+    return Source(name=clean(name), manifest=clean(manifest), points=points, series=run.series)
 
 
 def parse_tiers(texts: Sequence[str]) -> dict[str, str]:

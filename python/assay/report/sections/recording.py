@@ -10,6 +10,7 @@ from assay.analysis.recording import (
     Load,
     busiest_hours,
     device_rows,
+    gaps_told,
     is_stacked,
     load_of_all,
     loads_of,
@@ -96,7 +97,7 @@ def _summary(facts: RunFacts, told: Record, rows: pl.DataFrame | None, hurts: Di
     if hurts is not None:
         blocks.append(Paragraph(limiting_words(hurts)))
         blocks += [Paragraph(text) for text in next_words(hurts)]
-    notices = [Notice(str(text)) for text in (*_gaps(told), *(told.get("notices") or ()), *facts.unreadable)]
+    notices = [Notice(str(text)) for text in (*gaps_told(told), *(told.get("notices") or ()), *facts.unreadable)]
     if notices:
         blocks.append(Notices(notices))
     return Section("summary", "Summary", blocks)
@@ -148,18 +149,6 @@ def _programs(facts: RunFacts) -> list[Section]:
     ]
     caption = "Programs by the bytes that they read and wrote at devices, of those that were recorded."
     return [Section("programs", "Programs", [Table("programs-table", caption, columns, rows)])]
-
-
-def _gaps(told: Record) -> list[str]:
-    """Times in which the recorder did not run."""
-    gaps = told.get("gaps_utc_ns") or []
-    if not gaps:
-        return []
-    longest = max(gaps, key=lambda gap: gap[1] - gap[0])
-    return [
-        f"Nothing was recorded in {count_of(len(gaps), 'gap')}; the longest is from {moment(longest[0])} to"
-        f" {moment(longest[1])}."
-    ]
 
 
 def _capacity(facts: RunFacts) -> list[Section]:

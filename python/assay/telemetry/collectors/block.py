@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,8 +46,11 @@ def parse_diskstats(text: str, devices: Collection[str]) -> dict[str, DeviceCoun
     """
     found = {}
     for line in text.splitlines():
+        # Of thousands of lines few are of the devices.
+        if (*line.split(None, 3), "", "", "")[2] not in devices:
+            continue
         fields = line.split()
-        if len(fields) < 14 or fields[2] not in devices or not all(is_count(field) for field in fields[3:]):
+        if len(fields) < 14 or not all(is_count(field) for field in fields[3:]):
             continue
         counts = [int(field) for field in fields[3:]]
         found[fields[2]] = DeviceCounters(
@@ -75,6 +78,35 @@ def whole_devices(folder: str | Path = "/sys/block") -> list[str]:
     except OSError:
         return []
     return [name for name in names if not _PARTS.match(name) and (read_number(Path(folder) / name / "size") or 0) > 0]
+
+
+DEVICES_MAX = 256
+"""Devices that are recorded: each has some thirteen series."""
+
+
+def busiest(
+    devices: Collection[str],
+    roles: Collection[str],
+    notice: Callable[[str], None],
+    path: str | Path = "/proc/diskstats",
+) -> list[str]:
+    """Devices to record: all, or of very many those with a role and those that did most I/Os since the host started."""
+    if len(devices) <= DEVICES_MAX:
+        return sorted(devices)
+    file = ProcFile(path)
+    try:
+        counters = parse_diskstats(file.read(), devices)
+    except NotSupported:
+        counters = {}
+    finally:
+        file.close()
+    ios = {name: one.read_ios + one.write_ios for name, one in counters.items()}
+    chosen = sorted(devices, key=lambda name: (name not in roles, -ios.get(name, 0), name))[:DEVICES_MAX]
+    notice(
+        f"of {len(devices):,} block devices the {DEVICES_MAX} that did most I/Os since the host started are recorded;"
+        " name others with --volume"
+    )
+    return sorted(chosen)
 
 
 class BlockCollector:
@@ -120,7 +152,9 @@ class BlockCollector:
         """
         found = parse_diskstats(self._file.read(), self._devices)
         if not found:
-            raise NotSupported(f"{self._file.path} has no device {', '.join(sorted(self._devices))}")
+            names = sorted(self._devices)
+            more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+            raise NotSupported(f"{self._file.path} has no device {', '.join(names[:8])}{more}")
         return found
 
     def readings(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from assay.errors import NotSupported
@@ -22,6 +22,21 @@ def multipath_maps(folder: str | Path = "/sys/block") -> dict[str, list[str]]:
         if (read_text(one / "dm/uuid") or "").startswith("mpath-"):
             found[one.name] = sorted(path.name for path in (one / "slaves").iterdir())
     return found
+
+
+PATHS_MAX = 256
+"""Paths that are recorded."""
+
+
+def first_paths(maps: Mapping[str, Sequence[str]], notice: Callable[[str], None]) -> Mapping[str, Sequence[str]]:
+    """Multipath devices whose paths are recorded: all, or of very many the first."""
+    chosen: dict[str, Sequence[str]] = {}
+    for name, paths in maps.items():
+        if sum(map(len, chosen.values())) + len(paths) > PATHS_MAX:
+            notice(f"of {len(maps):,} multipath devices the paths of the first {len(chosen):,} are recorded")
+            break
+        chosen[name] = paths
+    return chosen
 
 
 class MultipathCollector:

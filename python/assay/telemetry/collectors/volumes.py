@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from assay.errors import NotAnswering, NotSupported
+from assay.paths import printable
 from assay.targets.answering import answer_within
 from assay.targets.kernel import read_text
 from assay.telemetry.columns import Reading
@@ -16,6 +17,7 @@ EVERY_S = 60.0
 """Between two looks: file systems fill slowly, and on a network each look is a request."""
 
 _ANSWER_S = 2.0
+_LOOK_MAX_S = 4.0
 
 _NO_STORAGE = frozenset(
     ("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
@@ -64,11 +66,20 @@ class VolumesCollector:
                 raise NotSupported("no file system can be looked at")
         return self._looked_s, self._found
 
+    @property
+    def missing(self) -> list[str]:
+        """File systems that do not answer."""
+        return [f"{printable(point)} does not answer; it is not looked at again" for point in sorted(self._silent)]
+
     def _look(self) -> dict[str, tuple[int, int]]:
         found = {}
+        ends_s = time.monotonic() + _LOOK_MAX_S
         for point in mount_points().values():
             if point in self._silent:
                 continue
+            if time.monotonic() > ends_s:
+                # Everything else waits for this look; the rest of it comes with the next one.
+                break
             try:
                 told = answer_within(_ANSWER_S, lambda point=point: os.statvfs(point), what=point)  # type: ignore[misc]
             except NotAnswering:

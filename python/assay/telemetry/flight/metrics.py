@@ -6,9 +6,12 @@ netstat and pressure.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
+import socket
 import threading
+import time
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,6 +20,14 @@ from assay.errors import OpenFailed, UsageError
 from assay.telemetry.columns import Reading
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+METRICS_MAX = 10_000
+"""Counters, and gauges: names of programs and interfaces come and go for months."""
+
+SCRAPERS_MAX = 8
+"""Connections at once; one more is closed."""
+ANSWER_MAX_S = 10.0
+"""How long a connection may take in all, however slowly it asks."""
 
 _COUNTERS: dict[tuple[str, str], str] = {
     ("block", "read_ios_count"): "node_disk_reads_completed",
@@ -86,7 +97,7 @@ class Exposition:
         elif source == "host" and one.entity == "cpu" and one.metric in _MODES:
             self._count("node_cpu_seconds", _labels(cpu="all", mode=_MODES[one.metric]), one.value * interval_s)
         elif source == "host" and (one.entity, one.metric) in _GAUGES:
-            self._gauges[_GAUGES[one.entity, one.metric], ""] = one.value
+            self._show(_GAUGES[one.entity, one.metric], "", one.value)
         elif source == "block" and one.metric == "busy_share":
             self._count("node_disk_io_time_seconds", device, one.value * interval_s)
         elif source == "block" and one.metric == "queue_mean_count":
@@ -98,10 +109,15 @@ class Exposition:
         elif one.kind == "delta":
             self._count(_name(source, one.metric), _labels(entity=one.entity), one.value)
         else:
-            self._gauges[_name(source, one.metric), _labels(entity=one.entity)] = one.value * _factor(one.metric)
+            self._show(_name(source, one.metric), _labels(entity=one.entity), one.value * _factor(one.metric))
 
     def _count(self, name: str, labels: str, grown: float) -> None:
-        self._counters[name, labels] = self._counters.get((name, labels), 0.0) + max(grown, 0.0)
+        if (name, labels) in self._counters or len(self._counters) < METRICS_MAX:
+            self._counters[name, labels] = self._counters.get((name, labels), 0.0) + max(grown, 0.0)
+
+    def _show(self, name: str, labels: str, value: float) -> None:
+        if (name, labels) in self._gauges or len(self._gauges) < METRICS_MAX:
+            self._gauges[name, labels] = value
 
     def text(self) -> str:
         """All metrics, as OpenMetrics has them."""
@@ -174,6 +190,41 @@ def parse_address(text: str, *, anywhere: bool) -> tuple[str, int]:
     return str(address), int(port)
 
 
+class _Bounded(ThreadingHTTPServer):
+    """A server of few connections, each of which ends in time: half a question holds nothing up."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._began_s: dict[Any, float] = {}
+        super().__init__(*arguments)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for one more."""
+        del client_address
+        if len(self._began_s) >= SCRAPERS_MAX:
+            return False
+        self._began_s[request] = time.monotonic()
+        return True
+
+    def service_actions(self) -> None:
+        """End what takes too long; called twice a second."""
+        for request, began_s in list(self._began_s.items()):
+            if time.monotonic() - began_s > ANSWER_MAX_S:
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection, whose place is free again."""
+        self._began_s.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A scraper that goes away is no news."""
+        del client_address
+        self._began_s.pop(request, None)
+
+
 def serve(exposition: Exposition, address: tuple[str, int]) -> ThreadingHTTPServer:
     """Answer scrapers in a thread of its own; `server_address` says where.
 
@@ -201,8 +252,7 @@ def serve(exposition: Exposition, address: tuple[str, int]) -> ThreadingHTTPServ
         def log_message(self, format: str, *args: Any) -> None:
             """Scrapes are no news."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    class Server(_Bounded):
         address_family = 10 if ":" in address[0] else 2
 
     try:

@@ -7,6 +7,7 @@ once (`assay.targets.secrets`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -32,6 +33,9 @@ COMMIT_S = 5.0
 RETRY_S = 60.0
 STATUS_S = 60.0
 
+COST_SHARE = 0.01
+"""Of a processor that one collector may take."""
+
 
 class Flight:
     """One recorder at work.
@@ -50,7 +54,7 @@ class Flight:
         self._signal = 0
         self._full = False
         self._told_s = 0.0
-        self._away: dict[str, float] = {}
+        self._away: dict[str, tuple[float, float]] = {}
 
     def stop(self, number: int = 0, _: FrameType | None = None) -> None:
         """End at the next moment."""
@@ -71,7 +75,7 @@ class Flight:
                     "told": json.dumps(settings.get("told") or {}),
                 }
             )
-            recorder = Recorder(collectors, interval_s=settings["interval_s"], retry_s=RETRY_S)
+            recorder = Recorder(collectors, interval_s=settings["interval_s"], retry_s=RETRY_S, cost_share=COST_SHARE)
             recorder.start()
             began_s = time.monotonic()
             ends_s = began_s + settings["for_s"] if settings.get("for_s") else None
@@ -83,9 +87,15 @@ class Flight:
             recorder.stop()
             self._write(recorder, writer, exposition)
             used = writer.bytes_used
+            if self._full:
+                self._tell("assay: the last samples could not be written, and are lost")
         if settings.get("json"):
             told = {"run_folder": settings["folder"], "seconds": round(time.monotonic() - began_s, 3), "bytes": used}
-            print(json.dumps({"schema_version": 1, "verb": "record", **told, "notices": writer.notices}))
+            with contextlib.suppress(OSError):
+                document = {"schema_version": 1, "verb": "record", **told, "notices": writer.notices}
+                print(json.dumps(document), flush=True)
+        if self._full:
+            return int(ExitCode.TARGET_FAILED)
         return int(ExitCode.INTERRUPTED) if self._signal == signal.SIGINT else int(ExitCode.DONE)
 
     def _wait_s(self, ends_s: float | None) -> float:
@@ -113,23 +123,26 @@ class Flight:
             writer.commit()
         except OutOfSpace as error:
             self._is_full(writer, error)
-            return
-        if self._full:
-            self._full = False
-            self._tell("note: samples are written again")
+        else:
+            if self._full:
+                self._full = False
+                self._tell("note: samples are written again")
+        for text in writer.said():
+            self._tell(f"note: {text}")
 
     def _note_absences(self, recorder: Recorder, writer: FlightWriter) -> None:
         """Note servers that stop answering, and how long that was when they answer again: the others go on."""
         for collector in recorder.collectors():
             reason = getattr(collector, "away", "")
-            since_s = self._away.get(collector.name)
-            if reason and since_s is None:
-                self._away[collector.name] = time.time()
+            since = self._away.get(collector.name)
+            if reason and since is None:
+                self._away[collector.name] = (time.time(), time.monotonic())
                 self._tell(f"note: {collector.name} does not answer: {reason}")
-            elif not reason and since_s is not None:
+            elif not reason and since is not None:
                 del self._away[collector.name]
-                began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since_s))
-                text = f"{collector.name} did not answer for {time.time() - since_s:,.0f} s from {began} UTC on"
+                began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since[0]))
+                # The clock of the day may have been set meanwhile.
+                text = f"{collector.name} did not answer for {time.monotonic() - since[1]:,.0f} s from {began} UTC on"
                 writer.notice(text)
                 self._tell(f"note: {text}")
 
@@ -161,20 +174,20 @@ class _Sink:
 def collectors_of(settings: Mapping[str, Any], notice: Callable[[str], None]) -> list[Collector[Any]]:
     """Everything that this host can tell, and the databases that were named."""
     from assay.telemetry.collectors import BlockCollector, host_collectors
-    from assay.telemetry.collectors.block import whole_devices
+    from assay.telemetry.collectors.block import busiest, whole_devices
     from assay.telemetry.collectors.interfaces import InterfacesCollector
-    from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, multipath_maps
+    from assay.telemetry.collectors.multipath import MultipathCollector, PathsCollector, first_paths, multipath_maps
     from assay.telemetry.collectors.nfs import NfsCollector, has_nfs
     from assay.telemetry.collectors.processes import ProcessesCollector
     from assay.telemetry.collectors.raid import RaidCollector
     from assay.telemetry.collectors.volumes import VolumesCollector
 
     roles = dict(settings.get("roles") or {})
-    devices = sorted({*whole_devices(), *roles})
+    devices = busiest({*whole_devices(), *roles}, roles, notice)
     found: list[Collector[Any]] = [*host_collectors(), InterfacesCollector(), VolumesCollector()]
     if devices:
         found.append(BlockCollector(devices, roles=roles, totals=True))
-    maps = multipath_maps()
+    maps = first_paths(multipath_maps(), notice)
     if maps:
         found += [MultipathCollector(), PathsCollector(maps)]
     if any(device.startswith("md") for device in devices):
@@ -206,14 +219,39 @@ def main() -> int:
     with open(int(sys.argv[1]), encoding="utf-8") as file:
         settings = json.load(file)
     take_secrets(os.environ)
-    flight = Flight(settings, lambda line: print(line, file=sys.stderr, flush=True))
-    signal.signal(signal.SIGINT, flight.stop)
-    signal.signal(signal.SIGTERM, flight.stop)
+    # What a recording holds is for its owner alone.
+    os.umask(0o077)
+    flight = Flight(settings, _say)
+    end_at_signals(flight)
     try:
         return flight.run()
     except AssayError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        _say(f"assay: {error}")
         return int(error.exit_code)
+    except (OSError, MemoryError) as error:
+        # Such as no descriptors: what was committed is whole.
+        _say(f"assay: cannot go on recording: {error}")
+        return int(ExitCode.TARGET_FAILED)
+
+
+def end_at_signals(flight: Flight) -> None:
+    """Let Ctrl-C, SIGTERM and a terminal that hangs up end a recorder at its next moment.
+
+    A hangup that is ignored stays so (nohup). A service has no terminal, and what sends it SIGHUP wants it to read its
+    settings anew, of which it has none: it goes on.
+    """
+    signal.signal(signal.SIGINT, flight.stop)
+    signal.signal(signal.SIGTERM, flight.stop)
+    # systemd.exec(5): the process that systemd itself started, and no child of it.
+    is_service = os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_service else flight.stop)
+
+
+def _say(line: str) -> None:
+    """A line for people; a terminal or a pipe that is gone ends no recording."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,15 @@ from assay.targets.secrets import holds_placeholder
 
 STATE = Path("/var/lib")
 
+CAPABILITIES = "CAP_SYS_PTRACE CAP_DAC_READ_SEARCH"
+"""What the I/O of other users' programs takes, and nothing else that is recorded."""
+
+SECRETS = (
+    "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab", "/etc/pki/tls/private", "/etc/shadow", "/etc/shadow-",
+    "/etc/ssh", "/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d", "/root", "/var/spool/cron",
+)  # fmt: skip
+"""Files that CAP_DAC_READ_SEARCH would open to the service, and that nothing recorded lies in."""
+
 _UNIT = """\
 # Written by assay record install. Passwords belong into a password file, such as ~/.pgpass, or into {environment}
 # as NAME=VALUE, readable by root alone; never into this file.
@@ -37,8 +46,9 @@ TimeoutStopSec=30
 
 DynamicUser=yes
 StateDirectory={state}
+StateDirectoryMode=0700
 WorkingDirectory=/
-UMask=0027
+UMask=0077
 Nice=5
 CPUQuota=10%
 MemoryMax=256M
@@ -57,6 +67,8 @@ ProtectKernelLogs=yes
 ProtectControlGroups=yes
 ProtectClock=yes
 ProtectHostname=yes
+ProtectProc={others}
+DevicePolicy=closed
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
@@ -65,8 +77,9 @@ MemoryDenyWriteExecute=yes
 RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
+SystemCallFilter=~@keyring @memlock @setuid kcmp process_madvise process_vm_readv process_vm_writev
 SystemCallErrorNumber=EPERM
-{network}
+{secrets}{network}
 [Install]
 WantedBy=multi-user.target
 """
@@ -82,7 +95,9 @@ def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, dat
     arguments
         Of `assay record`, without the folder.
     processes
-        Whether other users' processes are looked at, which takes CAP_SYS_PTRACE.
+        Whether other users' programs are looked at: the one thing that takes rights, which the unit has for it alone.
+        The kernel lets /proc/PID/io of another user be opened with CAP_DAC_READ_SEARCH alone, because the file's mode
+        is 0400, and be read with CAP_SYS_PTRACE alone (proc(5), ptrace(2)): each without the other is of no use.
     databases
         What is recorded over the network.
 
@@ -107,9 +122,16 @@ def unit_text(directory: Path, arguments: Sequence[str], *, processes: bool, dat
         command=" ".join(_quoted(word) for word in words),
         environment="/etc/assay/record.env",
         state=folder.relative_to(STATE),
-        capabilities="CAP_SYS_PTRACE CAP_DAC_READ_SEARCH" if processes else "",
+        capabilities=CAPABILITIES if processes else "",
+        others="default" if processes else "invisible",
+        secrets=f"InaccessiblePaths={' '.join(_kept_from(words[0]))}\n" if processes else "",
         network=network,
     )
+
+
+def _kept_from(program: str) -> list[str]:
+    """Secrets that the service never sees, each where there is one; the program itself stays where it is."""
+    return [f"-{path}" for path in SECRETS if Path(path) not in Path(program).parents]
 
 
 def _quoted(word: str) -> str:

@@ -13,6 +13,9 @@ from typing import TextIO
 from assay.paths import open_regular, printable
 from assay.telemetry.importers.importer import HEAD_CHARACTERS, NotTaken
 
+LINE_LETTERS_MAX = 32 * 2**20
+"""A header of a hundred thousand counters is one line of some megabytes."""
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -40,8 +43,20 @@ def opened(path: Path) -> Iterator[tuple[TextIO, str]]:
         peeking = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
         text = peeking.read(HEAD_CHARACTERS)
         peeking.detach().seek(0)
-        file = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+        file = _Lines(raw, encoding=encoding, errors="replace", newline="")
         yield file, text
+
+
+class _Lines(io.TextIOWrapper):
+    """Text whose lines are bounded: a file of gigabytes may be one line, which no memory holds."""
+
+    def __next__(self) -> str:  # type: ignore[override]
+        line = self.readline(LINE_LETTERS_MAX)
+        if not line:
+            raise StopIteration
+        if len(line) >= LINE_LETTERS_MAX and line[-1] not in "\r\n":
+            raise NotTaken(f"has a line of more than {LINE_LETTERS_MAX:,} letters, which no tool writes")
+        return line
 
 
 def share_read(file: TextIO) -> float:
