@@ -18,7 +18,7 @@ from typing import Any
 
 import tomlkit
 
-from fuzz import mutation
+from fuzz import mutation, wire
 from fuzz.served import damaged, note
 from fuzz.trial import Input, of_command
 
@@ -79,7 +79,8 @@ def kinds(run: dict[str, bytes], store: dict[str, bytes]) -> dict[str, tuple[int
         "study": (6, study(studies)), "model file": (4, model(models)), "question to a model": (2, question),
         "SQLIO": (3, sqlio), "sqliosim.cfg": (3, sqliosim), "target": (4, target), "options": (6, options),
         "run folder": (2, folder(run)), "import": (3, foreign), "kept": (1, kept),
-        "note": (1, note), **served,
+        "note": (1, note), **served, "wire to an agent": (2, wire.to_agent), "wire from an agent": (2, wire.from_agent),
+        "question to the page": (1, wire.question),
     }  # fmt: skip
 
 
