@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -76,6 +77,15 @@ def open_regular(path: str | bytes | os.PathLike[str], flags: int = os.O_RDONLY,
         os.close(descriptor)
         raise OSError(22, "is not a regular file", os.fsdecode(path))
     return descriptor
+
+
+def let_go(descriptor: int) -> None:
+    """Close a descriptor whose storage may be gone: what was to be kept has been synced by then.
+
+    The kernel closes it whatever close(2) says, such as that the server of a FUSE or network file has ended.
+    """
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
 
 
 def printable(path: str | bytes | os.PathLike[str]) -> str:

@@ -15,7 +15,7 @@ import stat
 import weakref
 from pathlib import Path
 
-from assay.paths import open_regular, printable
+from assay.paths import let_go, open_regular, printable
 from assay.results import durable
 
 PRIVATE = 0o700
@@ -31,7 +31,7 @@ class Folder:
     def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
         self._path = path
-        self._close = weakref.finalize(self, os.close, descriptor)
+        self._close = weakref.finalize(self, let_go, descriptor)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Folder:
