@@ -46,7 +46,8 @@ def mount_namespace() -> Iterator[MountNamespace]:
     keeper = subprocess.Popen(
         ["unshare", "--mount", "--propagation", "private", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    assert keeper.stdin is not None and keeper.stdout is not None
+    assert keeper.stdin is not None
+    assert keeper.stdout is not None
     with keeper:
         keeper.stdin.write(b"made\n")
         keeper.stdin.flush()

@@ -1,7 +1,8 @@
 """Storage that disappears under a run: why the run ended is what is said, in documented lines, and nothing after them.
 
-The attack kills the server of an array while a verb is at work on its volumes. Closing a file without a server fails, as
-asking for its inode does: the first printed a traceback after the last line, the second took the place of the reason.
+The attack kills the server of an array while a verb is at work on its volumes. Closing a file without a server fails,
+as asking for its inode does: the first printed a traceback after the last line, the second took the place of the
+reason.
 """
 
 from __future__ import annotations
