@@ -16,6 +16,7 @@ import pymysql
 
 from assay.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
+from assay.targets.databases.answers import UNLIKE_ANSWERS, not_understood
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import OWN_TABLES, Database
 from assay.targets.databases.marks import TABLE_MARK
@@ -122,6 +123,8 @@ class Mariadb(Database):
             ) from None
         except (pymysql.Error, OSError) as error:
             raise connect_error(spec, error) from error
+        except UNLIKE_ANSWERS as error:
+            raise not_understood(spec.display, error) from error
         return MariadbSession(spec, connection, self.new_session)
 
     def _tls(self) -> ssl.SSLContext | None:

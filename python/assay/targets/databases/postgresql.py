@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from typing import Any
 
 import psycopg
 
-from assay.errors import AssayError, IoFailed, NotSupported, RefusedTarget, UsageError
+from assay.errors import AssayError, IoFailed, NotAnswering, NotSupported, RefusedTarget, UsageError
+from assay.targets.answering import answer_within
+from assay.targets.databases.answers import FIRST_ANSWER_S
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK
@@ -153,8 +156,14 @@ class Postgresql(Database):
             if driver.info.password:
                 self._password = Secret(driver.info.password)
             session = PostgresqlSession(self.spec, driver)
+            first = functools.partial(session.query, _FIRST_SCHEMA_ONLY)
+            advice = "check that address and port are those of PostgreSQL, and its log"
             try:
-                session.execute(_FIRST_SCHEMA_ONLY)
+                answer_within(FIRST_ANSWER_S, first, what=self.spec.display, advice=advice)
+            except NotAnswering:
+                # A thread waits on it still, and ends now.
+                session.abort()
+                raise
             except AssayError:
                 session.close()
                 raise
