@@ -109,7 +109,8 @@ def _become(settings: Mapping[str, Any]) -> None:
             _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
             _name_users(uid, gid)
             _show(settings["shown"])
-            if os.path.isdir(_SHARED_MEMORY) and not any(map(_lies_in_memory, settings["shown"])):
+            lies_there = any(map(_lies_in_memory, settings["shown"]))
+            if settings["own_memory"] and os.path.isdir(_SHARED_MEMORY) and not lies_there:
                 # What a server that is killed leaves there goes with the last of its processes.
                 _mount("none", _SHARED_MEMORY, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777")
         if kind == "namespace":

@@ -79,8 +79,8 @@ class Mariadb(Database):
             self.close()
             shown = "MariaDB" if self.dialect == "mariadb" else "MySQL"
             raise NotSupported(
-                f"{self.spec.display}: is {shown} {text.partition('-')[0]}; {least[0]}.{least[1]} is the oldest that "
-                "is supported"
+                f"{self.spec.display}: is {shown} {text.partition('-')[0][:40]}; {least[0]}.{least[1]} is the oldest"
+                " that is supported"
             )
         most, free = self._connections()
         if connections > free:

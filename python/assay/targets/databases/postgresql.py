@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from assay.errors import AssayError, IoFailed, NotAnswering, NotSupported, RefusedTarget, UsageError
+from assay.errors import IoFailed, NotAnswering, NotSupported, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
 from assay.targets.databases.answers import FIRST_ANSWER_S
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
@@ -89,6 +89,15 @@ it is.
 """
 
 
+def _ask_first(session: PostgresqlSession) -> None:
+    """Ask the first question of a session; one that fails ends it."""
+    try:
+        session.query(_FIRST_SCHEMA_ONLY)
+    except BaseException:
+        session.close()
+        raise
+
+
 class Postgresql(Database):
     """A server that is already there."""
 
@@ -105,7 +114,7 @@ class Postgresql(Database):
         self._session = session
         driver = session.driver
         if driver.info.server_version < VERSION_MIN * 10000:
-            version = driver.info.parameter_status("server_version")
+            version = (driver.info.parameter_status("server_version") or "of no version")[:40]
             self.close()
             raise NotSupported(
                 f"{self.spec.display}: is PostgreSQL {version}; {VERSION_MIN} is the oldest that is supported"
@@ -156,16 +165,13 @@ class Postgresql(Database):
             if driver.info.password:
                 self._password = Secret(driver.info.password)
             session = PostgresqlSession(self.spec, driver)
-            first = functools.partial(session.query, _FIRST_SCHEMA_ONLY)
+            first = functools.partial(_ask_first, session)
             advice = "check that address and port are those of PostgreSQL, and its log"
             try:
                 answer_within(FIRST_ANSWER_S, first, what=self.spec.display, advice=advice)
             except NotAnswering:
-                # A thread waits on it still, and ends now.
+                # The thread that waits learns that nothing more comes.
                 session.abort()
-                raise
-            except AssayError:
-                session.close()
                 raise
             return session
 

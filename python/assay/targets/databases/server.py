@@ -129,7 +129,11 @@ class Server:
         """
         deadline = time.monotonic() + START_TIMEOUT_S
         command = programs.command(
-            "postgres", "-D", str(self.data), *arguments, lifeline=True, shown=shown, left_over=left_over
+            *("postgres", "-D", str(self.data), *arguments),
+            lifeline=True,
+            shown=shown,
+            left_over=left_over,
+            own_memory=True,
         )
         while True:
             log = self._open_log()

@@ -47,6 +47,9 @@ class MariadbSession:
         try:
             yield
         except pymysql.Error as error:
+            # What is given up cannot be read to its end, which closing a cursor tries.
+            if isinstance(error.__context__, AssayError):
+                raise error.__context__ from None
             raise statement_error(self._spec, error) from error
         except UNLIKE_ANSWERS as error:
             raise not_understood(self._spec.display, error) from error
