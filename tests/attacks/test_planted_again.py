@@ -213,7 +213,8 @@ def test_a_link_that_flips_is_never_followed(public_bench: Bench, victim: Path) 
 @contextmanager
 def sleeping(uid: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process of a user that stands in a folder."""
-    words = ["/bin/sh", "-c", "echo up; exec sleep 600"]
+    # A shell starts jobs in the background with the signal ignored.
+    words = ["env", "--default-signal=INT", "/bin/sh", "-c", "echo up; exec sleep 600"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, user=uid, group=uid, extra_groups=[], cwd=folder) as process:
         try:
             assert process.stdout is not None
