@@ -16,6 +16,7 @@ from assay.errors import IoFailed, NotAnswering, NotSupported, RefusedTarget, Us
 from assay.targets.answering import answer_within
 from assay.targets.databases.answers import FIRST_ANSWER_S
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.data_files import beginning, is_process
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_postgresql import data_of_others, hanging_on_tables, hidden_catalogues
@@ -296,10 +297,10 @@ class Postgresql(Database):
             return None
         try:
             data = Path(str(self.query("SHOW data_directory")[0][0]))
-            number = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+            number = int(beginning(data / "postmaster.pid").split(b"\n", 1)[0])
         except (RefusedTarget, OSError, ValueError):
             return None
-        return number if Path(f"/proc/{number}").exists() else None
+        return number if is_process(number) else None
 
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files, and of tablespaces."""
@@ -338,7 +339,7 @@ class Postgresql(Database):
         """Whether a folder of this host is the server's, and not another's at the same place in a container."""
         try:
             # The first eight bytes of pg_control are the cluster's number (src/include/catalog/pg_control.h).
-            head = (data / "global" / "pg_control").read_bytes()[:8]
+            head = beginning(data / "global" / "pg_control")[:8]
         except OSError:
             return self.spec.socket is not None and data.is_dir()
         return identifier in (
