@@ -15,7 +15,7 @@ import pytest
 from assay.errors import AssayError, IoFailed, RefusedTarget
 from assay.targets.databases import Database
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import Layout
+from assay.targets.databases.layout import Layout, make_folder
 from assay.targets.databases.tablespace_copy import folder_name
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.databases.loading import drop_loaded
@@ -312,3 +312,36 @@ def test_a_file_that_a_server_names_is_not_waited_for(
 
     monkeypatch.setattr(database, "query", lie)
     assert database.server_pid() is None
+
+
+@pytest.mark.parametrize("planted", ["a link", "a link one below", "a folder of root's", "a file"])
+def test_a_place_that_a_servers_user_exchanged_is_not_given_away(
+    tmp_path: Path, connect: Connect, postgresql18: ServerProcess, planted: str
+) -> None:
+    # The attack: root makes a place for tables beside the server's data, where its user has put a link to root's files.
+    if os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    database = connect(postgresql18.fresh_database())
+    data, victim = tmp_path / "server/data", tmp_path / "victim"
+    data.mkdir(parents=True)
+    victim.mkdir()
+    (victim / "precious").write_text("precious")
+    os.chown(data, 12345, 12345)
+    places = tmp_path / "server/assay-tablespaces"
+    if planted == "a link":
+        places.symlink_to(victim)
+    elif planted == "a file":
+        places.write_text("kept")
+    else:
+        places.mkdir()
+        os.chown(places, 12345, 12345)
+        if planted == "a link one below":
+            (places / "1").symlink_to(victim)
+        else:
+            shutil.copytree(victim, places / "1")
+
+    with pytest.raises(RefusedTarget, match="is a link, a file, or a folder that is not the server's"):
+        make_folder(database, data, places / "1")
+
+    assert (victim.stat().st_uid, (victim / "precious").read_text()) == (0, "precious")
+    assert [path.lstat().st_uid for path in places.glob("1") if planted == "a folder of root's"] in ([], [0])
