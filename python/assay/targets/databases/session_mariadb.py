@@ -37,19 +37,20 @@ class MariadbSession:
 
     def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement."""
-        with self._errors(), self._connection.cursor(SSCursor) as cursor:
-            cursor.execute(sql, tuple(params) or None)
-            chunks = iter(lambda: list(cursor.fetchmany(ROWS_ONCE)), [])
-            return bounded(self._spec.display, chunks, self.abort)
+        with self._errors():
+            cursor = self._connection.cursor(SSCursor)
+            try:
+                cursor.execute(sql, tuple(params) or None)
+                chunks = iter(lambda: list(cursor.fetchmany(ROWS_ONCE)), [])
+                return bounded(self._spec.display, chunks, self.abort)
+            finally:
+                _leave(cursor)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except pymysql.Error as error:
-            # What is given up cannot be read to its end, which closing a cursor tries.
-            if isinstance(error.__context__, AssayError):
-                raise error.__context__ from None
             raise statement_error(self._spec, error) from error
         except UNLIKE_ANSWERS as error:
             raise not_understood(self._spec.display, error) from error
@@ -85,6 +86,17 @@ class MariadbSession:
         # The server may be gone, or have ended it.
         with contextlib.suppress(pymysql.Error):
             self._connection.close()
+
+
+def _leave(cursor: SSCursor) -> None:
+    """Close a cursor; one whose answer cannot be read to its end has nothing left to close."""
+    try:
+        cursor.close()
+    except (pymysql.Error, *UNLIKE_ANSWERS):
+        # The driver would read on when it frees them.
+        if (result := getattr(cursor, "_result", None)) is not None:
+            result.unbuffered_active = False
+        cursor.connection = None  # type: ignore[assignment] # as the driver's own `close` does
 
 
 def _said(spec: DatabaseSpec, error: Exception) -> str:
