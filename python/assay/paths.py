@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import threading
+from collections.abc import Iterator
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -60,7 +63,38 @@ def create_anew(path: str | bytes | os.PathLike[str], mode: int = 0o644, *, appe
         `EEXIST` where anything has the name.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_APPEND if append else 0)
-    return os.open(path, flags, mode)
+    descriptor = os.open(path, flags, mode)
+    as_given(descriptor, mode)
+    return descriptor
+
+
+@contextlib.contextmanager
+def others_shut_out() -> Iterator[None]:
+    """Make what libraries and programs make meanwhile their user's alone: they leave the mode to the umask.
+
+    It is the process's; what Assay makes for others to read has the mode that the user's own umask gives it.
+    """
+    with _umask_lock:
+        _umasks_given.append(os.umask(0o077))
+    try:
+        yield
+    finally:
+        with _umask_lock:
+            umask = _umasks_given.pop()
+            if not _umasks_given:
+                os.umask(umask)
+
+
+def as_given(descriptor: int, mode: int) -> None:
+    """Give what was just made the mode that it has where the umask is the user's own."""
+    with _umask_lock:
+        if _umasks_given:
+            os.fchmod(descriptor, mode & ~_umasks_given[0])
+
+
+_umask_lock = threading.Lock()
+_umasks_given: list[int] = []
+"""The umask that the user gave, and those in force when calls nested."""
 
 
 def open_regular(path: str | bytes | os.PathLike[str], flags: int = os.O_RDONLY, *, dir_fd: int | None = None) -> int:
@@ -76,6 +110,15 @@ def open_regular(path: str | bytes | os.PathLike[str], flags: int = os.O_RDONLY,
         os.close(descriptor)
         raise OSError(22, "is not a regular file", os.fsdecode(path))
     return descriptor
+
+
+def let_go(descriptor: int) -> None:
+    """Close a descriptor whose storage may be gone: what was to be kept has been synced by then.
+
+    The kernel closes it whatever close(2) says, such as that the server of a FUSE or network file has ended.
+    """
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
 
 
 def printable(path: str | bytes | os.PathLike[str]) -> str:

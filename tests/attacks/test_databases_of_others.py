@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -14,7 +15,8 @@ import pytest
 from assay.errors import AssayError, IoFailed, RefusedTarget
 from assay.targets.databases import Database
 from assay.targets.databases.kinds import lay_out, take_down
-from assay.targets.databases.layout import Layout
+from assay.targets.databases.layout import Layout, make_folder
+from assay.targets.databases.tablespace_copy import folder_name
 from assay.targets.databases.template_copy import TemplateCopy
 from assay.workloads.databases.loading import drop_loaded
 from assay_command import Bench, Outcome
@@ -262,3 +264,84 @@ def test_a_planted_manifest_is_not_run(connect: Connect, request: pytest.Fixture
         database.restore()
     assert database.query("SELECT answer FROM precious") == [(42,)]
     shutil.rmtree(folder)
+
+
+def test_a_folder_that_a_server_only_names_is_not_written_to(
+    tmp_path: Path, connect: Connect, mariadb: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The attack: a server of another user on this host says that its data are where root's are.
+    if os.geteuid() != 0:
+        pytest.skip("whose files are out of reach is refused already")
+    database = connect(mariadb.fresh_database())
+    load(database)
+    tmp_path.chmod(0o755)
+    stranger = tmp_path / "data"
+    (stranger / folder_name(database.spec.database)).mkdir(parents=True)
+    os.chown(stranger, 12345, 12345)
+    ask = database.query
+
+    def lie(sql: str, params: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        return [("datadir", str(stranger))] if params == ("datadir",) else ask(sql, params)
+
+    pid = database.server_pid()
+    monkeypatch.setattr(database, "query", lie)
+    monkeypatch.setattr(database, "server_pid", lambda: pid)
+    with pytest.raises(RefusedTarget, match="which is no folder of the server's user"):
+        database.save()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+@pytest.mark.parametrize("named", ["a pipe", "a device without end", "a link", "text"])
+def test_a_file_that_a_server_names_is_not_waited_for(
+    tmp_path: Path, connect: Connect, mariadb: ServerProcess, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    database = connect(mariadb.fresh_database())
+    file = tmp_path / "server.pid"
+    if named == "a pipe":
+        os.mkfifo(file)
+    elif named == "a device without end":
+        file = Path("/dev/zero")
+    elif named == "a link":
+        file.symlink_to("/proc/self/stat")
+    else:
+        file.write_text("9" * 10_000_000)
+    ask = database.query
+
+    def lie(sql: str, params: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        return [("pid_file", str(file))] if params == ("pid_file",) else ask(sql, params)
+
+    monkeypatch.setattr(database, "query", lie)
+    assert database.server_pid() is None
+
+
+@pytest.mark.parametrize("planted", ["a link", "a link one below", "a folder of root's", "a file"])
+def test_a_place_that_a_servers_user_exchanged_is_not_given_away(
+    tmp_path: Path, connect: Connect, postgresql18: ServerProcess, planted: str
+) -> None:
+    # The attack: root makes a place for tables beside the server's data, where its user has put a link to root's files.
+    if os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    database = connect(postgresql18.fresh_database())
+    data, victim = tmp_path / "server/data", tmp_path / "victim"
+    data.mkdir(parents=True)
+    victim.mkdir()
+    (victim / "precious").write_text("precious")
+    os.chown(data, 12345, 12345)
+    places = tmp_path / "server/assay-tablespaces"
+    if planted == "a link":
+        places.symlink_to(victim)
+    elif planted == "a file":
+        places.write_text("kept")
+    else:
+        places.mkdir()
+        os.chown(places, 12345, 12345)
+        if planted == "a link one below":
+            (places / "1").symlink_to(victim)
+        else:
+            shutil.copytree(victim, places / "1")
+
+    with pytest.raises(RefusedTarget, match="is a link, a file, or a folder that is not the server's"):
+        make_folder(database, data, places / "1")
+
+    assert (victim.stat().st_uid, (victim / "precious").read_text()) == (0, "precious")
+    assert [path.lstat().st_uid for path in places.glob("1") if planted == "a folder of root's"] in ([], [0])

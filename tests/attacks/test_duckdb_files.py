@@ -137,6 +137,24 @@ def test_a_folder_in_which_others_may_exchange_it_is_refused(tmp_path: Path) -> 
     refused(tmp_path / "open" / "db", "may be written to by other users")
 
 
+def test_a_folder_in_which_others_may_make_links_is_refused(tmp_path: Path) -> None:
+    # The attack: a link of the log's name, or a folder of the temporary files', made after the look and before the use.
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    refused(tmp_path / "shared" / "db", "who could put links where DuckDB writes; make a folder of your own in it")
+    refused(tmp_path / "db", "who could put links where", options=f"?temp_directory={tmp_path}/shared")
+
+
+@pytest.mark.parametrize("suffix", [".wal", ".tmp"])
+def test_a_log_that_others_may_write_to_is_not_replayed(tmp_path: Path, suffix: str) -> None:
+    with opened(tmp_path / "db"):
+        pass
+    duckdb_file(tmp_path / "db").chmod(0o600)
+    (tmp_path / f"db{suffix}").mkdir() if suffix == ".tmp" else (tmp_path / f"db{suffix}").touch()
+    (tmp_path / f"db{suffix}").chmod(0o777)
+    refused(tmp_path / "db", f"db{suffix} may be written to by other users; chmod go-w")
+
+
 @pytest.mark.parametrize("suffix", [".wal", ".wal.checkpoint", ".wal.recovery"])
 def test_a_log_without_its_database_stays(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"db{suffix}").write_bytes(b"kept by its owner")

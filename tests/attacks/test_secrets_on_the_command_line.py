@@ -167,3 +167,24 @@ def test_the_run_folder_and_the_process_list_hold_none(bench: Bench) -> None:
     assert PASSWORD not in outcome.stdout + outcome.stderr
     for path in Path(bench.folder).rglob("*"):
         assert not path.is_file() or PASSWORD.encode() not in path.read_bytes()
+
+
+CRASH = """
+import os, resource, sys
+hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+from assay.targets.databases import parse_databases
+parse_databases([sys.argv[1]])
+print(hard, resource.getrlimit(resource.RLIMIT_CORE)[0], flush=True)
+os.abort()
+"""
+
+
+def test_a_process_that_holds_one_leaves_no_core_dump(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CRASH, f"postgresql://u:{PASSWORD}@h/db"], cwd=tmp_path, capture_output=True, text=True
+    )
+    hard, left = map(int, done.stdout.split())
+    if hard == 0:
+        pytest.skip("no process leaves one here")
+    assert (done.returncode, left, list(tmp_path.iterdir())) == (-6, 0, [])

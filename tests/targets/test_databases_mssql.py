@@ -96,6 +96,10 @@ class ScriptedConnection:
     def fetchall(self) -> list[tuple[Any, ...]]:
         return self.rows
 
+    def fetchmany(self, count: int) -> list[tuple[Any, ...]]:
+        rows, self.rows = self.rows[:count], self.rows[count:]
+        return rows
+
     def nextset(self) -> bool:
         return False
 

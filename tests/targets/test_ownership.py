@@ -352,7 +352,7 @@ def test_a_full_file_system_is_out_of_space_and_leaves_nothing(tmp_path: Path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_made_is_readable_by_others_as_the_umask_says(tmp_path: Path) -> None:
+def test_a_file_made_is_its_users_alone(tmp_path: Path) -> None:
     create(tmp_path / "f")
 
-    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) & ~0o644 == 0
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600

@@ -15,7 +15,7 @@ import stat
 import weakref
 from pathlib import Path
 
-from assay.paths import open_regular, printable
+from assay.paths import as_given, let_go, open_regular, printable
 from assay.results import durable
 
 PRIVATE = 0o700
@@ -31,7 +31,7 @@ class Folder:
     def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
         self._path = path
-        self._close = weakref.finalize(self, os.close, descriptor)
+        self._close = weakref.finalize(self, let_go, descriptor)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Folder:
@@ -76,9 +76,11 @@ class Folder:
             It is a link, or no folder; or private and another user's.
         """
         _check_name(name)
+        is_new = False
         if make:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, mode, dir_fd=self._descriptor)
+                is_new = True
                 self.sync()
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -87,6 +89,8 @@ class Folder:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
                 raise OSError(errno.ENOTDIR, "a link or file is in its place; remove it", name) from error
             raise
+        if is_new:
+            as_given(found.descriptor, mode)
         if make and mode == PRIVATE:
             _make_private(found, name)
         return found
@@ -101,7 +105,9 @@ class Folder:
         """
         _check_name(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(name, flags, mode, dir_fd=self._descriptor)
+        descriptor = os.open(name, flags, mode, dir_fd=self._descriptor)
+        as_given(descriptor, mode)
+        return descriptor
 
     def open_single(self, name: str, flags: int, mode: int = 0o644) -> int:
         """Open a file for writing in place, or create it; it must be a regular file that has this name alone.
@@ -114,7 +120,11 @@ class Folder:
         _check_name(name)
         flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            descriptor = os.open(name, flags, mode, dir_fd=self._descriptor)
+            try:
+                descriptor = os.open(name, flags | os.O_EXCL, mode, dir_fd=self._descriptor)
+                as_given(descriptor, mode)
+            except FileExistsError:
+                descriptor = os.open(name, flags, mode, dir_fd=self._descriptor)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
                 raise OSError(error.errno, "a link, a pipe or a folder is in its place; remove it", name) from error

@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from assay.errors import IoFailed, RunFolderError, UsageError
-from assay.paths import printable
+from assay.paths import let_go, printable
 from assay.results import durable
 from assay.results.documents import parsed
 from assay.results.flight import has_recording, told_of
@@ -337,7 +337,7 @@ class RunFolder:
 
 def _close_all(descriptors: dict[str, int]) -> None:
     while descriptors:
-        os.close(descriptors.popitem()[1])
+        let_go(descriptors.popitem()[1])
 
 
 def _make_folder(parent: Path, verb: str, started_ns: int) -> Path:

@@ -25,7 +25,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
 from assay.errors import RunFolderError
-from assay.paths import printable
+from assay.paths import let_go, printable
 from assay.results import durable
 from assay.results.flight import has_recording, read_recording
 from assay.results.folder import Folder
@@ -197,7 +197,7 @@ class SeriesWriter:
         self._part = f"{identity}.arrow.part"
         descriptor = self._segments.create(self._part)
         # A writer that is forgotten leaves its segment as a crash would.
-        self._close_file = weakref.finalize(self, os.close, descriptor)
+        self._close_file = weakref.finalize(self, let_go, descriptor)
         self._file = os.fdopen(descriptor, "wb", buffering=0, closefd=False)
         schema = SCHEMA.with_metadata({_SEGMENT_KEY: identity})
         self._stream = ipc.new_stream(self._file, schema, options=ipc.IpcWriteOptions(compression="zstd"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import resource
 import sys
 from collections.abc import Mapping, MutableMapping
 
@@ -26,7 +27,7 @@ _typed: list[Secret] = []
 
 
 class Secret:
-    """A password that shows itself only when asked to.
+    """A password that shows itself only when asked to; a process that holds one leaves no core dump.
 
     Examples
     --------
@@ -40,6 +41,8 @@ class Secret:
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
+        # A core dump in the folder of results would be sent along with them.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         self._text = text
         LOG.hide(text)
 

@@ -107,7 +107,7 @@ class Cluster:
         with contextlib.suppress(ValueError, OSError):
             found = read_state(self._folder)
             if found is not None and found[0].data is not None:
-                stop_stray(self.directory / found[0].data)
+                stop_stray(self.directory / found[0].data, {os.geteuid(), *found[0].owners})
 
     @property
     def lock(self) -> int:

@@ -9,16 +9,27 @@ from collections.abc import Mapping
 from assay.paths import open_regular
 
 _SMALL_BYTES = 4096
+_NUMBERS_END = 1 << 31
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_small(name: str, folder: int) -> str:
     """Read a file of a line or two."""
-    descriptor = open_regular(name, dir_fd=folder)
+    return beginning(name, folder).decode(errors="replace").strip()
+
+
+def beginning(path: str | os.PathLike[str], folder: int | None = None) -> bytes:
+    """First bytes of a regular file, which a server may have named: never a link, and no pipe is waited for."""
+    descriptor = open_regular(path, dir_fd=folder)
     try:
-        return os.read(descriptor, _SMALL_BYTES).decode(errors="replace").strip()
+        return os.read(descriptor, _SMALL_BYTES)
     finally:
         os.close(descriptor)
+
+
+def is_process(number: int) -> bool:
+    """Whether a number that stood in a file is that of a process."""
+    return 0 < number < _NUMBERS_END and os.path.exists(f"/proc/{number}")
 
 
 def replace_files(texts: Mapping[str, str | None], folder: int, *, readable_to: int) -> None:

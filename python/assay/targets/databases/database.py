@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from assay.errors import NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.answers import reads_answers
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row, Session
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.refusals import refuse_foreign, refuse_hanging
@@ -85,6 +86,10 @@ class Database(ABC):
     """Whether rows of its tables can be inserted and deleted once they are loaded."""
     marking: str
     """Makes a table by its `statement` and gives it its mark, in one transaction."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        reads_answers(cls)
 
     def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         self.spec = spec
@@ -519,3 +524,6 @@ def file_errors(display: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutOfSpace(f"{display}: no room is left for {where}; free some space") from error
         raise OpenFailed(f"{display}: {where}: {error.strerror or error}; check it and its permissions") from error
+
+
+reads_answers(Database)

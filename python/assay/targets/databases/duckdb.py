@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 
 from assay.errors import AssayError, NotSupported, OutOfSpace, UsageError
+from assay.paths import others_shut_out
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Session
 from assay.targets.databases.database import Database, file_errors
 from assay.targets.databases.duckdb_file import DuckdbFile, sync_folder
@@ -86,6 +87,7 @@ class Duckdb(Database):
         self._base: duckdb.DuckDBPyConnection | None = None
         self._sessions: weakref.WeakSet[DuckdbSession] = weakref.WeakSet()
         self._is_made_here = False
+        self._private = contextlib.ExitStack()
         self._life = threading.RLock()
         """Held while DuckDB opens or closes the file."""
 
@@ -96,6 +98,7 @@ class Duckdb(Database):
         with self._life:
             if self._base is not None:
                 return
+            self._private.enter_context(others_shut_out())
             try:
                 with file_errors(self.spec.display):
                     self._file.find()
@@ -119,7 +122,6 @@ class Duckdb(Database):
         made = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
             self._connect(made).close()
-            os.chmod(made, 0o600)
             os.rename(made, path)
         finally:
             made.unlink(missing_ok=True)
@@ -166,6 +168,7 @@ class Duckdb(Database):
             if is_left_over:
                 self._file.remove()
             self._file.release()
+            self._private.close()
 
     def _has_tables(self) -> bool:
         try:

@@ -99,7 +99,15 @@ class DuckdbFile:
                 f"{self._display}: the folder {printable(folder)} does not exist; create it (mkdir -p "
                 f"{printable(folder)}), or check the path"
             ) from None
-        os.close(descriptor)
+        try:
+            # Among entries that stick, too, others make new ones: links by the names that DuckDB will write to.
+            if others_write(where, os.fstat(descriptor)):
+                raise RefusedTarget(
+                    f"{self._display}: {printable(where)} may be written to by other users, who could put links where"
+                    f" DuckDB writes; make a folder of your own in it (mkdir -m 700), and give that"
+                )
+        finally:
+            os.close(descriptor)
         return where
 
     def _refuse_unlike(self, path: Path, is_kind: Callable[[int], bool], kind: str) -> None:
@@ -109,6 +117,11 @@ class DuckdbFile:
             raise RefusedTarget(
                 f"{self._display}: {printable(path)} stands where DuckDB writes, and is not {kind} of this user's own; "
                 "move it away, or give another file"
+            )
+        if others_write(path, status):
+            raise RefusedTarget(
+                f"{self._display}: {printable(path)} may be written to by other users; chmod go-w {printable(path)},"
+                " or give another file"
             )
         if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
             raise RefusedTarget(f"{self._display}: {printable(path)} has a second name; give a file of its own")
@@ -128,10 +141,6 @@ class DuckdbFile:
             raise RefusedTarget(f"{self._display}: {shown} is a folder; give a file, such as {shown}/assay.duckdb")
         self._refuse_unlike(path, stat.S_ISREG, "a file")
         self._descriptor = attempt(self._display, path, lambda: open_without_links(path, os.O_RDWR | os.O_NONBLOCK))
-        if others_write(path, os.fstat(self._descriptor)):
-            raise RefusedTarget(
-                f"{self._display}: {shown} may be written to by other users; chmod go-w {shown}, or give another file"
-            )
         if os.pread(self._descriptor, len(_MAGIC), _MAGIC_AT) != _MAGIC:
             raise RefusedTarget(f"{self._display}: {shown} is no DuckDB file; give a file that does not exist yet")
         self.lock()

@@ -15,7 +15,7 @@ from assay.targets.databases.cluster_state import Made, Saved
 from assay.targets.databases.connection import Connection
 from assay.targets.databases.data_files import read_small, replace_files
 from assay.targets.databases.database import file_errors
-from assay.targets.databases.launcher import closed_ancestor
+from assay.targets.databases.launcher import closed_ancestor, needs_showing
 from assay.targets.databases.layout import FOLDER as TABLESPACES
 from assay.targets.databases.postgresql import Postgresql
 from assay.targets.databases.programs import Programs, choose_programs, shipped_programs
@@ -446,7 +446,7 @@ class EmbeddedPostgresql(Postgresql):
         with file_errors(self.spec.display):
             place = cluster.make_tablespace(folder, identity.owner)
         is_shown = cluster.tablespaces[place] == self._shown.get(place)
-        if identity.kind == "dedicated" and not is_shown and closed_ancestor(str(place)) is not None:
+        if identity.kind == "dedicated" and not is_shown and needs_showing(str(place)):
             self._stop()
             with file_errors(self.spec.display):
                 self._start()

@@ -40,6 +40,9 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _STAGE = "/tmp"
 """Where the lists of users are written, in a file system of the namespace's own that is gone afterwards."""
 
+_SHARED_MEMORY = "/dev/shm"
+"""Where PostgreSQL's processes share memory that is not there from the first on (shm_overview(7))."""
+
 _NAME_CACHES = ("/run/nscd", "/var/run/nscd")
 """Sockets of the daemon that answers for the lists of users in place of the files."""
 
@@ -106,6 +109,10 @@ def _become(settings: Mapping[str, Any]) -> None:
             _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
             _name_users(uid, gid)
             _show(settings["shown"])
+            lies_there = any(map(_lies_in_memory, settings["shown"]))
+            if settings["own_memory"] and os.path.isdir(_SHARED_MEMORY) and not lies_there:
+                # What a server that is killed leaves there goes with the last of its processes.
+                _mount("none", _SHARED_MEMORY, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777")
         if kind == "namespace":
             _enter_namespace(uid, gid)
         elif kind != "self":
@@ -114,6 +121,15 @@ def _become(settings: Mapping[str, Any]) -> None:
     except OSError as error:
         print(f"launcher: {kind}: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(REFUSED)
+
+
+def needs_showing(path: str) -> bool:
+    """Whether a server with a user of its own reaches a folder only if it is among those to be shown."""
+    return closed_ancestor(path) is not None or _lies_in_memory(path)
+
+
+def _lies_in_memory(path: str) -> bool:
+    return os.path.commonpath((path, _SHARED_MEMORY)) == _SHARED_MEMORY
 
 
 def closed_ancestor(path: str) -> str | None:

@@ -5,12 +5,15 @@ One file per kind of server says how it is done there; restoring the saved state
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.errors import NotSupported, UsageError
+from assay.errors import NotSupported, RefusedTarget, UsageError
+from assay.paths import open_without_links, printable
 from assay.targets.databases.database import Database, file_errors
 
 FOLDER = "assay-tablespaces"
@@ -98,19 +101,45 @@ def make_folder(database: Database, data: Path, folder: Path) -> str:
     ------
     UsageError
         What it is to lie in does not exist.
+    RefusedTarget
+        Something that is not the server's stands there, or a link.
     OpenFailed
         It cannot be made.
     """
     if not folder.parent.parent.is_dir():
         raise UsageError(f"{database.spec.display}: directory {folder.parent.parent} does not exist; make it first")
-    owner = data.stat()
-    with file_errors(database.spec.display):
+    with file_errors(database.spec.display), contextlib.ExitStack() as stack:
+        owner = data.stat()
+        way = open_without_links(os.path.realpath(folder.parent.parent), os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, way)
         for path in (folder.parent, folder):
-            path.mkdir(exist_ok=True)
-            status = path.stat()
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path.name, 0o700, dir_fd=way)
+            way = _opened_here(path, way, database.spec.display)
+            stack.callback(os.close, way)
+            status = os.fstat(way)
             if (status.st_uid, status.st_gid) != (owner.st_uid, owner.st_gid):
-                os.chown(path, owner.st_uid, owner.st_gid)
+                # The server's user may have put another folder there: only an empty one of this user's is given away.
+                if status.st_uid != os.geteuid() or os.listdir(way):
+                    raise _in_the_way(path, database.spec.display)
+                os.fchown(way, owner.st_uid, owner.st_gid)
     return str(folder)
+
+
+def _opened_here(path: Path, way: int, display: str) -> int:
+    try:
+        return os.open(path.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=way)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _in_the_way(path, display) from None
+        raise
+
+
+def _in_the_way(path: Path, display: str) -> RefusedTarget:
+    return RefusedTarget(
+        f"{display}: {printable(path)} is a link, a file, or a folder that is not the server's; move it away, or name"
+        " another directory"
+    )
 
 
 def spread(sizes: Mapping[str, float], filled: Sequence[float]) -> dict[str, int]:

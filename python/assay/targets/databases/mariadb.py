@@ -16,7 +16,9 @@ import pymysql
 
 from assay.errors import NotAnswering, NotSupported, OpenFailed, RefusedTarget, UsageError
 from assay.targets.answering import answer_within
+from assay.targets.databases.answers import UNLIKE_ANSWERS, not_understood
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.data_files import beginning, is_process
 from assay.targets.databases.database import OWN_TABLES, Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
@@ -78,8 +80,8 @@ class Mariadb(Database):
             self.close()
             shown = "MariaDB" if self.dialect == "mariadb" else "MySQL"
             raise NotSupported(
-                f"{self.spec.display}: is {shown} {text.partition('-')[0]}; {least[0]}.{least[1]} is the oldest that "
-                "is supported"
+                f"{self.spec.display}: is {shown} {text.partition('-')[0][:40]}; {least[0]}.{least[1]} is the oldest"
+                " that is supported"
             )
         most, free = self._connections()
         if connections > free:
@@ -122,6 +124,8 @@ class Mariadb(Database):
             ) from None
         except (pymysql.Error, OSError) as error:
             raise connect_error(spec, error) from error
+        except UNLIKE_ANSWERS as error:
+            raise not_understood(spec.display, error) from error
         return MariadbSession(spec, connection, self.new_session)
 
     def _tls(self) -> ssl.SSLContext | None:
@@ -247,10 +251,10 @@ class Mariadb(Database):
     def server_pid(self) -> int | None:
         """Process of the server, by its file."""
         try:
-            number = int((Path(self._variable("datadir")) / self._variable("pid_file")).read_text(encoding="ascii"))
+            number = int(beginning(Path(self._variable("datadir")) / self._variable("pid_file")))
         except (OSError, ValueError):
             return None
-        return number if self.is_local and Path(f"/proc/{number}").exists() else None
+        return number if self.is_local and is_process(number) else None
 
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files."""

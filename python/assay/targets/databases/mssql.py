@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -13,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from assay.errors import IoFailed, NotSupported, RefusedTarget, UsageError
+from assay.targets.answering import answer_within
+from assay.targets.databases.answers import FIRST_ANSWER_S, UNLIKE_ANSWERS, not_understood
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK, own_columns
@@ -94,7 +97,8 @@ class SqlServer(Database):
                 f"{spec.display}: sslmode={spec.tls} is not to be had for SQL Server; give sslmode=require"
             )
         try:
-            connection = driver.connect(
+            connect = functools.partial(
+                driver.connect,
                 server=spec.host,
                 port=str(spec.port),
                 user=spec.user,
@@ -106,9 +110,17 @@ class SqlServer(Database):
                 autocommit=True,
                 tds_version="7.4",
             )
+            # The driver's timeout begins anew with each byte.
+            return answer_within(
+                FIRST_ANSWER_S,
+                lambda: SqlServerSession(spec, driver, connect(), self.new_session),
+                what=spec.display,
+                advice="check that address and port are those of SQL Server, and its log",
+            )
         except driver.Error as error:
             raise connect_error(spec, error) from error
-        return SqlServerSession(spec, driver, connection, self.new_session)
+        except UNLIKE_ANSWERS as error:
+            raise not_understood(spec.display, error) from error
 
     def connection(self) -> Connection:
         """What the load's connections need."""

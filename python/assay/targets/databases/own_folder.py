@@ -46,7 +46,7 @@ def open_ours(folder: Path, display: str) -> tuple[Path, int]:
     OutOfSpace
         There is no room for a new database.
     """
-    where, descriptor = attempt(display, folder, lambda: _open_or_make(folder, display))
+    where, descriptor = attempt(display, folder, lambda: open_or_make(folder, display))
     try:
         attempt(display, where, lambda: _refuse_unmarked(where, descriptor, display))
     except BaseException:
@@ -77,7 +77,8 @@ def attempt(display: str, path: Path, work: Callable[[], T]) -> T:
         raise OpenFailed(f"{display}: {shown}: {error.strerror}; check the path and its disk") from error
 
 
-def _open_or_make(folder: Path, display: str) -> tuple[Path, int]:
+def open_or_make(folder: Path, display: str) -> tuple[Path, int]:
+    """Open a folder of this user's own by a way that no other user can change, or make it; see `trust.open_own`."""
     try:
         parent, way = open_trusted(folder.parent, display)
     except (FileNotFoundError, NotADirectoryError):
@@ -109,7 +110,7 @@ def _refuse_unmarked(where: Path, folder: int, display: str) -> None:
             f"{display}: {format_bytes(free_bytes)} free in {printable(where)}, a database needs "
             f"{format_bytes(FREE_BYTES_MIN)} to begin with; free some space, or give another folder"
         )
-    mark = os.open(MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    mark = os.open(MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
         os.write(mark, _MARK_TEXT)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Iterator
@@ -11,8 +12,11 @@ from typing import Any
 
 import psycopg
 
-from assay.errors import AssayError, IoFailed, NotSupported, RefusedTarget, UsageError
+from assay.errors import IoFailed, NotAnswering, NotSupported, RefusedTarget, UsageError
+from assay.targets.answering import answer_within
+from assay.targets.databases.answers import FIRST_ANSWER_S
 from assay.targets.databases.connection import APPLICATION_NAME, Connection, Dialect, Progress, Session
+from assay.targets.databases.data_files import beginning, is_process
 from assay.targets.databases.database import Database
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_postgresql import data_of_others, hanging_on_tables, hidden_catalogues
@@ -86,6 +90,15 @@ it is.
 """
 
 
+def _ask_first(session: PostgresqlSession) -> None:
+    """Ask the first question of a session; one that fails ends it."""
+    try:
+        session.query(_FIRST_SCHEMA_ONLY)
+    except BaseException:
+        session.close()
+        raise
+
+
 class Postgresql(Database):
     """A server that is already there."""
 
@@ -102,7 +115,7 @@ class Postgresql(Database):
         self._session = session
         driver = session.driver
         if driver.info.server_version < VERSION_MIN * 10000:
-            version = driver.info.parameter_status("server_version")
+            version = (driver.info.parameter_status("server_version") or "of no version")[:40]
             self.close()
             raise NotSupported(
                 f"{self.spec.display}: is PostgreSQL {version}; {VERSION_MIN} is the oldest that is supported"
@@ -153,10 +166,13 @@ class Postgresql(Database):
             if driver.info.password:
                 self._password = Secret(driver.info.password)
             session = PostgresqlSession(self.spec, driver)
+            first = functools.partial(_ask_first, session)
+            advice = "check that address and port are those of PostgreSQL, and its log"
             try:
-                session.execute(_FIRST_SCHEMA_ONLY)
-            except AssayError:
-                session.close()
+                answer_within(FIRST_ANSWER_S, first, what=self.spec.display, advice=advice)
+            except NotAnswering:
+                # The thread that waits learns that nothing more comes.
+                session.abort()
                 raise
             return session
 
@@ -281,10 +297,10 @@ class Postgresql(Database):
             return None
         try:
             data = Path(str(self.query("SHOW data_directory")[0][0]))
-            number = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+            number = int(beginning(data / "postmaster.pid").split(b"\n", 1)[0])
         except (RefusedTarget, OSError, ValueError):
             return None
-        return number if Path(f"/proc/{number}").exists() else None
+        return number if is_process(number) else None
 
     def storage_paths(self) -> dict[str, str]:
         """Folders of data, log and temporary files, and of tablespaces."""
@@ -323,7 +339,7 @@ class Postgresql(Database):
         """Whether a folder of this host is the server's, and not another's at the same place in a container."""
         try:
             # The first eight bytes of pg_control are the cluster's number (src/include/catalog/pg_control.h).
-            head = (data / "global" / "pg_control").read_bytes()[:8]
+            head = beginning(data / "global" / "pg_control")[:8]
         except OSError:
             return self.spec.socket is not None and data.is_dir()
         return identifier in (

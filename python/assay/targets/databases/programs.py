@@ -54,6 +54,7 @@ class Programs:
         patience_s: float = PATIENCE_S,
         shown: Sequence[Path] = (),
         left_over: Sequence[Path] = (),
+        own_memory: bool = False,
     ) -> list[str]:
         """Command line that runs a program as the server's user.
 
@@ -69,6 +70,9 @@ class Programs:
             Folders that the program must be able to reach, without links on their way, whatever their parents allow.
         left_over
             Deleted once the program has ended, if this process has by then.
+        own_memory
+            A user of the program's own gets a file system for shared memory that goes with its processes; nothing but
+            what is shown lies in the system's.
         """
         settings = {
             "identity": self.identity.kind,
@@ -79,6 +83,7 @@ class Programs:
             "stop_signal": int(stop_signal),
             "patience_s": patience_s,
             "left_over": [str(path) for path in left_over],
+            "own_memory": own_memory,
         }
         python = [sys.executable, "-I", "-S", launcher.__file__]
         return [*python, json.dumps(settings), str(self.bin / program), *arguments]

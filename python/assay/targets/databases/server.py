@@ -12,8 +12,10 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+
+import psutil
 
 from assay.errors import NotAnswering, OpenFailed, OutOfSpace
 from assay.paths import open_regular
@@ -33,7 +35,10 @@ LOG_BYTES_MAX = 10 * 1024**2
 SOCKET_PATH_BYTES_MAX = 107
 """unix(7): `sun_path` is 108 bytes, the last of which is zero."""
 
+_PID_FILE = "postmaster.pid"
 _PID_FILE_BYTES_MAX = 4096
+_NO_PROCESS = 99_999_999
+"""Larger than any process's number (`PID_MAX_LIMIT` of linux/threads.h)."""
 _SAID_BYTES_MAX = 1024**2
 
 
@@ -124,7 +129,11 @@ class Server:
         """
         deadline = time.monotonic() + START_TIMEOUT_S
         command = programs.command(
-            "postgres", "-D", str(self.data), *arguments, lifeline=True, shown=shown, left_over=left_over
+            *("postgres", "-D", str(self.data), *arguments),
+            lifeline=True,
+            shown=shown,
+            left_over=left_over,
+            own_memory=True,
         )
         while True:
             log = self._open_log()
@@ -151,6 +160,7 @@ class Server:
             # killed is still stopping: the folder's lock is ours, so that it is no other's.
             if not re.search(r"still in use|\"postmaster\.pid\" already exists", said) or time.monotonic() > deadline:
                 raise _failure(self.display, "PostgreSQL does not start", said, log=self.log)
+            _disown(self.data)
             time.sleep(0.2)
 
     def _wait_until_ready(self, deadline: float) -> bool:
@@ -217,20 +227,50 @@ class Server:
             self._process = None
 
 
-def stop_stray(data: Path) -> None:
-    """Tell a server to stop that was left behind by a process that died."""
+def stop_stray(data: Path, owners: Collection[int]) -> None:
+    """Tell a server to stop that was left behind by a process that died.
+
+    Parameters
+    ----------
+    owners
+        Users whom the data may belong to. Their file may name any process: another user's is none of its servers.
+    """
     lines = _pid_file(data)
-    if not lines or not lines[0].isdecimal():
-        return
-    # The number may be another process's by now: PostgreSQL's stands in its data directory.
-    with contextlib.suppress(OSError, OverflowError):
-        if os.path.samestat(os.stat(f"/proc/{lines[0]}/cwd"), os.stat(data)):
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
+        if lines and _stands_in(int(lines[0]), data) and psutil.Process(int(lines[0])).uids().real in owners:
             os.kill(int(lines[0]), signal.SIGINT)
+
+
+def _stands_in(pid: int, data: Path) -> bool:
+    """Whether a process stands in a data directory, as those of its server do."""
+    try:
+        return os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(data))
+    except OSError:
+        return False
+
+
+def _disown(data: Path) -> None:
+    """Let the file of a server that is gone name no process, where another process has the server's number by now.
+
+    The rest of the file stays: PostgreSQL finds by it whether memory of that server is still in use.
+    """
+    lines = _pid_file(data)
+    if not lines or not lines[0].isdecimal() or _stands_in(int(lines[0]), data):
+        return
+    with contextlib.suppress(OSError):
+        descriptor = open_regular(data / _PID_FILE, os.O_RDWR)
+        try:
+            if os.fstat(descriptor).st_nlink == 1:
+                text = "\n".join([str(_NO_PROCESS), *lines[1:], ""])
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, text.encode(), 0)
+        finally:
+            os.close(descriptor)
 
 
 def _pid_file(data: Path) -> list[str]:
     try:
-        descriptor = open_regular(data / "postmaster.pid")
+        descriptor = open_regular(data / _PID_FILE)
     except OSError:
         return []
     try:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pymysql
+from pymysql.cursors import SSCursor
 
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.answers import ROWS_ONCE, UNLIKE_ANSWERS, bounded, not_understood, said
 from assay.targets.databases.connection import ConnectionLost, Row, shut
 from assay.targets.databases.spec import DatabaseSpec
 
@@ -35,31 +37,37 @@ class MariadbSession:
 
     def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement."""
-        try:
-            with self._connection.cursor() as cursor:
+        with self._errors():
+            cursor = self._connection.cursor(SSCursor)
+            try:
                 cursor.execute(sql, tuple(params) or None)
-                return list(cursor.fetchall())
+                chunks = iter(lambda: list(cursor.fetchmany(ROWS_ONCE)), [])
+                return bounded(self._spec.display, chunks, self.abort)
+            finally:
+                _leave(cursor)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
         except pymysql.Error as error:
             raise statement_error(self._spec, error) from error
+        except UNLIKE_ANSWERS as error:
+            raise not_understood(self._spec.display, error) from error
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> None:
         """Run a statement that gives no rows."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, tuple(params) or None)
-        except pymysql.Error as error:
-            raise statement_error(self._spec, error) from error
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(sql, tuple(params) or None)
 
     def execute_together(self, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
         """Run statements in one transaction."""
-        try:
+        with self._errors():
             self._connection.begin()
             with self._connection.cursor() as cursor:
                 for sql, params in statements:
                     cursor.execute(sql, tuple(params) or None)
             self._connection.commit()
-        except pymysql.Error as error:
-            raise statement_error(self._spec, error) from error
 
     def cancel(self) -> None:
         """End the statement that runs in this session."""
@@ -80,8 +88,19 @@ class MariadbSession:
             self._connection.close()
 
 
+def _leave(cursor: SSCursor) -> None:
+    """Close a cursor; one whose answer cannot be read to its end has nothing left to close."""
+    try:
+        cursor.close()
+    except (pymysql.Error, *UNLIKE_ANSWERS):
+        # The driver would read on when it frees them.
+        if (result := getattr(cursor, "_result", None)) is not None:
+            result.unbuffered_active = False
+        cursor.connection = None  # type: ignore[assignment] # as the driver's own `close` does
+
+
 def _said(spec: DatabaseSpec, error: Exception) -> str:
-    text = str(error.args[1] if len(error.args) > 1 else error).strip().partition("\n")[0]
+    text = said(str(error.args[1] if len(error.args) > 1 else error)).strip().partition("\n")[0]
     return spec.password.removed_from(text) if spec.password is not None else text
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from assay.errors import AssayError, IoFailed, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.answers import ROWS_ONCE, UNLIKE_ANSWERS, bounded, not_understood, said
 from assay.targets.databases.connection import ConnectionLost, Row
 from assay.targets.databases.spec import DatabaseSpec
 
@@ -51,12 +52,20 @@ class SqlServerSession:
                     yield cursor
             except self._driver.Error as error:
                 raise statement_error(self._spec, error) from error
+            except UNLIKE_ANSWERS as error:
+                raise not_understood(self._spec.display, error) from error
 
     def query(self, sql: str, params: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a statement."""
         with self._cursor() as cursor:
             _run(cursor, sql, params)
-            return [tuple(row) for row in cursor.fetchall()]
+            chunks = iter(lambda: [tuple(row) for row in cursor.fetchmany(ROWS_ONCE)], [])
+            return bounded(self._spec.display, chunks, self._give_up)
+
+    def _give_up(self) -> None:
+        """End the connection while rows of it still come; FreeTDS would read them to their end."""
+        with contextlib.suppress(self._driver.Error):
+            self._connection.close()
 
     def column(self, sql: str, params: Sequence[object] = (), *, name: str) -> list[object]:
         """Return one column of a statement's rows, by its name."""
@@ -111,7 +120,7 @@ def _code_and_text(spec: DatabaseSpec, error: Exception) -> tuple[int, str]:
     arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
     number = arguments[0] if arguments and isinstance(arguments[0], int) else -1
     raw = arguments[1] if len(arguments) > 1 else str(error)
-    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    text = said(raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw))
     if of_library := _LIBRARY.match(text):
         number = int(of_library[1])
     line = re.sub(r"DB-Lib error message .*", "", text, flags=re.DOTALL).strip().partition("\n")[0]

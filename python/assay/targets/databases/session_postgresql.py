@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 
 import psycopg
 
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed, OutOfSpace, RefusedTarget, UsageError
+from assay.targets.databases.answers import ROWS_ONCE, UNLIKE_ANSWERS, bounded, chunks_of, not_understood, said
 from assay.targets.databases.connection import ConnectionLost, Row, shut
 from assay.targets.databases.spec import DatabaseSpec
 
 CONNECT_TIMEOUT_S = 10
+
+# What the driver warns of is an error of ours, in one line.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+_CHUNKS = psycopg.pq.version() >= 170000
+"""Whether libpq gives many rows at once before it has all of them."""
 
 
 class PostgresqlSession:
@@ -30,9 +38,14 @@ class PostgresqlSession:
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """Return the rows of a statement."""
         try:
-            return self._connection.execute(sql.encode(), params or None).fetchall()
+            with self._connection.cursor() as cursor:
+                rows = cursor.stream(sql.encode(), params or None, size=ROWS_ONCE if _CHUNKS else 1)
+                # Closed before the stream is: that would ask the server to cancel, and read on.
+                return bounded(self._spec.display, chunks_of(rows), self._connection.close)
         except psycopg.Error as error:
             raise statement_error(self._spec, error) from error
+        except UNLIKE_ANSWERS as error:
+            raise not_understood(self._spec.display, error) from error
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> None:
         """Run a statement that gives no rows."""
@@ -69,7 +82,7 @@ class PostgresqlSession:
 
 def _line(spec: DatabaseSpec, error: psycopg.Error) -> str:
     """What the server or the driver says, its first line, without a password."""
-    text = error.diag.message_primary or str(error)
+    text = said(error.diag.message_primary or str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     # libpq lists each address it tried; the last line is the server's own word where it got that far.
     line = next((line for line in lines if "FATAL" in line), lines[0])
@@ -141,7 +154,7 @@ def connect_error(spec: DatabaseSpec, error: psycopg.Error) -> AssayError:
         "line": line,
     }
     for pattern, kind, text in _CONNECT_ERRORS:
-        if re.search(pattern, str(error), re.IGNORECASE):
+        if re.search(pattern, said(str(error)), re.IGNORECASE):
             return kind(f"{spec.display}: {text.format(**words)}")
     return OpenFailed(f"{spec.display}: cannot be connected to: {line}; check the server and its log")
 

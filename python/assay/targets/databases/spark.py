@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError, IoFailed, NotSupported, OpenFailed
-from assay.paths import printable
+from assay.paths import others_shut_out, printable
 from assay.targets.databases.connection import Connection, ConnectionLost, Dialect, Progress, Row
 from assay.targets.databases.database import OWN_TABLES, Database
 from assay.targets.databases.refusals import refuse_foreign
@@ -158,10 +158,11 @@ class Spark(Database):
     def __init__(self, spec: DatabaseSpec, table_set: TableSet) -> None:
         super().__init__(spec, table_set)
         assert spec.directory is not None
-        self._folder = SparkFolder(spec.directory, spec.display)
+        self._folder = SparkFolder(spec.directory, spec.display, shared=spec.host is not None)
         self._spark: Any = None
         self._life = threading.RLock()
         self._is_new = False
+        self._private = contextlib.ExitStack()
 
     # Life
 
@@ -172,11 +173,16 @@ class Spark(Database):
                 return
             java = find_java(self.spec)
             self._is_new = not self._folder.path.exists()
-            self._folder.take()
+            self._private.enter_context(others_shut_out())
+            is_taken = False
             try:
+                self._folder.take()
+                is_taken = True
                 self._spark = self._started(java)
             except BaseException:
-                self._folder.release(remove_empty=self._is_new)
+                # A folder that another run has is none to clear away.
+                self._folder.release(remove_empty=self._is_new and is_taken)
+                self._private.close()
                 raise
 
     def _started(self, java: Path) -> Any:
@@ -227,6 +233,7 @@ class Spark(Database):
             finally:
                 _running.release()
                 self._folder.release(remove_empty=is_left_over)
+                self._private.close()
 
     def new_session(self) -> SparkSession:
         """Begin another session of the driver."""

@@ -11,6 +11,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
+import stat
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ from assay.errors import IoFailed, OpenFailed, RefusedTarget
 from assay.paths import printable
 from assay.targets.databases.connection import Row
 from assay.targets.databases.database import file_errors
+from assay.targets.databases.own_folder import open_or_make
+from assay.targets.databases.tree_copy import opened_below
+from assay.targets.trust import others_write
 
 BOOK, LOCK = "assay.sqlite", "assay.lock"
 APPLICATION_ID = 0x41737379
@@ -29,10 +33,15 @@ BUSY_S = 60.0
 
 
 class SparkFolder:
-    """A folder with tables, held while it is open."""
+    """A folder with tables, held while it is open.
 
-    def __init__(self, path: Path, display: str) -> None:
+    It is its user's alone; where it is `shared`, others may read it, as the executors of a cluster have a user of their
+    own and tables hold generated rows.
+    """
+
+    def __init__(self, path: Path, display: str, *, shared: bool = False) -> None:
         self.path, self._display = path, display
+        self.file_mode, self._folder_mode = (0o644, 0o755) if shared else (0o600, 0o700)
         self._lock_descriptor = -1
         self._guard = threading.RLock()
         self._book: sqlite3.Connection | None = None
@@ -48,15 +57,18 @@ class SparkFolder:
             It cannot be made or read.
         """
         with file_errors(self._display):
-            self.path.mkdir(mode=0o755, exist_ok=True)
-            if self.path.is_symlink() or os.stat(self.path).st_uid != os.geteuid():
-                raise RefusedTarget(f"{self._display}: {printable(self.path)} is not this user's own folder")
-            others = sorted(os.listdir(self.path))
-            if others and BOOK not in others and others != [LOCK]:
-                raise RefusedTarget(
-                    f"{self._display}: {printable(self.path)} holds {printable(others[0])}, which Assay did not make;"
-                    " give an empty or new folder"
-                )
+            self.path, folder = open_or_make(self.path, self._display)
+            try:
+                others = sorted(os.listdir(folder))
+                if others and BOOK not in others and others != [LOCK]:
+                    raise RefusedTarget(
+                        f"{self._display}: {printable(self.path)} holds {printable(others[0])}, which Assay did not"
+                        " make; give an empty or new folder"
+                    )
+                self._refuse_planted(folder)
+                os.fchmod(folder, self._folder_mode)
+            finally:
+                os.close(folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._lock_descriptor = os.open(self.path / LOCK, flags, 0o600)
             try:
@@ -67,6 +79,22 @@ class SparkFolder:
                     f"{self._display}: another run is at work on {printable(self.path)}; wait for it to end"
                 ) from None
         self._open_book()
+
+    def _refuse_planted(self, folder: int, where: Path | None = None) -> None:
+        """Refuse links, second names and other users' files among what Assay writes to, in tables' folders as well."""
+        with os.scandir(folder) as entries:
+            found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        for name, status in found:
+            path = (where or self.path) / name
+            is_plain = stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 1)
+            if not is_plain or status.st_uid != os.geteuid() or others_write(path, status):
+                raise RefusedTarget(
+                    f"{self._display}: {printable(path)} is a link, has a second name, or is another user's or for"
+                    " others to write to; give another folder"
+                )
+            if stat.S_ISDIR(status.st_mode) and where is None:
+                with opened_below(name, folder) as below:
+                    self._refuse_planted(below, path)
 
     def _open_book(self) -> None:
         book = self.path / BOOK
@@ -120,7 +148,9 @@ class SparkFolder:
     def make(self, table: str) -> None:
         """Make the folder of a table."""
         with file_errors(self._display):
-            (self.path / table).mkdir(exist_ok=True)
+            folder = self.path / table
+            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(self._folder_mode)
 
     def files(self, table: str) -> list[Path]:
         """Files of a table."""
@@ -210,6 +240,7 @@ class ChunkWriter:
             with file_errors(str(self._folder.path)):
                 writer.close()
             with open(written, "rb") as file:
+                os.fchmod(file.fileno(), self._folder.file_mode)
                 os.fsync(file.fileno())
             files.append((written, name))
         self._folder.keep_chunks(files, self.entries)

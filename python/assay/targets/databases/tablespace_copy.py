@@ -17,7 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from assay.errors import NotSupported, OutOfSpace, RefusedTarget, UsageError
+from assay.paths import printable
 from assay.targets.databases.database import OWN_TABLES, Database, file_errors
 from assay.targets.databases.marks import TABLE_MARK
 from assay.targets.databases.objects_mariadb import in_definitions, not_in_definitions
@@ -48,7 +51,7 @@ class TablespaceCopy:
         self._display = database.spec.display
         whole = data.resolve()
         self._live = (data / folder_name(database.spec.database)).resolve()
-        self._shelf = whole.parent
+        self._whole, self._shelf = whole, whole.parent
         prefix = f"assay-saved-{whole.name}-{folder_name(database.spec.database)}-"
         self._folders = SavedFolders(self._shelf, prefix)
 
@@ -182,11 +185,26 @@ class TablespaceCopy:
 
     def _refuse_out_of_reach(self) -> None:
         folders = (self._live, self._shelf)
-        if self._database.server_pid() is None or not all(os.access(folder, os.R_OK | os.W_OK) for folder in folders):
+        pid = self._database.server_pid()
+        if pid is None or not all(os.access(folder, os.R_OK | os.W_OK) for folder in folders):
             raise NotSupported(
                 f"{self._display}: saving copies the files in {self._live}, which are out of reach; run Assay on that "
                 "host as root or as the server's user, or load again instead of restoring"
             )
+
+        self._refuse_folders_of_others(pid)
+
+    def _refuse_folders_of_others(self, pid: int) -> None:
+        """Refuse folders that the server names and that are not its own: what a server says leads this user nowhere."""
+        with contextlib.suppress(psutil.Error):
+            owners = {os.geteuid(), psutil.Process(pid).uids().real}
+            is_own = {os.stat(folder).st_uid for folder in (self._whole, self._live)} <= owners
+            if is_own and os.stat(self._shelf).st_uid in {0, *owners}:
+                return
+        raise RefusedTarget(
+            f"{self._display}: the server says that its data are in {printable(self._live)}, which is no folder of the"
+            " server's user; load again instead of restoring"
+        )
 
     def _refuse_other_layouts(self, tables: Sequence[str]) -> None:
         missing = [table for table in tables if not _is_file(self._live / f"{table}.ibd")]

@@ -11,6 +11,7 @@ from pathlib import Path
 from assay.errors import RefusedTarget
 from assay.paths import printable
 from assay.targets.databases.tree_copy import opened_below
+from assay.targets.kernel import Kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,10 @@ class TreeCheck:
         RefusedTarget
             A link, a file with a second name, a device, a mount, or something of another user is in it.
         """
+        # One of the same file system, or of a file, has nothing else to be told by.
+        for mount in Kernel().mounts():
+            if where in Path(mount.mount_point).parents:
+                self._refuse(Path(mount.mount_point), "is a mount")
         status = os.fstat(folder)
         self._refuse_owner(status, where)
         self._look_into(folder, where, "", status.st_dev)

@@ -13,13 +13,14 @@ import os
 import stat
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from assay import _core
 from assay.errors import IoFailed, OpenFailed, RefusedTarget
-from assay.paths import open_regular, open_without_links, printable
+from assay.paths import let_go, open_regular, open_without_links, printable
 from assay.targets.kernel import Kernel, device_number, disk_of, read_number, read_text
 from assay.targets.storage.ownership import Mark, mark, read_mark, unmade
 
@@ -138,7 +139,8 @@ class Hold:
         self._left = (status.st_size, status.st_mtime_ns) if self._exact_times and not self.is_device else None
         self._marked_in_use = False
         self._beneath: int | None = None
-        self._close = weakref.finalize(self, os.close, descriptor)
+        self._identity: Identity | None = None
+        self._close = weakref.finalize(self, let_go, descriptor)
         _held[_key(status)] = self
 
     @classmethod
@@ -253,7 +255,7 @@ class Hold:
             os.close(descriptor)
             raise
         self._beneath = descriptor
-        weakref.finalize(self, os.close, descriptor)
+        weakref.finalize(self, let_go, descriptor)
 
     # During the run
 
@@ -266,8 +268,8 @@ class Hold:
             Something else has its place, or another program wrote to it since it was examined or since the last point.
         """
         where = printable(self.path)
-        status = os.fstat(self._descriptor)
         try:
+            status = os.fstat(self._descriptor)
             found = os.lstat(self.path)
         except OSError as error:
             raise IoFailed(
@@ -292,8 +294,10 @@ class Hold:
     def end_writing(self) -> None:
         """Remember how a point has left a file that only this run should write to."""
         if self._writes and self._exact_times and not self.is_device:
-            status = os.fstat(self._descriptor)
-            self._left = status.st_size, status.st_mtime_ns
+            # Where the storage is gone, the point's own I/O says so, and `check` before the next one.
+            with suppress(OSError):
+                status = os.fstat(self._descriptor)
+                self._left = status.st_size, status.st_mtime_ns
 
     # Marks
 
@@ -321,8 +325,22 @@ class Hold:
         return unmade(self.path, self._descriptor)
 
     def identity(self, kernel: Kernel | None = None) -> Identity:
-        """What tells it from another of its name."""
-        tables = kernel or Kernel()
+        """What tells it from another of its name; of storage that has disappeared, what was true before.
+
+        Raises
+        ------
+        OSError
+            The storage has not answered this question yet, and does not now.
+        """
+        try:
+            self._identity = self._ask_identity(kernel or Kernel())
+        except OSError:
+            # The server of a FUSE file is gone, for example. Why the run ends is more than what it ran on.
+            if self._identity is None:
+                raise
+        return self._identity
+
+    def _ask_identity(self, tables: Kernel) -> Identity:
         status = os.fstat(self._descriptor)
         birth_ns, generation, disk_sequence = _core.file_identity(self._descriptor)
         boot = read_text(tables.proc / "sys/kernel/random/boot_id")

@@ -107,7 +107,7 @@ def make(path: Path, run: str | None = None) -> int:
         There is no room for the file or its mark.
     """
     try:
-        descriptor = open_without_links(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        descriptor = open_without_links(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise _failure(path, "cannot be created", error) from error
     try:
@@ -346,7 +346,7 @@ def _write_sidecar(path: Path, text: str, identity: str) -> None:
         )
     written = sidecar.with_name(f"{sidecar.name}.{identity[:8]}")
     try:
-        descriptor = create_anew(written)
+        descriptor = create_anew(written, 0o600)
         try:
             os.write(descriptor, text.encode() + b"\n")
         finally:
