@@ -64,7 +64,7 @@ def under_load(namespace: MountNamespace, folder: Path, verb: str) -> tuple[int,
             server.kill()
 
 
-AT_WORK = {"verify": "stress:", "profile": "measuring", "mailbox": "measuring"}
+AT_WORK = {"verify": "stress for", "profile": "measuring", "mailbox": "measuring"}
 
 
 @pytest.mark.parametrize("verb", VERBS)
