@@ -39,9 +39,11 @@ impl Served {
     /// # Errors
     /// The array, the store, the mount or the socket is refused or fails.
     pub fn start(plan: &ServePlan) -> Result<Self, ServeError> {
+        let store = plan.store_folder()?;
+        let control = store.again()?;
         let array: Box<dyn Array> = match &plan.array {
-            ModelPlan::Group(array) => Box::new(Group::open(plan, array)?),
-            ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array)?),
+            ModelPlan::Group(array) => Box::new(Group::open(plan, array, store)?),
+            ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array, store)?),
         };
         let inbox = Arc::new(Inbox::default());
         let transport = mount(&plan.folder, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
@@ -64,7 +66,7 @@ impl Served {
         let (gauge, per_s) = Gauge::start(&probe(&plan.folder), &floor_ns)?;
         served.gauge = Some(gauge);
         served.inbox.put(Message::Most(per_s));
-        control::listen(&plan.store, Arc::clone(&served.inbox))?;
+        control::listen(&control, Arc::clone(&served.inbox))?;
         Ok(served)
     }
 

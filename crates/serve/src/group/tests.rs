@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use assay_array::{LayoutPlan, ModelPlan, RaidPolicy, SpacePlan};
+use assay_array::{ArrayPlan, LayoutPlan, ModelPlan, RaidPolicy, SpacePlan};
 
 use super::Group;
 use crate::{
@@ -15,12 +15,16 @@ use crate::{
     command::Command,
 };
 
+fn open(plan: &ArrayPlan, folder: &Path) -> Group {
+    let served = served(ModelPlan::Group(plan.clone()), folder, None);
+    Group::open(&served, plan, served.store_folder().unwrap()).unwrap()
+}
+
 /// RAID 5 of six small disks; one of them is new, and to be rebuilt.
 fn rebuilding(name: &str) -> Bench<Group> {
     let mut plan = plans::plan(RaidPolicy::Raid5);
     plan.pools[0].volumes.iter_mut().for_each(|volume| volume.bytes = 16 * MIB);
-    let mut bench =
-        Bench::new(name, |folder| Group::open(&served(ModelPlan::Group(plan.clone()), folder, None), &plan).unwrap());
+    let mut bench = Bench::new(name, |folder| open(&plan, folder));
     bench.obey(&Command::Pull { disk: "member0/disk1".into(), spare: false });
     bench.obey(&Command::Insert { disk: None });
     bench
@@ -63,7 +67,7 @@ fn filer(folder: &Path) -> Group {
         read_realloc: false,
         space: SpacePlan::default(),
     };
-    Group::open(&served(ModelPlan::Group(plan.clone()), folder, None), &plan).unwrap()
+    open(&plan, folder)
 }
 
 const BLOCK: u64 = 4096;
