@@ -45,7 +45,8 @@ fn a_write_cut_short_anywhere_leaves_what_was_acknowledged_and_blocks_old_or_new
 #[test]
 fn going_back_to_a_snapshot_is_ended_where_it_was_cut_short() {
     for comes_back in [false, true] {
-        let mut changes = 0;
+        // One change may be that of a second copy, without which it goes on as well.
+        let (mut changes, mut ended) = (0, 0);
         loop {
             let mut proof = filled(RaidPolicy::Raid5, Durability::Battery, true);
             let first = proof.held.acknowledged.clone();
@@ -85,12 +86,13 @@ fn going_back_to_a_snapshot_is_ended_where_it_was_cut_short() {
             proof.held.acknowledged = first;
             proof.check();
             proof.store().snapshot("second").unwrap();
-            if reverted.is_ok() {
+            ended = if reverted.is_ok() { ended + 1 } else { 0 };
+            if ended > 2 {
                 break;
             }
             changes += 1;
         }
-        assert!(changes > 4);
+        assert!(changes > 30, "{changes} changes");
     }
 }
 
