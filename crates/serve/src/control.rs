@@ -30,7 +30,7 @@ use crate::{
 /// The server answers commands between I/Os; a rebuild or a snapshot of much takes a moment.
 const ANSWER: Duration = Duration::from_secs(60);
 /// A line that has begun has ended by then, and an answer has been taken.
-const LINE: Duration = Duration::from_secs(5);
+const LINE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 /// A script of thousands of events has less.
 const LINE_MOST_BYTES: u64 = 4 << 20;
 /// Those who ask at once.

@@ -40,10 +40,10 @@ impl Folder {
         if let Some(parent) = shown.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(parent).map_err(failed)?;
         }
-        match made.create(&shown) {
+        let is_made = match made.create(&shown) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            _ => {}
-        }
+            made => made.is_ok(),
+        };
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let held = match OpenOptions::new().read(true).custom_flags(flags).open(&shown) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) => {
@@ -51,7 +51,12 @@ impl Folder {
             }
             opened => opened.map_err(failed)?,
         };
-        Self::of(held, shown)
+        let folder = Self::of(held, shown)?;
+        if is_made {
+            // Whatever the umask.
+            folder.close_to_others()?;
+        }
+        Ok(folder)
     }
 
     /// Holds a folder that was opened already, whatever its path leads to by now.

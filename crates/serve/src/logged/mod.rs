@@ -8,6 +8,8 @@
 
 mod block;
 mod change;
+#[cfg(test)]
+mod hostile;
 mod journal;
 mod layout;
 mod map;

@@ -7,6 +7,8 @@ pub(crate) mod disk;
 pub(crate) mod files;
 mod following;
 mod growth;
+#[cfg(test)]
+mod hostile;
 mod joining;
 mod journal;
 pub(crate) mod kept;

@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, Permissions},
-    os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
+    os::unix::fs::{PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
 };
 
@@ -13,7 +13,7 @@ use crate::proving::Folder;
 /// Nobody, whoever runs the tests.
 const OTHER_USER: u32 = 65534;
 
-pub(crate) fn is_root() -> bool {
+fn is_root() -> bool {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
@@ -116,33 +116,4 @@ pub(crate) fn refuses_folders(open: impl Fn(&Path) -> Result<(), String>) {
     let refused = open(&at("used")).unwrap_err();
     assert!(refused.contains("is not empty") && refused.contains("thesis.doc"), "{refused}");
     assert_eq!(fs::read_dir(at("there")).unwrap().count(), 0);
-}
-
-/// All files of a store are their owner's alone, whatever the umask, and those that were not are from then on.
-pub(crate) fn keeps_to_itself(folder: &Path, open: impl Fn() -> Result<(), String>) {
-    let check = || {
-        assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "{}", path.display());
-        }
-    };
-    for mask in [0, 0o277] {
-        let _ = fs::remove_dir_all(folder);
-        // SAFETY: takes a number and cannot fail.
-        let before = unsafe { libc::umask(mask) };
-        let opened = open();
-        // SAFETY: as above.
-        unsafe { libc::umask(before) };
-        if is_root() || mask == 0 {
-            opened.unwrap();
-            check();
-        }
-    }
-    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
-    for entry in fs::read_dir(folder).unwrap() {
-        fs::set_permissions(entry.unwrap().path(), Permissions::from_mode(0o644)).unwrap();
-    }
-    open().unwrap();
-    check();
 }

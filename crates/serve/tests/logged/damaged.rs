@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::{
     damage::{Damage, copy, damage, files},
-    foreign::{keeps_to_itself, refuses_folders, refuses_planted},
+    foreign::{refuses_folders, refuses_planted},
     proof::{Proof, content, plan},
     proving::{BLOCK, Folder, Proving, VOLUME_BYTES},
 };
@@ -182,6 +182,4 @@ fn every_file_of_a_store_that_is_planted_is_refused_by_name() {
         ["lock", "pool.json", "pool.copy", "pool.new", "journal", "checkpoint", "checkpoint.new", "node0-disk0.img"];
     refuses_planted(&folder, &names, || open_at(&folder));
     refuses_folders(open_at);
-    let own = Folder::new();
-    keeps_to_itself(&own.0, || open_at(&own.0));
 }

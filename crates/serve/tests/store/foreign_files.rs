@@ -6,7 +6,7 @@ use assay_array::{ArrayModel, RaidPolicy};
 use assay_serve::{Durability, Store};
 
 use crate::{
-    foreign::{Victim, keeps_to_itself, refuses_folders, refuses_planted},
+    foreign::{Victim, refuses_folders, refuses_planted},
     proof::{Layout, Proof, filled, plan},
     proving::Folder,
 };
@@ -94,10 +94,4 @@ fn what_an_attempt_left_behind_is_removed_and_not_written_through() {
 #[test]
 fn folders_that_are_not_the_owners_alone_are_refused() {
     refuses_folders(open_at);
-}
-
-#[test]
-fn files_and_folders_of_a_store_are_their_owners_alone_whatever_the_umask() {
-    let folder = Folder::new();
-    keeps_to_itself(&folder.0, || open_at(&folder.0));
 }
