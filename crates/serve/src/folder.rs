@@ -90,7 +90,9 @@ impl Folder {
     /// # Errors
     /// Its mode cannot be changed.
     pub(crate) fn close_to_others(&self) -> Result<(), ServeError> {
-        self.held.set_permissions(Permissions::from_mode(FOLDER_MODE)).map_err(|error| ServeError::at(&self.shown, error))
+        self.held
+            .set_permissions(Permissions::from_mode(FOLDER_MODE))
+            .map_err(|error| ServeError::at(&self.shown, error))
     }
 
     /// The folder's name, for messages.
@@ -238,7 +240,10 @@ impl Folder {
         for entry in fs::read_dir(self.held_path()).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
             if !is_known(&name) && !is_socket(&name) {
-                return Err(refused(&self.shown, format!("is not empty and {what}: it holds {name:?}; name another folder")));
+                return Err(refused(
+                    &self.shown,
+                    format!("is not empty and {what}: it holds {name:?}; name another folder"),
+                ));
             }
             let about = match fs::symlink_metadata(self.path(&name)?) {
                 // Gone since it was listed.

@@ -46,8 +46,7 @@ impl Served {
             ModelPlan::HostFlash(array) => Box::new(HostFlash::open(plan, array, store)?),
         };
         let inbox = Arc::new(Inbox::default());
-        let transport =
-            mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
+        let transport = mount(&plan.folder, plan.folder_descriptor, plan.shown(), Arc::clone(&inbox), plan.realtime)?;
         let probe = transport.probe();
         let floor_ns = FloorNs::default();
         let mut server = Server::new(plan, array, Box::new(transport), Arc::clone(&inbox), Arc::clone(&floor_ns));

@@ -144,7 +144,10 @@ fn a_disk_whose_file_is_gone_is_told_and_a_spare_takes_its_place() {
             assert_eq!((told.len(), bench.array.state()), (1, "degraded"));
             continue;
         }
-        assert_eq!((&told[1..], bench.array.state()), (&["member0/disk2: rebuild begins".to_owned()][..], "rebuilding"));
+        assert_eq!(
+            (&told[1..], bench.array.state()),
+            (&["member0/disk2: rebuild begins".to_owned()][..], "rebuilding")
+        );
         assert_eq!(bench.turns(60).0, ["member0/disk2: rebuilt"]);
         bench.array.read(0, 0, &mut found).unwrap();
         assert!(found == bytes);

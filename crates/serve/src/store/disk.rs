@@ -91,7 +91,13 @@ impl Disk {
     ///
     /// # Errors
     /// A file of it cannot be made.
-    pub(crate) fn make(folder: &Folder, name: &str, size: DiskSize, era: &Era, supply: &Supply) -> Result<Self, ServeError> {
+    pub(crate) fn make(
+        folder: &Folder,
+        name: &str,
+        size: DiskSize,
+        era: &Era,
+        supply: &Supply,
+    ) -> Result<Self, ServeError> {
         let make = |name: &str, bytes| Kept::make(folder, name, era, bytes, supply);
         let sums = size.has_sums.then(|| make(&sums_name(name), size.sums_bytes())).transpose()?;
         let (file, DiskSize { bytes, chunk_bytes, .. }) = (make(name, size.bytes)?, size);
@@ -117,8 +123,12 @@ impl Disk {
             let sums = || Kept::find_of(folder, &sums_name(name), era, size.sums_bytes(), supply);
             match (found, has_sums.then(sums).transpose()?.transpose()) {
                 (Ok(file), Ok(sums)) => return Ok((Self { record, file, sums, bytes, chunk_bytes }, None)),
-                (Err(unfit), _) => return Ok((Self::gone(folder, name, size, era, supply)?, Some((name.to_owned(), unfit)))),
-                (_, Err(unfit)) => return Ok((Self::gone(folder, name, size, era, supply)?, Some((sums_name(name), unfit)))),
+                (Err(unfit), _) => {
+                    return Ok((Self::gone(folder, name, size, era, supply)?, Some((name.to_owned(), unfit))));
+                }
+                (_, Err(unfit)) => {
+                    return Ok((Self::gone(folder, name, size, era, supply)?, Some((sums_name(name), unfit))));
+                }
             }
         }
         Ok((Self { record, ..Self::gone(folder, name, size, era, supply)? }, None))

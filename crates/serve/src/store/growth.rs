@@ -56,7 +56,11 @@ impl Growth {
             found.push(file);
         }
         let Some(pieces) = pieces.into_iter().collect::<Option<Vec<u64>>>() else {
-            let why = if whys.is_empty() { "the numbers in both do not agree with their sums".to_owned() } else { whys.join(", ") };
+            let why = if whys.is_empty() {
+                "the numbers in both do not agree with their sums".to_owned()
+            } else {
+                whys.join(", ")
+            };
             let message = format!("which say where the bytes of joined members lie: {why}; put one back from a copy");
             return Err(folder.refused(FILES[0], format!("and {}, {message}", FILES[1])));
         };

@@ -50,16 +50,16 @@ impl Bench {
 #[test]
 fn a_noted_change_that_is_none_of_the_array_is_refused() {
     let bench = Bench::new("journal");
-    let beyond = |change: &mut Change| change.put(0, 1 << 40, &[1; 4096]);
-    let changes: [(u32, &dyn Fn(&mut Change)); 7] = [
-        (0, &beyond),
-        (9, &|change| change.put(0, 0, &[1; 4096])),
-        (0, &|change| change.put(99, 0, &[1; 4096])),
+    type Fill = fn(&mut Change);
+    let changes: [(u32, Fill); 7] = [
+        (0, |change| change.put(0, 1 << 40, &[1; 4096])),
+        (9, |change| change.put(0, 0, &[1; 4096])),
+        (0, |change| change.put(99, 0, &[1; 4096])),
         // With sums whole blocks are written.
-        (0, &|change| change.put(0, 100, &[1; 10])),
-        (0, &|change| change.copy(1, 0..4096)),
-        (0, &|change| change.bad(1, 0..u64::MAX)),
-        (0, &|change| change.moved(3, 4)),
+        (0, |change| change.put(0, 100, &[1; 10])),
+        (0, |change| change.copy(1, 0..4096)),
+        (0, |change| change.bad(1, 0..u64::MAX)),
+        (0, |change| change.moved(3, 4)),
     ];
     for (number, (member, fill)) in changes.into_iter().enumerate() {
         let mut store = bench.open().unwrap();
@@ -68,7 +68,10 @@ fn a_noted_change_that_is_none_of_the_array_is_refused() {
         store.journal.note(member, &change).unwrap();
         drop(store);
         let refused = bench.open().err().unwrap().to_string();
-        assert!(refused.contains("journal: is damaged: what is noted is no change of this array"), "{number}: {refused}");
+        assert!(
+            refused.contains("journal: is damaged: what is noted is no change of this array"),
+            "{number}: {refused}"
+        );
         fs::remove_dir_all(&bench.at).unwrap();
     }
 }

@@ -246,8 +246,7 @@ impl Journal {
             (kind, short(step, 4), long(step, 8)..long(step, 16))
         });
         let moves = listed_moves.chunks_exact(MOVE_BYTES).map(|each| (long(each, 0), long(each, 8)));
-        let change =
-            Change { steps: steps.collect(), bytes: rest[..bytes as usize].to_vec(), moves: moves.collect() };
+        let change = Change { steps: steps.collect(), bytes: rest[..bytes as usize].to_vec(), moves: moves.collect() };
         Ok(Some((member, change)))
     }
 }
@@ -276,7 +275,10 @@ impl From<Noted> for StoreFault {
 
 /// Without what a killed server noted, a write may be half made, and parity would give wrong bytes.
 fn lost(folder: &Folder, why: &Unfit) -> ServeError {
-    folder.refused(NAME, format!("{why}, and the last server was killed: a write may be half made; put the file back from a copy"))
+    folder.refused(
+        NAME,
+        format!("{why}, and the last server was killed: a write may be half made; put the file back from a copy"),
+    )
 }
 
 /// A change that is none of a member.

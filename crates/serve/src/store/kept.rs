@@ -47,7 +47,10 @@ impl Era {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unfit {
     Missing,
-    Short { bytes: u64, of: u64 },
+    Short {
+        bytes: u64,
+        of: u64,
+    },
     Overwritten,
     OtherStore,
     Other(String),

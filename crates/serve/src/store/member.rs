@@ -55,9 +55,8 @@ impl Member {
     pub(super) fn takes(&self, change: &Change) -> bool {
         let block_bytes = if self.has_sums { BLOCK_BYTES } else { 1 };
         let places = self.geometry_places();
-        let moves = |(block, place): &(u64, u64)| {
-            self.places.as_ref().is_some_and(|kept| kept.has(*block)) && *place < places
-        };
+        let moves =
+            |(block, place): &(u64, u64)| self.places.as_ref().is_some_and(|kept| kept.has(*block)) && *place < places;
         change.fits(self.disks.len(), self.disk_rows() * self.chunk_bytes(), block_bytes)
             && change.moves().iter().all(moves)
     }

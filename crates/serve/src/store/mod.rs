@@ -16,6 +16,7 @@ mod member;
 mod opening;
 mod places;
 mod progress;
+mod raising;
 mod ranges;
 pub(crate) mod record;
 mod snapshot;
@@ -30,7 +31,6 @@ use disk::{Disk, DiskRecord};
 use files::Supply;
 use growth::Growth;
 use journal::{Change, Journal, Noted};
-use kept::Era;
 use member::Member;
 use progress::Progress;
 use record::{Layout, Record, Records, State};
@@ -138,55 +138,6 @@ impl Store {
     /// Has changes of files end after so many, in the middle of one: for good, or only that one. For proofs.
     pub fn end_changes_after(&mut self, changes: u64, comes_back: bool) {
         self.supply.end_after(changes, comes_back);
-    }
-
-    fn write_state(&self) -> Result<(), ServeError> {
-        let disks = |member: &Member| member.disks.iter().map(|disk| disk.record.clone()).collect();
-        let mut record = self.record.borrow_mut();
-        record.state = State {
-            disks: self.members.iter().map(disks).collect(),
-            spares: self.spares.clone(),
-            snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
-            reverting: self.reverting.clone(),
-            filled_percent: self.filled_percent,
-            filled_bytes: self.filled_bytes,
-            attributes: self.attributes.clone(),
-            added: self.growth.added,
-        };
-        record.written += 1;
-        RECORDS.write(&self.folder, &*record, &self.supply)
-    }
-
-    /// What was found wrong with files of the store when it was opened.
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    /// Gives all files a later generation: what was copied of them before is told from them then.
-    fn raise(&mut self, is_closed: bool) -> Result<(), ServeError> {
-        let generation = {
-            let mut record = self.record.borrow_mut();
-            record.is_closed = false;
-            record.issue()
-        };
-        self.write_state()?;
-        let raised = self.raise_files(generation);
-        raised.map_err(|error| ServeError::at(self.folder.shown(), error))?;
-        self.record.borrow_mut().settle(is_closed);
-        self.write_state()
-    }
-
-    fn raise_files(&mut self, generation: u64) -> std::io::Result<()> {
-        self.journal.raise(generation)?;
-        self.progress.raise(generation)?;
-        self.growth.raise(generation)?;
-        self.members.iter_mut().try_for_each(|member| member.raise(generation))?;
-        self.snapshots.iter_mut().try_for_each(|snapshot| snapshot.raise(generation))
-    }
-
-    /// Which generation files have that are made now.
-    fn era(&self) -> Era {
-        self.record.borrow().era().expect("a store that is open has numbers")
     }
 
     /// Reads a part of a volume, as it was last acknowledged.

@@ -246,7 +246,8 @@ fn is_file(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_disk = |text: &str| {
         let stem = text.strip_suffix(".img").or_else(|| text.strip_suffix(".sums"));
-        stem.and_then(|stem| stem.split_once("-disk")).is_some_and(|(member, disk)| is_number(member) && is_number(disk))
+        stem.and_then(|stem| stem.split_once("-disk"))
+            .is_some_and(|(member, disk)| is_number(member) && is_number(disk))
     };
     let is_places = |text: &str| text.strip_suffix("-places").is_some_and(is_number);
     let is_snapshot = |text: &str| text.strip_suffix(".log").is_some_and(|name| super::refuse_name(name).is_ok());

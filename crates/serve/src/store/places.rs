@@ -4,10 +4,7 @@
 //! may have lain. One for each block follows: its place plus one, or 0 if it did not move. The upper two bytes of a number are a
 //! sum of it and its place in the file.
 
-use std::{
-    collections::HashMap,
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 
 use super::{
     files::Supply,
@@ -98,7 +95,13 @@ impl Places {
         Ok(places)
     }
 
-    fn read(&mut self, folder: &Folder, name: &str, spread: Spread, noted: &HashMap<u64, u64>) -> Result<(), ServeError> {
+    fn read(
+        &mut self,
+        folder: &Folder,
+        name: &str,
+        spread: Spread,
+        noted: &HashMap<u64, u64>,
+    ) -> Result<(), ServeError> {
         let mut bytes = vec![0; (READ_NUMBERS * NUMBER_BYTES) as usize];
         for first in (0..=self.blocks).step_by(READ_NUMBERS as usize) {
             let count = READ_NUMBERS.min(self.blocks + 1 - first);

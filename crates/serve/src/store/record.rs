@@ -239,7 +239,10 @@ impl Records {
         // Of two that are as new the first is taken.
         whole.into_iter().rev().max_by_key(|record| record.written).ok_or_else(|| {
             let shown = folder.shown().display();
-            ServeError::refused(format!("{shown}: {}; put one back from a copy, or name another folder", why.join(", ")))
+            ServeError::refused(format!(
+                "{shown}: {}; put one back from a copy, or name another folder",
+                why.join(", ")
+            ))
         })
     }
 

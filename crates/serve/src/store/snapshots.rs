@@ -77,8 +77,8 @@ impl Store {
         }
         let failed = |fault: StoreFault| ServeError::refused(format!("{name}: cannot be gone back to: {fault}"));
         self.settle().map_err(failed)?;
-        let involved = self.snapshots.iter().skip_while(|snapshot| snapshot.name != name);
-        let checked = involved.map(Snapshot::check).collect::<Result<(), _>>();
+        let mut involved = self.snapshots.iter().skip_while(|snapshot| snapshot.name != name);
+        let checked = involved.try_for_each(Snapshot::check);
         checked.map_err(|error| failed(error.into()))?;
         self.volatile.drop_all();
         self.reverting = Some(name.to_owned());

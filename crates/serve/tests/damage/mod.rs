@@ -112,7 +112,8 @@ impl Damage {
                 sparsely(&from, &path);
             }
             Self::FirstBlock(fill) => {
-                let bytes: Vec<u8> = (0..4096_u64.min(about.len())).map(|at| (at as u8).wrapping_mul(31) ^ fill).collect();
+                let bytes: Vec<u8> =
+                    (0..4096_u64.min(about.len())).map(|at| (at as u8).wrapping_mul(31) ^ fill).collect();
                 opened().write_all_at(&bytes, 0).unwrap();
             }
             Self::Byte(at, with) => {

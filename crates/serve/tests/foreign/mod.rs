@@ -42,7 +42,9 @@ impl Victim {
 }
 
 /// How a name in a store's folder is taken, and what is said of it.
-pub(crate) const PLANTED: [(&str, fn(&Path, &Victim), &str); 6] = [
+type Planted = (&'static str, fn(&Path, &Victim), &'static str);
+
+const PLANTED: [Planted; 6] = [
     ("link", |path, victim| symlink(victim.path(), path).unwrap(), "is a link"),
     ("link to nothing", |path, victim| symlink(victim.path().with_extension("new"), path).unwrap(), "is a link"),
     ("hard link", |path, victim| fs::hard_link(victim.path(), path).unwrap(), "has another name elsewhere"),

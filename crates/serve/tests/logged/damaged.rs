@@ -151,7 +151,10 @@ fn images_that_are_not_those_they_were_count_as_pulled_and_are_restored() {
     fs::copy(older.0.join("node0-disk5.img"), folder.join("node0-disk5.img")).unwrap();
     proof.store = Some(proof.open().unwrap());
     let said: Vec<String> = proof.store().findings().iter().map(|finding| finding.what.clone()).collect();
-    assert!(said[0].starts_with("node0/disk3: its file is missing") && said[1].contains("is an older copy"), "{said:?}");
+    assert!(
+        said[0].starts_with("node0/disk3: its file is missing") && said[1].contains("is an older copy"),
+        "{said:?}"
+    );
     assert!(!proof.store().is_present(3) && !proof.store().is_present(5));
     assert_eq!(proof.check(), 0);
     proof.restore_all();

@@ -109,7 +109,9 @@ fn a_store_that_was_cut_short_while_it_was_made_is_made_again() {
 
 #[test]
 fn a_rebuild_cut_short_anywhere_goes_on_and_leaves_nothing_old_on_the_new_disk() {
-    for (policy, sums) in [(RaidPolicy::Raid10, false), (RaidPolicy::Raid5, true), (RaidPolicy::Raid6, false), (RaidPolicy::Dp, false)] {
+    for (policy, sums) in
+        [(RaidPolicy::Raid10, false), (RaidPolicy::Raid5, true), (RaidPolicy::Raid6, false), (RaidPolicy::Dp, false)]
+    {
         let mut proof = filled(policy, Durability::Battery, sums);
         proof.store().pull(0, 1).unwrap();
         proof.store().replace(0, 1).unwrap();

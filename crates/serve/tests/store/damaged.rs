@@ -34,8 +34,14 @@ fn past() -> impl Strategy<Value = Past> {
         any::<[bool; 4]>(),
         prop::option::of(0..30_u64),
     )
-        .prop_map(|(policy, layout, [sums, grown, snapshot, rebuilding], killed)| {
-            Past { policy, layout, sums, grown, snapshot, rebuilding, killed }
+        .prop_map(|(policy, layout, [sums, grown, snapshot, rebuilding], killed)| Past {
+            policy,
+            layout,
+            sums,
+            grown,
+            snapshot,
+            rebuilding,
+            killed,
         })
 }
 
@@ -133,9 +139,9 @@ impl Left {
     fn is_under_way(&self, volume: u16, here: &Range<usize>, found: &[u8]) -> bool {
         let Some((there, bytes)) = self.under_way.as_ref().filter(|_| volume == 1) else { return false };
         let held = &self.proof.held.acknowledged[1];
-        here.clone().zip(found).all(|(at, byte)| {
-            *byte == held[at] || (there.contains(&at) && *byte == bytes[at - there.start])
-        })
+        here.clone()
+            .zip(found)
+            .all(|(at, byte)| *byte == held[at] || (there.contains(&at) && *byte == bytes[at - there.start]))
     }
 
     /// New disks take the places of those that are gone, one after the other.
@@ -246,14 +252,8 @@ fn an_image_that_is_not_the_one_it_was_counts_as_pulled_and_is_said_so() {
             },
             "bytes of",
         ),
-        (
-            |at, older| put(&older.join("member0-disk1.img"), at),
-            "is an older copy",
-        ),
-        (
-            |at, _| put(&at.join("member1-disk1.img"), at),
-            "holds member1-disk1.img",
-        ),
+        (|at, older| put(&older.join("member0-disk1.img"), at), "is an older copy"),
+        (|at, _| put(&at.join("member1-disk1.img"), at), "holds member1-disk1.img"),
         (
             |at, _| {
                 let other = filled(RaidPolicy::Raid5, Durability::Battery, false);
@@ -391,7 +391,9 @@ fn a_snapshot_whose_log_is_gone_is_forgotten_with_those_that_count_on_it() {
     file.set_len(file.metadata().unwrap().len() - 70_000).unwrap();
     proof.store = Some(proof.open().unwrap());
     let [finding] = proof.store().findings() else { panic!("nothing is said") };
-    assert!(finding.what.starts_with("snapshot two: snapshot-two.log has") && finding.what.contains("all that are older"));
+    assert!(
+        finding.what.starts_with("snapshot two: snapshot-two.log has") && finding.what.contains("all that are older")
+    );
     let names: Vec<String> = proof.store().snapshots().into_iter().map(|snapshot| snapshot.name).collect();
     assert_eq!(names, ["three"]);
     proof.check();

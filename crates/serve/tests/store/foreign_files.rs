@@ -39,8 +39,17 @@ fn every_file_of_a_store_that_is_planted_is_refused_by_name() {
     proof.store = None;
     let folder = proof.folder.0.clone();
     let names = [
-        "lock", "store.json", "store.copy", "store.new", "journal", "progress", "moves", "moves.copy",
-        "member0-disk0.img", "member1-disk2.sums", "snapshot-monday.log",
+        "lock",
+        "store.json",
+        "store.copy",
+        "store.new",
+        "journal",
+        "progress",
+        "moves",
+        "moves.copy",
+        "member0-disk0.img",
+        "member1-disk2.sums",
+        "snapshot-monday.log",
     ];
     refuses_planted(&folder, &names, || open_at(&folder));
     fs::write(folder.join("unknown"), "").unwrap();

@@ -169,7 +169,9 @@ impl Table {
         let free: HashSet<u32> = self.free.iter().copied().collect();
         let is_right = |(number, content): (u32, &Content)| {
             let named = users[number as usize];
-            named == content.users && free.contains(&number) == (named == 0) && (named == 0 || self.lies_inside(content))
+            named == content.users
+                && free.contains(&number) == (named == 0)
+                && (named == 0 || self.lies_inside(content))
         };
         let blocks = self.snapshots.iter().flat_map(|snapshot| snapshot.before.keys());
         free.len() == self.free.len()

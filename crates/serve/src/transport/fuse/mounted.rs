@@ -118,7 +118,8 @@ fn is_mounted_on(folder: &File) -> std::io::Result<bool> {
 fn unescaped(listed: &[u8]) -> Vec<u8> {
     let (mut path, mut left) = (Vec::new(), listed);
     while let Some((first, rest)) = left.split_first() {
-        let digits = rest.get(..3).filter(|digits| *first == b'\\' && digits.iter().all(|digit| (b'0'..b'8').contains(digit)));
+        let digits =
+            rest.get(..3).filter(|digits| *first == b'\\' && digits.iter().all(|digit| (b'0'..b'8').contains(digit)));
         match digits {
             Some(digits) => {
                 path.push(digits.iter().fold(0_u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0')));
@@ -159,7 +160,8 @@ impl Transport for FuseTransport {
         let Self { session, root, .. } = *self;
         // SAFETY: takes nothing and cannot fail.
         if unsafe { libc::geteuid() } == 0 {
-            let path = std::ffi::CString::new(held(&root).as_os_str().as_encoded_bytes()).expect("a path has no zero byte");
+            let path =
+                std::ffi::CString::new(held(&root).as_os_str().as_encoded_bytes()).expect("a path has no zero byte");
             // Whoever still uses the volumes, be it in a mount namespace of its own, gets errors, and nobody hangs. Nothing is
             // lost with it: the kernel writes through.
             // SAFETY: the path lives until the call is over.
@@ -181,7 +183,9 @@ mod tests {
 
     #[test]
     fn paths_are_read_as_the_kernel_lists_them() {
-        for (listed, path) in [("/tmp/a\\040b", "/tmp/a b"), ("/a\\134040", "/a\\040"), ("/\\303\\244", "/ä"), ("/x\\9", "/x\\9")] {
+        for (listed, path) in
+            [("/tmp/a\\040b", "/tmp/a b"), ("/a\\134040", "/a\\040"), ("/\\303\\244", "/ä"), ("/x\\9", "/x\\9")]
+        {
             assert_eq!(unescaped(listed.as_bytes()), path.as_bytes());
         }
     }
