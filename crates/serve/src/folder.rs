@@ -65,6 +65,9 @@ impl Folder {
     /// As [`Self::at`].
     pub(crate) fn of_descriptor(descriptor: RawFd, shown: &Path) -> Result<Self, ServeError> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        if descriptor < 0 {
+            return Err(refused(shown, format!("{descriptor} is no descriptor of a folder")));
+        }
         // SAFETY: the text ends with a zero byte; a number that is no descriptor is refused by the kernel.
         let opened = unsafe { libc::openat(descriptor, c".".as_ptr(), flags) };
         if opened < 0 {

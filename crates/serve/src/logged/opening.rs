@@ -21,7 +21,7 @@ use crate::{
         disk::{Disk, DiskRecord, DiskSize},
         files::{self, LOCK, SOCKET, Supply},
         kept::{Era, Unfit},
-        record::refuse_newer,
+        record::{refuse_all_gone, refuse_newer},
         volatile::Volatile,
     },
 };
@@ -67,6 +67,12 @@ impl LoggedStore {
         let table = Table::new(shape, blocks, volumes.len(), layout.disks as usize, slots_of_disk(shape, &layout));
         let (journal, table) = read_table(&folder, table, era, &supply)?;
         let (disks, gone) = open_disks(&folder, &layout, shape, &table, &era, &supply)?;
+        if let Some((disk, why)) =
+            gone.first().filter(|_| gone.len() == table.disks.iter().filter(|disk| **disk).count())
+        {
+            let first = format!("node{}/disk{}: its file {why}", disk / layout.node_disks, disk % layout.node_disks);
+            return Err(refuse_all_gone(&folder, &first));
+        }
         let used = table.containers.values().flat_map(|container| container.pieces.iter().flatten().copied());
         let slots = Slots::new(disks.len(), slots_of_disk(shape, &layout), used);
         let mut store = Self {

@@ -99,7 +99,7 @@ fn a_note_that_says_that_it_is_larger_than_its_file_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Numbers of the record are replaced by others, with a sum that agrees.
     #[test]

@@ -33,7 +33,8 @@ use growth::Growth;
 use journal::{Change, Journal, Noted};
 use member::Member;
 use progress::Progress;
-use record::{Layout, Record, Records, State};
+pub use raising::Finding;
+use record::{Layout, Record, State};
 use serde::{Deserialize, Serialize};
 use snapshot::Snapshot;
 pub use snapshot::SnapshotReading;
@@ -87,18 +88,6 @@ const MARGIN_BYTES: u64 = 16 << 20;
 const ASK_BYTES: u64 = 4 << 20;
 /// Where the store was given less room than there is.
 const ASK_OFTEN_BYTES: u64 = 64 << 10;
-/// Most disks of all members.
-const DISKS_MAX: u64 = 4096;
-const RECORDS: Records = Records { copies: ["store.json", "store.copy"], beside: "store.new" };
-
-/// What was found wrong with files of a store when it was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub what: String,
-    /// The disk that is gone with it.
-    pub disk: Option<(u32, u32)>,
-}
-
 impl Store {
     /// Ends what was noted and not ended, if there is something: by a killed server, or before a file failed.
     fn settle(&mut self) -> Result<(), StoreFault> {

@@ -13,7 +13,7 @@ use std::{
 use assay_array::{ArrayModel, ArrayPlan};
 
 use super::{
-    ASK_BYTES, Finding, RECORDS, Store,
+    ASK_BYTES, Finding, Store,
     disk::{Disk, DiskRecord, DiskSize, DiskState},
     disk_file, disk_name,
     files::{self, LOCK, SOCKET, Supply},
@@ -23,7 +23,7 @@ use super::{
     kept::{Era, Unfit},
     member::Member,
     progress::Progress,
-    record::{self, Layout, Record, State},
+    record::{self, Layout, RECORDS, Record, State},
     snapshot::{Snapshot, file_name},
     volatile::Volatile,
 };
@@ -55,40 +55,15 @@ impl Store {
         sums: bool,
         room_bytes: Option<u64>,
     ) -> Result<Self, ServeError> {
-        let layout = Layout::new(plan, model, sums);
         if !RECORDS.are_there(&folder)? {
             let is_known = |name: &str| name == LOCK || name == RECORDS.beside;
             folder.refuse_others(is_known, |_| false, "no store of Assay's")?;
         }
         let lock = files::lock(&folder)?;
         folder.close_to_others()?;
-        let record = if RECORDS.are_there(&folder)? {
-            folder.refuse_others(is_file, |name| name == SOCKET, "not only a store")?;
-            RECORDS.read(&folder)?
-        } else {
-            Record::new(layout.clone(), fresh_state(plan, model))?
-        };
-        if let Some(difference) = record.layout.difference(&layout) {
-            let added = record.state.added;
-            let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
-            let message = format!(
-                "{}: the store is of another array: {difference}; name another folder, or serve what it was made \
-                 for{since}",
-                folder.shown().display()
-            );
-            return Err(ServeError::refused(message));
-        }
-        let era = record.era().expect("a record that was read has numbers");
-        if !record.state.fits(plan, model) {
-            return Err(folder.refused(RECORDS.copies[0], "is damaged: what it says of the array cannot be"));
-        }
         let supply = Supply::default();
-        if era.is_new() {
-            // From here on it is known whose the files are, also where making them is cut short.
-            let mut record = record.clone();
-            record.written += 1;
-            RECORDS.write(&folder, &record, &supply)?;
-        }
+        let record = read_record(&folder, plan, model, sums, &supply)?;
+        let era = record.era().expect("a record that was read has numbers");
         let mut store = Opening { folder, era, supply, findings: Vec::new() }.open(record, plan, model, sums)?;
         (store.durability, store.room_bytes) = (durability, room_bytes);
         store.lock = Some(lock);
@@ -113,6 +88,39 @@ impl Store {
     }
 }
 
+/// The record of the store that is there, or that of a new one, which is written: from then on it is known whose the files are, also
+/// where making them is cut short.
+fn read_record(
+    folder: &Folder,
+    plan: &ArrayPlan,
+    model: &ArrayModel,
+    sums: bool,
+    supply: &Supply,
+) -> Result<Record<Layout, State>, ServeError> {
+    let layout = Layout::new(plan, model, sums);
+    if !RECORDS.are_there(folder)? {
+        let mut record = Record::new(layout, fresh_state(plan, model))?;
+        record.written += 1;
+        RECORDS.write(folder, &record, supply)?;
+        return Ok(record);
+    }
+    folder.refuse_others(is_file, |name| name == SOCKET, "not only a store")?;
+    let record: Record<Layout, State> = RECORDS.read(folder)?;
+    if let Some(difference) = record.layout.difference(&layout) {
+        let added = record.state.added;
+        let since = if added > 0 { format!(", before {added} joined") } else { String::new() };
+        let message = format!(
+            "{}: the store is of another array: {difference}; name another folder, or serve what it was made for{since}",
+            folder.shown().display()
+        );
+        return Err(ServeError::refused(message));
+    }
+    if !record.state.fits(plan, model) {
+        return Err(folder.refused(RECORDS.copies[0], "is damaged: what it says of the array cannot be"));
+    }
+    Ok(record)
+}
+
 /// What is found while a store is opened.
 struct Opening {
     folder: Folder,
@@ -133,7 +141,9 @@ impl Opening {
         let mut state = record.state.clone();
         let mut journal = Journal::open(folder, era, record.is_closed, supply)?;
         let growth = Growth::restore(folder, state.added, plan, model, era, supply)?;
-        let progress = Progress::open(folder, era, supply)?;
+        let first_members = state.disks.len() - state.added as usize;
+        let most_disks = state.disks.iter().map(Vec::len).max().unwrap_or(0);
+        let progress = Progress::open(folder, first_members, most_disks, era, supply)?;
         let noted = journal.noted().map_err(|fault| folder.failed("journal", io_error(fault.into())))?;
         let mut members = Vec::new();
         for (number, records) in (0..).zip(state.disks.drain(..)) {
@@ -142,6 +152,10 @@ impl Opening {
             let moves: HashMap<u64, u64> = moves.copied().collect();
             let places = open_places(&self.folder, model, number, &moves, &self.era, &self.supply)?;
             members.push(Member::new(model.geometry(number).clone(), disks, sums, places)?);
+        }
+        let disks = || members.iter().flat_map(|member: &Member| &member.disks);
+        if !self.findings.is_empty() && disks().all(|disk| disk.record.state == DiskState::Absent) {
+            return Err(record::refuse_all_gone(&self.folder, &self.findings[0].what));
         }
         if let Some((member, change)) = &noted {
             let takes = members.get(*member as usize).is_some_and(|member| member.takes(change));

@@ -5,7 +5,6 @@
 use std::io;
 
 use super::{
-    DISKS_MAX,
     files::Supply,
     kept::{Era, Kept, Unfit},
     record::MEMBERS_MOST,
@@ -17,40 +16,51 @@ const NAME: &str = "progress";
 const ENTRY_BYTES: u64 = 16;
 
 #[derive(Debug)]
-pub(super) struct Progress(Kept);
+pub(super) struct Progress {
+    file: Kept,
+    /// Most disks of a member.
+    disks: u64,
+}
 
 impl Progress {
-    pub(super) fn open(folder: &Folder, era: &Era, supply: &Supply) -> Result<Self, ServeError> {
-        // The first members and all that join.
-        let bytes = (u64::from(MEMBERS_MOST) + DISKS_MAX) * DISKS_MAX * ENTRY_BYTES;
-        match Kept::find_of(folder, NAME, era, bytes, supply)? {
-            Ok(file) => Ok(Self(file)),
-            Err(Unfit::Newer) => Err(super::record::refuse_newer(folder, NAME)),
-            Err(_) => Kept::make(folder, NAME, era, bytes, supply).map(Self),
-        }
+    /// Opens the file of so many members, and of all that join, with so many disks each at most.
+    pub(super) fn open(
+        folder: &Folder,
+        members: usize,
+        disks: usize,
+        era: &Era,
+        supply: &Supply,
+    ) -> Result<Self, ServeError> {
+        let bytes = (members as u64 + u64::from(MEMBERS_MOST)) * disks as u64 * ENTRY_BYTES;
+        let file = match Kept::find_of(folder, NAME, era, bytes, supply)? {
+            Ok(file) => file,
+            Err(Unfit::Newer) => return Err(super::record::refuse_newer(folder, NAME)),
+            Err(_) => Kept::make(folder, NAME, era, bytes, supply)?,
+        };
+        Ok(Self { file, disks: disks as u64 })
     }
 
     pub(super) fn raise(&mut self, generation: u64) -> io::Result<()> {
-        self.0.raise(generation)
+        self.file.raise(generation)
     }
 
     /// Rows that a rebuild of a disk has written.
     pub(super) fn rows(&self, member: u32, disk: u32, rebuild: u64) -> u64 {
         let mut found = [0; ENTRY_BYTES as usize];
-        if self.0.read_exact_at(&mut found, place(member, disk)).is_err() {
+        if self.file.read_exact_at(&mut found, self.place(member, disk)).is_err() {
             return 0;
         }
         let rows = u64::from_le_bytes(found[..8].try_into().expect("eight bytes"));
         if found == entry(member, disk, rebuild, rows) { rows } else { 0 }
     }
 
-    pub(super) fn note(&self, member: u32, disk: u32, rebuild: u64, rows: u64) -> io::Result<()> {
-        self.0.write_all_at(&entry(member, disk, rebuild, rows), place(member, disk))
+    fn place(&self, member: u32, disk: u32) -> u64 {
+        (u64::from(member) * self.disks + u64::from(disk)) * ENTRY_BYTES
     }
-}
 
-fn place(member: u32, disk: u32) -> u64 {
-    (u64::from(member) * DISKS_MAX + u64::from(disk)) * ENTRY_BYTES
+    pub(super) fn note(&self, member: u32, disk: u32, rebuild: u64, rows: u64) -> io::Result<()> {
+        self.file.write_all_at(&entry(member, disk, rebuild, rows), self.place(member, disk))
+    }
 }
 
 fn entry(member: u32, disk: u32, rebuild: u64, rows: u64) -> [u8; ENTRY_BYTES as usize] {

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::{ServeError, folder::Folder};
 
+/// The files of what is written down of a group.
+pub(super) const RECORDS: Records = Records { copies: ["store.json", "store.copy"], beside: "store.new" };
+
 /// Layout of the files beneath.
 const VERSION: u32 = 3;
 
@@ -281,4 +284,12 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 /// The record is older than a file of the store: with it, bytes would be looked for where they no longer lie.
 pub(crate) fn refuse_newer(folder: &Folder, name: &str) -> ServeError {
     folder.refused(name, "is newer than the record of the store, which is an older copy; put the newest record back")
+}
+
+/// No disk is left: rather than of all disks this is of the folder, which may be that of other disks, or not be there at all.
+pub(crate) fn refuse_all_gone(folder: &Folder, first: &str) -> ServeError {
+    let shown = folder.shown().display();
+    ServeError::refused(format!(
+        "{shown}: of no disk the files can be used, such as {first}; put back what belongs here"
+    ))
 }

@@ -167,7 +167,7 @@ fn is_told(name: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_damaged_file_loses_no_byte_or_is_an_error_and_is_never_a_wrong_byte(
@@ -310,6 +310,23 @@ fn images_that_are_gone_beyond_the_tolerance_are_errors_and_no_zeroes() {
     proof.rebuild(0, 0, 1.0);
     proof.rebuild(0, 1, 1.0);
     proof.write(0, 0, &[7; 8 * BLOCK as usize]);
+    proof.check();
+}
+
+/// A record that went on elsewhere, or a folder that is not there: to take all disks for pulled would lose all for good.
+#[test]
+fn a_store_without_any_disk_is_refused_and_loses_nothing() {
+    let mut proof = filled(RaidPolicy::Raid6, Durability::Battery, false);
+    proof.store.take().unwrap().close().unwrap();
+    let (folder, aside) = (proof.folder.0.clone(), Folder::new());
+    copy(&folder, &aside.0);
+    for name in files(&folder).into_keys().filter(|name| name.ends_with(".img")) {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    let refused = proof.open().err().unwrap().to_string();
+    assert!(refused.contains("of no disk the files can be used") && refused.contains("is missing"), "{refused}");
+    copy(&aside.0, &folder);
+    proof.store = Some(proof.open().unwrap());
     proof.check();
 }
 
