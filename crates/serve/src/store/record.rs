@@ -93,6 +93,7 @@ impl State {
             && self.snapshots.iter().all(has_name)
             && self.reverting.as_ref().is_none_or(|name| self.snapshots.contains(name))
             && self.filled_percent <= 100
+            && self.filled_bytes <= u64::MAX / 4
     }
 }
 
@@ -175,7 +176,7 @@ impl<L, S> Record<L, S> {
     /// Which generations the files of the store may have. None: the record is damaged.
     pub(crate) fn era(&self) -> Option<Era> {
         let digits = self.store.as_bytes();
-        if digits.len() != 32 || self.settled > self.issued {
+        if digits.len() != 32 || self.settled > self.issued || self.written > u64::MAX / 2 {
             return None;
         }
         let mut store = StoreId::default();

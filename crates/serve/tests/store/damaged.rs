@@ -22,8 +22,18 @@ struct Past {
     grown: bool,
     snapshot: bool,
     rebuilding: bool,
-    /// How the last server ended: it closed the store, or was killed after so many changes of files of a write.
-    killed: Option<u64>,
+    /// How the last server ended: it closed the store, or was killed after so many changes of files.
+    killed: Option<(u64, Amid)>,
+}
+
+/// What a server was killed amid.
+#[derive(Debug, Clone, Copy)]
+enum Amid {
+    Write,
+    Move,
+    Rebuild,
+    Snapshot,
+    Close,
 }
 
 fn past() -> impl Strategy<Value = Past> {
@@ -32,7 +42,17 @@ fn past() -> impl Strategy<Value = Past> {
         prop::sample::select(policies),
         prop::sample::select(vec![Layout::InPlace, Layout::Anywhere]),
         any::<[bool; 4]>(),
-        prop::option::of(0..30_u64),
+        prop::option::of((
+            0..30_u64,
+            prop::sample::select(vec![
+                Amid::Write,
+                Amid::Write,
+                Amid::Move,
+                Amid::Rebuild,
+                Amid::Snapshot,
+                Amid::Close,
+            ]),
+        )),
     )
         .prop_map(|(policy, layout, [sums, grown, snapshot, rebuilding], killed)| Past {
             policy,
@@ -90,9 +110,22 @@ impl Past {
         let mut under_way = None;
         match self.killed {
             None => proof.store.take().unwrap().close().unwrap(),
-            Some(changes) => {
-                let (at, bytes) = (70_000, vec![0xc3; 50_000]);
+            Some((changes, amid)) => {
                 proof.store().end_changes_after(changes, false);
+                under_way = amid.begin(&mut proof);
+                proof.store = None;
+            }
+        }
+        Left { proof, older, under_way }
+    }
+}
+
+impl Amid {
+    /// Begins what fails after a while. Gives back what a write has written then or has not.
+    fn begin(self, proof: &mut Proof) -> Option<(Range<usize>, Vec<u8>)> {
+        match self {
+            Self::Write => {
+                let (at, bytes) = (70_000, vec![0xc3; 50_000]);
                 let mut done = 0;
                 for part in proof.parts(1, at, bytes.len() as u64) {
                     let count = part.bytes as usize;
@@ -101,11 +134,35 @@ impl Past {
                     }
                     done += count;
                 }
-                under_way = Some((at as usize..at as usize + bytes.len(), bytes));
-                proof.store = None;
+                return Some((at as usize..at as usize + bytes.len(), bytes));
             }
+            Self::Move => {
+                while let Some(reading) = proof.model.rebalance_reading() {
+                    let (from, to) = proof.model.move_of(reading.pieces_moved);
+                    let copied = proof.store().copy_piece(from, to).is_ok();
+                    let after = reading.pieces_moved + 1;
+                    if !copied || proof.store().set_moved(after, reading.pieces, from, to).is_err() {
+                        break;
+                    }
+                    proof.model.set_moved(after);
+                }
+            }
+            Self::Rebuild => {
+                let rows = proof.store().rows(0);
+                let _ = proof.store().rebuild_to(0, 1, rows, u64::MAX);
+                let _ = proof.store().end_rebuild(0, 1);
+            }
+            Self::Snapshot => {
+                let _ = proof.store().snapshot("amid");
+                let part = proof.parts(0, 0, 4096)[0];
+                let mut same = vec![0; part.bytes as usize];
+                if proof.store().read(part, &mut same).is_ok() {
+                    let _ = proof.store().write(part, &same);
+                }
+            }
+            Self::Close => drop(proof.store.take().map(assay_serve::Store::close)),
         }
-        Left { proof, older, under_way }
+        None
     }
 }
 
